@@ -1,0 +1,82 @@
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::{ChunkId, FileId, Language, RowId};
+
+/// A half-open range of bytes, `start..end`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ByteSpan {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// Lines from 1, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LineSpan {
+    /// First line.
+    pub start: u32,
+    /// Last line.
+    pub end: u32,
+}
+
+/// What a chunk is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChunkLevel {
+    /// Indexed and ranked.
+    #[default]
+    Leaf,
+    /// A larger span around leaves of a long document: kept for context, not ranked.
+    Parent,
+}
+
+/// A span of one document, as the chunker makes it: the unit that is indexed and ranked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// What it is for.
+    pub level: ChunkLevel,
+    /// Place among the document's chunks of this level, from 0.
+    pub ordinal: u32,
+    /// Headings that the span stands under, outermost first.
+    pub heading_path: Vec<String>,
+    /// The text of the span.
+    pub text: String,
+    /// Where the text stands in the document's body.
+    pub bytes: ByteSpan,
+    /// The same in lines.
+    pub lines: LineSpan,
+    /// Language of the text.
+    pub language: Language,
+}
+
+/// What is known of a file or document that chunks come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// Hash of the path.
+    pub id: FileId,
+    /// Where it was read from, or the caller's key.
+    pub path: String,
+    /// Short name; may be empty.
+    pub title: String,
+    /// Labels, sorted, each once.
+    pub tags: Vec<String>,
+    /// The day it is about or from.
+    pub date: Option<Date>,
+}
+
+/// A chunk as the store keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredChunk {
+    /// Its row, which the leaves rank in.
+    pub row: RowId,
+    /// Its public id.
+    pub id: ChunkId,
+    /// Where it comes from.
+    pub file: Arc<FileInfo>,
+    /// What it says.
+    pub chunk: Chunk,
+}

@@ -1,0 +1,276 @@
+use std::path::PathBuf;
+
+use crate::{Language, Strategy};
+
+/// A foreign error, kept as the source of ours.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The result of every fallible operation in the workspace.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The part of the engine that an error came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Part {
+    /// The SQLite store.
+    Store,
+    /// One leg's index.
+    Index(Strategy),
+    /// An ONNX model or its tokenizer.
+    Model,
+    /// Reading and cutting of documents.
+    Text,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Store => f.write_str("store"),
+            Self::Index(strategy) => write!(f, "{strategy} index"),
+            Self::Model => f.write_str("model"),
+            Self::Text => f.write_str("text"),
+        }
+    }
+}
+
+/// Everything that a caller can act on. The message names the thing, its value
+/// and the next step; a foreign failure is kept as the source.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A field of a query is outside what it may be.
+    #[error("invalid query: `{field}` is {value}; allowed: {allowed}")]
+    InvalidQuery {
+        /// The field.
+        field: &'static str,
+        /// What was given, shortened.
+        value: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// An id has the wrong prefix or form.
+    #[error("`{provided}` is not a valid {id_type}; copy the id from a result")]
+    InvalidId {
+        /// The type that was expected.
+        id_type: &'static str,
+        /// What was given.
+        provided: String,
+    },
+    /// A score is not a number from 0 to 1.
+    #[error("{value} is not a score; allowed: a number from 0 to 1")]
+    InvalidScore {
+        /// What was given.
+        value: f32,
+    },
+    /// Weights are outside 0–1 or do not sum to 1 ± 0.01.
+    #[error(
+        "weights keyword {keyword}, semantic {semantic}, graph {graph} are invalid; \
+         each must be 0–1 and their sum 1 ± 0.01"
+    )]
+    InvalidWeights {
+        /// Weight of the keyword leg.
+        keyword: f32,
+        /// Weight of the semantic leg.
+        semantic: f32,
+        /// Weight of the graph leg.
+        graph: f32,
+    },
+    /// The constant of reciprocal rank fusion is out of its range.
+    #[error("RRF constant k is {k}; allowed: 1–1000")]
+    InvalidK {
+        /// What was given.
+        k: u32,
+    },
+    /// A threshold is not a number from 0 to 1.
+    #[error("threshold is {value}; allowed: a number from 0 to 1")]
+    InvalidThreshold {
+        /// What was given.
+        value: f32,
+    },
+    /// Fusion was asked to fuse nothing.
+    #[error("there are no ranked lists to fuse")]
+    EmptyRankedLists,
+    /// A setting is out of its range.
+    #[error("setting `{field}` is {value}; allowed: {allowed}")]
+    InvalidConfig {
+        /// Name of the setting.
+        field: &'static str,
+        /// What was given.
+        value: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// Every leg of a search failed.
+    #[error("search for `{query}` failed in every leg: {reason}")]
+    SearchFailed {
+        /// The question.
+        query: String,
+        /// What each leg reported.
+        reason: String,
+    },
+    /// A vector has another length than the index.
+    #[error("embedding has {provided} dimensions, the index has {expected}; embed with its model")]
+    DimensionMismatch {
+        /// What the index holds.
+        expected: usize,
+        /// What was given.
+        provided: usize,
+    },
+    /// A vector holds NaN, an infinity, or only zeros.
+    #[error("embedding is not usable: {reason}; supply finite numbers that are not all zero")]
+    InvalidEmbedding {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A model could not embed a text.
+    #[error("{model} could not embed a text of {bytes} bytes: {reason}")]
+    EmbeddingFailed {
+        /// The model.
+        model: String,
+        /// Length of the text.
+        bytes: usize,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A model or the runtime is not where it should be.
+    #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
+    ModelMissing {
+        /// Name of the model.
+        name: String,
+        /// What was looked for and where.
+        reason: String,
+    },
+    /// The stored vectors were made by another model.
+    #[error(
+        "the index holds vectors of `{found}`, the engine runs `{expected}`; \
+         open it with the first model, or run `trefoil reindex`"
+    )]
+    ModelMismatch {
+        /// What the engine was given.
+        expected: String,
+        /// What the index holds.
+        found: String,
+    },
+    /// A file is not what its checksum says.
+    #[error("`{}` has checksum {found}, expected {expected}; nothing was kept, fetch it again", path.display())]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A stored file is damaged.
+    #[error("the {part} is damaged: {reason}")]
+    Corrupt {
+        /// What is damaged.
+        part: Part,
+        /// How it shows.
+        reason: String,
+    },
+    /// Another process writes to this index.
+    #[error("`{}` is being written by another process; wait for it or open read-only", path.display())]
+    Locked {
+        /// The index directory.
+        path: PathBuf,
+    },
+    /// A write was asked of a read-only engine.
+    #[error("cannot {doing}: `{}` is open read-only", path.display())]
+    ReadOnly {
+        /// The index directory.
+        path: PathBuf,
+        /// What was asked, as a verb phrase.
+        doing: &'static str,
+    },
+    /// There is no index where one was to be opened.
+    #[error("there is no index at `{}`; make one with `trefoil index PATH`", path.display())]
+    IndexMissing {
+        /// The index directory.
+        path: PathBuf,
+    },
+    /// The index was written by a newer version.
+    #[error("the index has format {found}, this version reads up to {supported}; upgrade Trefoil")]
+    UnsupportedFormat {
+        /// What was found.
+        found: u32,
+        /// The newest that can be read.
+        supported: u32,
+    },
+    /// A document cannot be read as what it claims to be.
+    #[error("`{path}` cannot be read: {reason}")]
+    UnreadableDocument {
+        /// Its path.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// A document's language cannot be handled by what was asked.
+    #[error("{doing} does not handle `{language}`")]
+    UnsupportedLanguage {
+        /// What was asked, as a noun.
+        doing: &'static str,
+        /// The language.
+        language: Language,
+    },
+    /// Reading or writing a file failed.
+    #[error("cannot {doing} `{}`", path.display())]
+    Io {
+        /// What was being done, as a verb phrase.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A foreign library failed.
+    #[error("the {part} failed to {doing}")]
+    Backend {
+        /// Which part.
+        part: Part,
+        /// What it was doing, as a verb phrase.
+        doing: &'static str,
+        /// The foreign error.
+        #[source]
+        source: BoxError,
+    },
+}
+
+impl Error {
+    /// Wraps a foreign error; `doing` completes "failed to …".
+    pub fn backend(part: Part, doing: &'static str, source: impl Into<BoxError>) -> Self {
+        Self::Backend { part, doing, source: source.into() }
+    }
+
+    /// Wraps an I/O error; `doing` completes "cannot …".
+    pub fn io(doing: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { doing, path: path.into(), source }
+    }
+
+    /// A query field with a value that is not allowed; long values are cut.
+    pub fn invalid_query(
+        field: &'static str,
+        value: impl std::fmt::Display,
+        allowed: &'static str,
+    ) -> Self {
+        let value = value.to_string();
+        let mut shown: String = value.chars().take(80).collect();
+        if shown.len() < value.len() {
+            shown.push('…');
+        }
+        Self::InvalidQuery { field, value: format!("`{shown}`"), allowed }
+    }
+
+    /// The message with every source after it, for a log or a `degraded` entry.
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(error) = source {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            source = error.source();
+        }
+        text
+    }
+}

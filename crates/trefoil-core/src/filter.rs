@@ -1,0 +1,255 @@
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::{Error, FileId, Language, Result, RowId, Score};
+
+/// Which results a caller will accept. Every filter holds on every leg.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SearchFilters {
+    /// Only these files; empty means all. At most 10,000.
+    #[serde(alias = "file_ids")]
+    #[validate(length(max = 10_000))]
+    pub file_ids: Vec<FileId>,
+    /// Only chunks that link to an entity of one of these types; empty means all.
+    #[serde(alias = "entity_types")]
+    #[validate(length(max = 100))]
+    pub entity_types: Vec<String>,
+    /// Only documents dated within this range; undated documents do not pass a range.
+    #[serde(alias = "date_range")]
+    pub date_range: Option<DateRange>,
+    /// The least final score of a result, 0–1; 0.3 by default.
+    #[serde(alias = "min_relevance")]
+    pub min_relevance: Score,
+    /// Only documents with one of these tags; empty means all.
+    #[validate(length(max = 100))]
+    pub tags: Vec<String>,
+    /// Only chunks in one of these languages; empty means all.
+    pub languages: Vec<Language>,
+    /// Only documents whose path matches this glob, such as `guide/**/*.md`.
+    #[serde(alias = "path_glob")]
+    #[validate(length(max = 1_000))]
+    pub path_glob: Option<String>,
+}
+
+impl Default for SearchFilters {
+    fn default() -> Self {
+        Self {
+            file_ids: Vec::new(),
+            entity_types: Vec::new(),
+            date_range: None,
+            min_relevance: Score::clamped(0.3),
+            tags: Vec::new(),
+            languages: Vec::new(),
+            path_glob: None,
+        }
+    }
+}
+
+impl SearchFilters {
+    /// True if no chunk is excluded before ranking (`min_relevance` acts after it).
+    pub fn admit_all(&self) -> bool {
+        self.file_ids.is_empty()
+            && self.entity_types.is_empty()
+            && self.date_range.is_none()
+            && self.tags.is_empty()
+            && self.languages.is_empty()
+            && self.path_glob.is_none()
+    }
+}
+
+/// Days from `start` to `end`, both included, either open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedDateRange", into = "UncheckedDateRange")]
+pub struct DateRange {
+    start: Option<Date>,
+    end: Option<Date>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UncheckedDateRange {
+    #[serde(default)]
+    start: Option<Date>,
+    #[serde(default)]
+    end: Option<Date>,
+}
+
+impl DateRange {
+    /// Takes a range.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] if `start` is after `end`.
+    pub fn new(start: Option<Date>, end: Option<Date>) -> Result<Self> {
+        match (start, end) {
+            (Some(first), Some(last)) if first > last => Err(Error::invalid_query(
+                "filters.dateRange",
+                format!("{first}..{last}"),
+                "start on or before end",
+            )),
+            _ => Ok(Self { start, end }),
+        }
+    }
+
+    /// First day, if bounded.
+    pub const fn start(&self) -> Option<Date> {
+        self.start
+    }
+
+    /// Last day, if bounded.
+    pub const fn end(&self) -> Option<Date> {
+        self.end
+    }
+
+    /// True if `date` lies within.
+    pub fn contains(&self, date: Date) -> bool {
+        self.start.is_none_or(|start| start <= date) && self.end.is_none_or(|end| date <= end)
+    }
+}
+
+impl TryFrom<UncheckedDateRange> for DateRange {
+    type Error = Error;
+    fn try_from(range: UncheckedDateRange) -> Result<Self> {
+        Self::new(range.start, range.end)
+    }
+}
+
+impl From<DateRange> for UncheckedDateRange {
+    fn from(range: DateRange) -> Self {
+        Self { start: range.start, end: range.end }
+    }
+}
+
+/// A set of rows as a bitmap: one bit a row of the store, so a test is one load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowSet {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl RowSet {
+    /// True if `row` is in the set.
+    #[inline]
+    pub fn contains(&self, row: RowId) -> bool {
+        let (word, bit) = locate(row);
+        self.words.get(word).is_some_and(|bits| bits & bit != 0)
+    }
+
+    /// Adds `row`; true if it was not there. Memory grows to `row / 8` bytes.
+    pub fn insert(&mut self, row: RowId) -> bool {
+        let (word, bit) = locate(row);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        let Some(bits) = self.words.get_mut(word) else { return false };
+        let new = *bits & bit == 0;
+        *bits |= bit;
+        self.len += usize::from(new);
+        new
+    }
+
+    /// Takes `row` out; true if it was there.
+    pub fn remove(&mut self, row: RowId) -> bool {
+        let (word, bit) = locate(row);
+        let Some(bits) = self.words.get_mut(word) else { return false };
+        let was = *bits & bit != 0;
+        *bits &= !bit;
+        self.len -= usize::from(was);
+        was
+    }
+
+    /// How many rows are in the set.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// True if no row is in the set.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The rows in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = RowId> + '_ {
+        self.words.iter().zip(0_u64..).flat_map(|(&bits, word)| {
+            std::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)))
+                .take_while(|&bits| bits != 0)
+                .map(move |bits| RowId::new(word * 64 + u64::from(bits.trailing_zeros())))
+        })
+    }
+}
+
+impl FromIterator<RowId> for RowSet {
+    fn from_iter<I: IntoIterator<Item = RowId>>(rows: I) -> Self {
+        let mut set = Self::default();
+        for row in rows {
+            set.insert(row);
+        }
+        set
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a row beyond the address space has no bit")]
+const fn locate(row: RowId) -> (usize, u64) {
+    ((row.get() / 64) as usize, 1 << (row.get() % 64))
+}
+
+/// The filters of one query, resolved to rows: what every leg is given.
+#[derive(Clone, Debug, Default)]
+pub enum Allowed {
+    /// Any row.
+    #[default]
+    All,
+    /// Only these rows.
+    Only(Arc<RowSet>),
+}
+
+impl Allowed {
+    /// True if `row` may be returned.
+    #[inline]
+    pub fn contains(&self, row: RowId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(rows) => rows.contains(row),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_range_includes_its_ends_and_may_be_open() {
+        let day = |d: i8| jiff::civil::date(2026, 1, d);
+        let range = DateRange::new(Some(day(2)), Some(day(4))).unwrap();
+        let within: Vec<bool> = (1..=5).map(|d| range.contains(day(d))).collect();
+        assert_eq!(within, [false, true, true, true, false]);
+        assert!(DateRange::new(Some(day(2)), None).unwrap().contains(day(30)));
+        assert!(DateRange::new(Some(day(2)), Some(day(2))).is_ok());
+        assert!(DateRange::new(Some(day(3)), Some(day(2))).is_err());
+        assert!(serde_json::from_str::<DateRange>(r#"{"start":"2026-01-03","end":"2026-01-02"}"#).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_row_set_is_a_set(ops in proptest::collection::vec((0_u64..300, any::<bool>()), 0..200)) {
+            let (mut set, mut model) = (RowSet::default(), BTreeSet::new());
+            for (row, add) in ops {
+                let row = RowId::new(row);
+                let changed = if add { set.insert(row) } else { set.remove(row) };
+                prop_assert_eq!(changed, if add { model.insert(row) } else { model.remove(&row) });
+            }
+            prop_assert_eq!(set.len(), model.len());
+            prop_assert!(set.iter().eq(model.iter().copied()));
+            prop_assert!((0..400).all(|r| set.contains(RowId::new(r)) == model.contains(&RowId::new(r))));
+        }
+    }
+}

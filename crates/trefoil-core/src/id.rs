@@ -1,0 +1,165 @@
+use std::{fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+macro_rules! prefixed_id {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// What every id of this type starts with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Checks the prefix and that 1–128 ASCII letters, digits, `-` or `_` follow it.
+            ///
+            /// # Errors
+            /// [`Error::InvalidId`] otherwise.
+            pub fn new(id: impl AsRef<str>) -> Result<Self> {
+                let id = id.as_ref();
+                let valid = id.strip_prefix($prefix).is_some_and(|rest| {
+                    (1..=128).contains(&rest.len())
+                        && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+                });
+                if valid {
+                    Ok(Self(Arc::from(id)))
+                } else {
+                    Err(Error::InvalidId { id_type: stringify!($name), provided: id.to_owned() })
+                }
+            }
+
+            /// The id as text, prefix included.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = Error;
+            fn from_str(id: &str) -> Result<Self> {
+                Self::new(id)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = Error;
+            fn try_from(id: String) -> Result<Self> {
+                Self::new(id)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.as_ref().to_owned()
+            }
+        }
+    };
+}
+
+prefixed_id!(
+    /// A file or document: a hash of its path.
+    FileId,
+    "fil_"
+);
+prefixed_id!(
+    /// A chunk: a hash of its file, heading path, text and occurrence, so that
+    /// indexing the same text again gives the same id.
+    ChunkId,
+    "chk_"
+);
+prefixed_id!(
+    /// An entity of the graph.
+    EntityId,
+    "ent_"
+);
+prefixed_id!(
+    /// A relation between two entities.
+    RelationId,
+    "rel_"
+);
+prefixed_id!(
+    /// A community of entities.
+    CommunityId,
+    "com_"
+);
+
+/// A row number of the store: what the leaves rank in. Dense, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RowId(u64);
+
+impl RowId {
+    /// Wraps a row number handed out by the store.
+    pub const fn new(row: u64) -> Self {
+        Self(row)
+    }
+
+    /// The row number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// A position in the store's change log; 0 is before the first change.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Seq(u64);
+
+impl Seq {
+    /// Before the first change.
+    pub const ZERO: Self = Self(0);
+
+    /// Wraps a position.
+    pub const fn new(seq: u64) -> Self {
+        Self(seq)
+    }
+
+    /// The position.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn prefixes_are_not_interchangeable() {
+        assert!(FileId::new("fil_1a").is_ok());
+        let error = FileId::new("chk_1a").unwrap_err();
+        assert!(
+            matches!(&error, Error::InvalidId { id_type: "FileId", provided } if provided == "chk_1a")
+        );
+        for bad in ["", "fil_", "fil_a b", "fil_日", "FIL_1"] {
+            assert!(FileId::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(FileId::new(format!("fil_{}", "a".repeat(128))).is_ok());
+        assert!(FileId::new(format!("fil_{}", "a".repeat(129))).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn print_and_parse_agree(rest in "[A-Za-z0-9_-]{1,128}") {
+            let id = ChunkId::new(format!("chk_{rest}"))?;
+            prop_assert_eq!(&id, &id.to_string().parse::<ChunkId>()?);
+            let json = serde_json::to_string(&id)?;
+            prop_assert_eq!(id, serde_json::from_str::<ChunkId>(&json)?);
+        }
+    }
+}

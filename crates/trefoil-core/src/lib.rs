@@ -1,0 +1,52 @@
+//! The vocabulary of Trefoil: the values that flow between the stages and the
+//! traits a stage is made of. No I/O, no foreign engine, no async.
+//!
+//! Data flows one way, and each stage has its own type:
+//!
+//! ```text
+//! Document → Chunk → indexes
+//! SearchQuery → Plan → RankedList → Fused → Passage → SearchResult
+//! ```
+//!
+//! ```
+//! use trefoil_core::{SearchOptions, SearchQuery};
+//!
+//! let query: SearchQuery = serde_json::from_str(r#"{"text": "東京の天気"}"#)?;
+//! assert_eq!(query.options, SearchOptions::default());
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod chunk;
+mod document;
+mod error;
+mod filter;
+mod id;
+mod language;
+mod plan;
+mod query;
+mod rank;
+mod result;
+mod score;
+mod stage;
+mod strategy;
+
+pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
+pub use document::{Document, DocumentFormat};
+pub use error::{BoxError, Error, Part, Result};
+pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
+pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
+pub use language::Language;
+pub use plan::{Leg, Plan, Question};
+pub use query::{Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights};
+pub use rank::{Fused, Hit, LegHit, RankedList};
+pub use result::{
+    Content, CragAction, CragRelevance, CragScore, Degraded, Highlight, ItemMetadata, Offsets,
+    Passage, QueryClassification, Relevance, SearchResult, SearchResultItem, Sources, Stage,
+    StageMetric, StrategyMetric, StrategyMetrics,
+};
+pub use score::Score;
+pub use stage::{
+    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, Quantization,
+    Pooling, Retriever, Role, Token, TokenCounter,
+};
+pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};

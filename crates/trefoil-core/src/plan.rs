@@ -1,0 +1,48 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Embedding, Language, QueryType, Strategy};
+
+/// One leg's share of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leg {
+    /// Who searches.
+    pub strategy: Strategy,
+    /// How deep its list goes.
+    pub depth: usize,
+    /// Its weight in fusion; the weights of the legs that ran are scaled to sum to 1.
+    pub weight: f32,
+}
+
+/// Every decision of one search, made before any of it runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// The question, as searched.
+    pub question: Question,
+    /// What kind of answer is wanted.
+    pub query_type: QueryType,
+    /// Legs to run.
+    pub legs: Vec<Leg>,
+    /// Whether fusion may weigh a leg by how much it knows about this question.
+    pub adaptive: bool,
+    /// How many fused candidates are read from the store.
+    pub candidates: usize,
+    /// How many results are left out from the top.
+    pub offset: usize,
+    /// How many results are returned.
+    pub limit: usize,
+}
+
+/// What a leg is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// The text; empty when only a vector is searched for.
+    pub text: String,
+    /// Its language.
+    pub language: Language,
+    /// Its embedding, if the caller supplied one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
+}

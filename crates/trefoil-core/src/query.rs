@@ -1,0 +1,339 @@
+use serde::{Deserialize, Serialize};
+use validator::Validate;
+
+use crate::{Error, QueryType, Result, SearchFilters, SearchStrategy, Strategy};
+
+/// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
+/// and quotes included, so that a question can never fail to parse.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct QueryText(String);
+
+impl QueryText {
+    /// The longest question, in characters.
+    pub const MAX_CHARS: usize = 1_000;
+
+    /// Trims and checks a question.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] if it is blank or longer than [`Self::MAX_CHARS`].
+    pub fn new(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let chars = text.chars().count();
+        if (1..=Self::MAX_CHARS).contains(&chars) {
+            Ok(Self(text.to_owned()))
+        } else {
+            let value = if chars == 0 { "blank".to_owned() } else { format!("{chars} characters") };
+            Err(Error::InvalidQuery { field: "text", value, allowed: "1–1,000 characters after trimming" })
+        }
+    }
+
+    /// The question.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for QueryText {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        Self::new(&text)
+    }
+}
+
+impl From<QueryText> for String {
+    fn from(text: QueryText) -> Self {
+        text.0
+    }
+}
+
+/// A query vector: finite and not all zero. Its length is checked against the index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f32>", into = "Vec<f32>")]
+pub struct Embedding(Vec<f32>);
+
+impl Embedding {
+    /// Checks a vector.
+    ///
+    /// # Errors
+    /// [`Error::InvalidEmbedding`] if it is empty, all zero, or holds NaN or an infinity.
+    pub fn new(vector: Vec<f32>) -> Result<Self> {
+        if vector.is_empty() {
+            return Err(Error::InvalidEmbedding { reason: "it is empty" });
+        }
+        if vector.iter().any(|x| !x.is_finite()) {
+            return Err(Error::InvalidEmbedding { reason: "it holds NaN or an infinity" });
+        }
+        if vector.iter().all(|&x| x == 0.0) {
+            return Err(Error::InvalidEmbedding { reason: "it is all zero" });
+        }
+        Ok(Self(vector))
+    }
+
+    /// The components.
+    pub fn as_slice(&self) -> &[f32] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<f32>> for Embedding {
+    type Error = Error;
+    fn try_from(vector: Vec<f32>) -> Result<Self> {
+        Self::new(vector)
+    }
+}
+
+impl From<Embedding> for Vec<f32> {
+    fn from(embedding: Embedding) -> Self {
+        embedding.0
+    }
+}
+
+/// What a caller asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchQuery {
+    /// The question.
+    pub text: QueryText,
+    /// What kind of answer is wanted; left out, the classifier decides.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub query_type: Option<QueryType>,
+    /// The question's embedding, to spare the model; of the index's model and dimension.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
+    /// Which results are acceptable.
+    #[serde(default)]
+    #[validate(nested)]
+    pub filters: SearchFilters,
+    /// How to search.
+    #[serde(default)]
+    #[validate(nested)]
+    pub options: SearchOptions,
+}
+
+impl SearchQuery {
+    /// A question with default filters and options.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] if the text is blank or longer than 1,000 characters.
+    pub fn new(text: &str) -> Result<Self> {
+        Ok(Self {
+            text: QueryText::new(text)?,
+            query_type: None,
+            embedding: None,
+            filters: SearchFilters::default(),
+            options: SearchOptions::default(),
+        })
+    }
+
+    /// Sets how many results to return, 1–100.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.options.limit = limit;
+        self
+    }
+
+    /// Sets which results are acceptable.
+    #[must_use]
+    pub fn filters(mut self, filters: SearchFilters) -> Self {
+        self.filters = filters;
+        self
+    }
+
+    /// Sets how to search.
+    #[must_use]
+    pub fn options(mut self, options: SearchOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Checks the fields that their types leave open.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for the first that is out of its range.
+    pub fn check(&self) -> Result<()> {
+        check_filters(&self.filters)?;
+        check_options(&self.options)
+    }
+}
+
+fn check_filters(filters: &SearchFilters) -> Result<()> {
+    let Err(errors) = filters.validate() else { return Ok(()) };
+    let too_many = |field, count: usize, allowed| Error::invalid_query(field, count, allowed);
+    Err(if errors.errors().contains_key("file_ids") {
+        too_many("filters.fileIds", filters.file_ids.len(), "at most 10,000 ids")
+    } else if errors.errors().contains_key("entity_types") {
+        too_many("filters.entityTypes", filters.entity_types.len(), "at most 100 types")
+    } else if errors.errors().contains_key("tags") {
+        too_many("filters.tags", filters.tags.len(), "at most 100 tags")
+    } else {
+        let glob = filters.path_glob.as_deref().unwrap_or_default();
+        Error::invalid_query("filters.pathGlob", glob, "at most 1,000 characters")
+    })
+}
+
+fn check_options(options: &SearchOptions) -> Result<()> {
+    let Err(errors) = options.validate() else { return Ok(()) };
+    Err(if errors.errors().contains_key("limit") {
+        Error::invalid_query("options.limit", options.limit, "1–100")
+    } else if errors.errors().contains_key("offset") {
+        Error::invalid_query("options.offset", options.offset, "0–10,000")
+    } else {
+        Error::invalid_query("options.strategies", "[]", "at least one strategy")
+    })
+}
+
+/// How to search. Parsing `{}` gives exactly the defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an independent switch of the contract")]
+pub struct SearchOptions {
+    /// How many results to return, 1–100; 20 by default.
+    #[validate(range(min = 1, max = 100))]
+    pub limit: usize,
+    /// How many results to skip, at most 10,000; 0 by default.
+    #[validate(range(max = 10_000))]
+    pub offset: usize,
+    /// Whether results carry title, path, lines and the like.
+    #[serde(alias = "include_metadata")]
+    pub include_metadata: bool,
+    /// Whether results carry highlighted fragments.
+    #[serde(alias = "include_highlights")]
+    pub include_highlights: bool,
+    /// Whether a cross-encoder rereads the first results.
+    #[serde(alias = "rerank_enabled")]
+    pub rerank_enabled: bool,
+    /// Whether the evidence is graded and repaired.
+    #[serde(alias = "crag_enabled")]
+    pub crag_enabled: bool,
+    /// Which legs run; at least one.
+    #[validate(length(min = 1))]
+    pub strategies: Vec<SearchStrategy>,
+    /// Weight of each leg; the defaults may be adapted to the question.
+    pub weights: SearchWeights,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            limit: 20,
+            offset: 0,
+            include_metadata: true,
+            include_highlights: true,
+            rerank_enabled: true,
+            crag_enabled: false,
+            strategies: vec![SearchStrategy::Hybrid],
+            weights: SearchWeights::default(),
+        }
+    }
+}
+
+/// Weight of each leg in fusion, each 0–1, with a sum of 1 ± 0.01.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "UncheckedWeights", into = "UncheckedWeights")]
+pub struct SearchWeights {
+    keyword: f32,
+    semantic: f32,
+    graph: f32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UncheckedWeights {
+    keyword: f32,
+    semantic: f32,
+    graph: f32,
+}
+
+impl SearchWeights {
+    /// Checks three weights.
+    ///
+    /// # Errors
+    /// [`Error::InvalidWeights`] if one is outside 0–1 or the sum is not 1 ± 0.01.
+    pub fn new(keyword: f32, semantic: f32, graph: f32) -> Result<Self> {
+        let each = [keyword, semantic, graph].iter().all(|weight| (0.0..=1.0).contains(weight));
+        // Half an ulp of slack, so that .34 + .33 + .34 is still 1.01.
+        let sum = (f64::from(keyword) + f64::from(semantic) + f64::from(graph) - 1.0).abs();
+        if each && sum <= 0.01 + 1e-6 {
+            Ok(Self { keyword, semantic, graph })
+        } else {
+            Err(Error::InvalidWeights { keyword, semantic, graph })
+        }
+    }
+
+    /// The weight of one leg.
+    pub const fn get(&self, strategy: Strategy) -> f32 {
+        match strategy {
+            Strategy::Keyword => self.keyword,
+            Strategy::Semantic => self.semantic,
+            Strategy::Graph => self.graph,
+        }
+    }
+}
+
+impl Default for SearchWeights {
+    fn default() -> Self {
+        Self { keyword: 0.35, semantic: 0.35, graph: 0.30 }
+    }
+}
+
+impl TryFrom<UncheckedWeights> for SearchWeights {
+    type Error = Error;
+    fn try_from(weights: UncheckedWeights) -> Result<Self> {
+        Self::new(weights.keyword, weights.semantic, weights.graph)
+    }
+}
+
+impl From<SearchWeights> for UncheckedWeights {
+    fn from(weights: SearchWeights) -> Self {
+        Self { keyword: weights.keyword, semantic: weights.semantic, graph: weights.graph }
+    }
+}
+
+/// Reciprocal rank fusion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Validate)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RrfConfig {
+    /// The constant added to every rank, 1–1000; 60 by default.
+    #[validate(range(min = 1, max = 1000))]
+    pub k: u32,
+    /// Whether `combined` is scaled so that first in every leg is 1; else the raw sum.
+    #[serde(alias = "normalize_scores")]
+    pub normalize_scores: bool,
+}
+
+impl Default for RrfConfig {
+    fn default() -> Self {
+        Self { k: 60, normalize_scores: true }
+    }
+}
+
+/// Cross-encoder reranking.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Validate)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RerankConfig {
+    /// Whether it runs where the query asks for it.
+    pub enabled: bool,
+    /// Name of the model.
+    #[validate(length(min = 1))]
+    pub model: String,
+    /// How many fused passages are read, 1–100; 50 by default.
+    #[serde(alias = "top_k")]
+    #[validate(range(min = 1, max = 100))]
+    pub top_k: usize,
+    /// Passages scored between two looks at the clock, 1–32; 16 by default.
+    #[serde(alias = "batch_size")]
+    #[validate(range(min = 1, max = 32))]
+    pub batch_size: usize,
+}
+
+impl Default for RerankConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            model: "ms-marco-MiniLM-L-12-v2".to_owned(),
+            top_k: 50,
+            batch_size: 16,
+        }
+    }
+}

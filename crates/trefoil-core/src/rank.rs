@@ -1,0 +1,146 @@
+use std::{cmp::Reverse, collections::HashSet};
+
+use crate::{RowId, Score, Strategy};
+
+/// One row in one leg's list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// The row.
+    pub row: RowId,
+    /// The leg's own score, such as BM25 or cosine; comparable within one list only.
+    pub native: f32,
+    /// The same on a scale that means the same for every question.
+    pub relevance: Score,
+}
+
+/// One leg's answer: best first, each row once, every score finite.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankedList {
+    strategy: Strategy,
+    hits: Vec<Hit>,
+    floor: f32,
+    confidence: f32,
+}
+
+impl RankedList {
+    /// Sorts best first (ties by row), and drops repeated rows and scores that are
+    /// not finite. The floor is the last score, the confidence 1.
+    pub fn new(strategy: Strategy, mut hits: Vec<Hit>) -> Self {
+        hits.retain(|hit| hit.native.is_finite());
+        hits.sort_unstable_by(|a, b| b.native.total_cmp(&a.native).then(a.row.cmp(&b.row)));
+        let mut seen = HashSet::with_capacity(hits.len());
+        hits.retain(|hit| seen.insert(hit.row));
+        let floor = hits.last().map_or(0.0, |hit| hit.native);
+        Self { strategy, hits, floor, confidence: 1.0 }
+    }
+
+    /// Sets the native score that counts as nothing in this list: that of a hit far
+    /// below the ones worth having. Ignored unless finite.
+    #[must_use]
+    pub fn with_floor(mut self, floor: f32) -> Self {
+        if floor.is_finite() {
+            self.floor = floor;
+        }
+        self
+    }
+
+    /// Sets how much the leg knows about this question: 0 nothing, 1 as much as it
+    /// usually does. Ignored unless finite and not negative.
+    #[must_use]
+    pub fn with_confidence(mut self, confidence: f32) -> Self {
+        if confidence.is_finite() && confidence >= 0.0 {
+            self.confidence = confidence;
+        }
+        self
+    }
+
+    /// Keeps the first `depth` hits; floor and confidence stay.
+    #[must_use]
+    pub fn truncated(mut self, depth: usize) -> Self {
+        self.hits.truncate(depth);
+        self
+    }
+
+    /// Who ranked.
+    pub const fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// Best first.
+    pub fn hits(&self) -> &[Hit] {
+        &self.hits
+    }
+
+    /// The native score that counts as nothing.
+    pub const fn floor(&self) -> f32 {
+        self.floor
+    }
+
+    /// How much the leg knows about this question.
+    pub const fn confidence(&self) -> f32 {
+        self.confidence
+    }
+}
+
+/// What one leg says of a fused row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LegHit {
+    /// Who found it.
+    pub strategy: Strategy,
+    /// At which rank, from 1.
+    pub rank: u32,
+    /// With which native score.
+    pub native: f32,
+    /// With which relevance.
+    pub relevance: Score,
+}
+
+/// A row after fusion, with what each leg said of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fused {
+    /// The row.
+    pub row: RowId,
+    /// The fused score, 0–1; 1 is first in every leg that ran.
+    pub combined: Score,
+    /// Who found it, at most once a leg.
+    pub legs: Vec<LegHit>,
+}
+
+impl Fused {
+    /// Best first: by `combined`, ties by row.
+    pub fn sort(fused: &mut [Self]) {
+        fused.sort_unstable_by_key(|hit| (Reverse(hit.combined), hit.row));
+    }
+
+    /// What one leg says of this row.
+    pub fn leg(&self, strategy: Strategy) -> Option<&LegHit> {
+        self.legs.iter().find(|leg| leg.strategy == strategy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_ranked_list_is_sorted_unique_and_finite(
+            raw in proptest::collection::vec((0_u64..20, proptest::num::f32::ANY), 0..60)
+        ) {
+            let hits = raw.iter().map(|&(row, native)| Hit {
+                row: RowId::new(row), native, relevance: Score::clamped(native),
+            });
+            let list = RankedList::new(Strategy::Keyword, hits.collect());
+            let order: Vec<_> = list.hits().iter().map(|hit| (hit.native, hit.row)).collect();
+            prop_assert!(order.iter().all(|(native, _)| native.is_finite()));
+            prop_assert!(order.windows(2).all(|w| {
+                w[0].0 > w[1].0 || (w[0].0.total_cmp(&w[1].0).is_eq() && w[0].1 < w[1].1) || w[0].0 == w[1].0
+            }));
+            let rows: HashSet<_> = order.iter().map(|(_, row)| row).collect();
+            prop_assert_eq!(rows.len(), order.len());
+        }
+    }
+}

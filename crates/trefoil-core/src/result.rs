@@ -1,0 +1,386 @@
+use std::sync::Arc;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ChunkId, CommunityId, EntityId, FileId, Fused, Language, LineSpan, QueryType, RelationId,
+    Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
+};
+
+/// A fused row with its chunk loaded, ready to be read closely.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passage {
+    /// How it was found.
+    pub fused: Fused,
+    /// What it says.
+    pub chunk: Arc<StoredChunk>,
+}
+
+/// The answer to a query.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchResult {
+    /// What was asked.
+    pub query: SearchQuery,
+    /// Best first, at most `query.options.limit`.
+    pub results: Vec<SearchResultItem>,
+    /// Fused candidates after filters, before offset and limit.
+    pub total_count: usize,
+    /// How long the search took, in milliseconds.
+    pub processing_time: f64,
+    /// What each leg did.
+    pub strategies: StrategyMetrics,
+    /// What kind of question this is, where it was classified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification: Option<QueryClassification>,
+    /// How good the evidence is, where it was graded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crag: Option<CragScore>,
+    /// What did not run as asked, and why; empty when all is well.
+    pub degraded: Vec<Degraded>,
+    /// How long each stage took, in order.
+    pub stages: Vec<StageMetric>,
+    /// Whether more results follow.
+    pub has_more: bool,
+    /// The offset at which they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<usize>,
+}
+
+/// What each leg did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StrategyMetrics {
+    /// The keyword leg.
+    pub keyword: StrategyMetric,
+    /// The semantic leg.
+    pub semantic: StrategyMetric,
+    /// The graph leg.
+    pub graph: StrategyMetric,
+}
+
+impl StrategyMetrics {
+    /// What one leg did.
+    pub const fn get(&self, strategy: Strategy) -> &StrategyMetric {
+        match strategy {
+            Strategy::Keyword => &self.keyword,
+            Strategy::Semantic => &self.semantic,
+            Strategy::Graph => &self.graph,
+        }
+    }
+
+    /// The same, to fill in.
+    pub const fn get_mut(&mut self, strategy: Strategy) -> &mut StrategyMetric {
+        match strategy {
+            Strategy::Keyword => &mut self.keyword,
+            Strategy::Semantic => &mut self.semantic,
+            Strategy::Graph => &mut self.graph,
+        }
+    }
+}
+
+/// What a leg did; all zero and `enabled` false if it did not run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StrategyMetric {
+    /// Whether it ran.
+    pub enabled: bool,
+    /// How many hits it gave.
+    pub result_count: usize,
+    /// How long it took, in milliseconds.
+    pub processing_time: f64,
+    /// Relevance of its best hit.
+    pub top_score: Score,
+}
+
+/// Something that did not run as asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Degraded {
+    /// The stage.
+    pub stage: Stage,
+    /// Why, and what to do about it.
+    pub reason: String,
+}
+
+/// A stage of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Stage {
+    /// Question to plan.
+    Plan,
+    /// Filters to rows.
+    Filter,
+    /// The keyword leg.
+    Keyword,
+    /// The semantic leg.
+    Semantic,
+    /// The graph leg.
+    Graph,
+    /// Lists to one list.
+    Fuse,
+    /// Rows to passages.
+    Read,
+    /// The cross-encoder.
+    Rerank,
+    /// Grading of the evidence.
+    Grade,
+    /// Passages to results.
+    Present,
+}
+
+impl From<Strategy> for Stage {
+    fn from(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Keyword => Self::Keyword,
+            Strategy::Semantic => Self::Semantic,
+            Strategy::Graph => Self::Graph,
+        }
+    }
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Plan => "plan",
+            Self::Filter => "filter",
+            Self::Keyword => "keyword",
+            Self::Semantic => "semantic",
+            Self::Graph => "graph",
+            Self::Fuse => "fuse",
+            Self::Read => "read",
+            Self::Rerank => "rerank",
+            Self::Grade => "grade",
+            Self::Present => "present",
+        })
+    }
+}
+
+/// What one stage did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StageMetric {
+    /// The stage.
+    pub stage: Stage,
+    /// How long it took, in milliseconds.
+    pub duration: f64,
+    /// How many items went in.
+    #[serde(rename = "in")]
+    pub items_in: usize,
+    /// How many came out.
+    #[serde(rename = "out")]
+    pub items_out: usize,
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchResultItem {
+    /// Public id of the chunk, entity or community.
+    pub id: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub item_type: SearchResultType,
+    /// Its relevance, 0–1; never larger than that of the item before.
+    pub score: Score,
+    /// Where the score comes from.
+    pub relevance: Relevance,
+    /// What it says.
+    pub content: Content,
+    /// What matched; empty unless asked for.
+    pub highlights: Vec<Highlight>,
+    /// Where it comes from.
+    pub sources: Sources,
+    /// Title, path and the like; absent unless asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<ItemMetadata>,
+}
+
+impl SearchResultItem {
+    /// True if this is a chunk: exactly then the sources name one.
+    pub const fn is_chunk_result(&self) -> bool {
+        self.sources.chunk_id.is_some()
+    }
+
+    /// True if at least one entity is linked.
+    pub const fn is_entity_result(&self) -> bool {
+        !self.sources.entity_ids.is_empty()
+    }
+
+    /// True if this is a community: exactly then the sources name one.
+    pub const fn is_community_result(&self) -> bool {
+        self.sources.community_id.is_some()
+    }
+
+    /// The title, else the path's last part, else the id.
+    pub fn title(&self) -> &str {
+        match &self.metadata {
+            Some(metadata) if !metadata.title.is_empty() => &metadata.title,
+            Some(metadata) => metadata.path.rsplit('/').next().unwrap_or(&metadata.path),
+            None => &self.id,
+        }
+    }
+}
+
+/// Where a score comes from; each part 0–1, 0 for a leg that did not find the item.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Relevance {
+    /// After fusion.
+    pub combined: Score,
+    /// Share of the question's information that the passage covers.
+    pub keyword: Score,
+    /// Cosine, mapped through the model's measured range.
+    pub semantic: Score,
+    /// Nearness in the graph.
+    pub graph: Score,
+    /// What the cross-encoder says, where it read the passage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<Score>,
+    /// What grading says, where it judged the passage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crag: Option<CragScore>,
+}
+
+/// What an item says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Content {
+    /// The text of the chunk, as it stands in the document.
+    pub text: String,
+    /// The sentences that matter, where they were picked out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What stands before, to the start of a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_before: Option<String>,
+    /// What follows, to the end of a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_after: Option<String>,
+}
+
+/// A part of the text with what matched in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Highlight {
+    /// Which field it is from: `text`, `title` or `heading`.
+    pub field: String,
+    /// The part, at most 500 characters.
+    pub fragment: String,
+    /// What matched, in UTF-8 bytes of `fragment`, on character boundaries, in order.
+    pub offsets: Vec<Offsets>,
+}
+
+/// A half-open range of bytes, `start < end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Offsets {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+/// Where an item comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Sources {
+    /// The chunk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_id: Option<ChunkId>,
+    /// The file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_id: Option<FileId>,
+    /// Linked entities.
+    pub entity_ids: Vec<EntityId>,
+    /// The community.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub community_id: Option<CommunityId>,
+    /// Relations that led here.
+    pub relation_ids: Vec<RelationId>,
+}
+
+/// What a person wants to see beside the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ItemMetadata {
+    /// Title of the document; may be empty.
+    pub title: String,
+    /// Headings that the text stands under, outermost first.
+    pub heading_path: Vec<String>,
+    /// Path of the document.
+    pub path: String,
+    /// Lines of the text.
+    pub lines: LineSpan,
+    /// Language of the text.
+    pub language: Language,
+    /// Date of the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<Date>,
+    /// Labels of the document.
+    pub tags: Vec<String>,
+}
+
+/// What kind of question was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct QueryClassification {
+    /// The question as given.
+    pub original_query: String,
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub query_type: QueryType,
+    /// How sure the classifier is.
+    pub confidence: Score,
+    /// Names in the question.
+    pub extracted_entities: Vec<String>,
+    /// Weights that suit its kind.
+    pub suggested_weights: SearchWeights,
+    /// Other wordings, at most 5.
+    pub expanded_queries: Vec<String>,
+}
+
+/// How relevant the evidence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CragRelevance {
+    /// It answers the question.
+    Correct,
+    /// Some of it may.
+    Ambiguous,
+    /// It does not.
+    Incorrect,
+}
+
+/// What grading did with the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CragAction {
+    /// Kept it.
+    Keep,
+    /// Picked out the sentences that matter.
+    Refine,
+    /// Looked further.
+    Expand,
+    /// Dropped it.
+    Discard,
+    /// Asked the web.
+    WebSearch,
+}
+
+/// A grade.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CragScore {
+    /// The verdict.
+    pub relevance: CragRelevance,
+    /// How sure it is.
+    pub confidence: Score,
+    /// Whether the corpus does not hold the answer.
+    pub needs_web_search: bool,
+    /// A better wording, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refined_query: Option<String>,
+}

@@ -1,0 +1,187 @@
+//! The stages. Every trait is object safe, synchronous and batch-sized, so that
+//! the cost of dispatch is paid once a batch.
+
+use std::{borrow::Cow, fmt::Debug, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Allowed, ByteSpan, Fused, Language, Leg, Question, RankedList, Result, RowId, Seq, StoredChunk,
+    Strategy,
+};
+
+/// A term and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token<'t> {
+    /// The term, normalised: what is indexed, looked up and compared.
+    pub term: Cow<'t, str>,
+    /// Where it stands in the original text.
+    pub span: ByteSpan,
+    /// Place in the text for phrases; overlapping n-grams may share one.
+    pub position: u32,
+    /// True for a word that carries no meaning alone.
+    pub stop: bool,
+}
+
+/// Text to terms. Indexing, querying and highlighting share one analyser.
+pub trait Analyzer: Debug + Send + Sync {
+    /// Pushes every term of `text` into `sink`, by position.
+    fn analyze(&self, text: &str, language: Language, sink: &mut dyn FnMut(Token<'_>));
+}
+
+/// Counts tokens as a model would, to size chunks and contexts.
+pub trait TokenCounter: Debug + Send + Sync {
+    /// Number of tokens of `text`, without the model's own marks.
+    fn count(&self, text: &str) -> usize;
+}
+
+/// Which side of the match a text is on; asymmetric models prefix them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// A question.
+    Query,
+    /// A passage.
+    Passage,
+}
+
+/// How token vectors become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pooling {
+    /// The mean over the tokens.
+    Mean,
+    /// The vector of the first token.
+    Cls,
+}
+
+/// Arithmetic of the model's matrix products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Quantization {
+    /// 32-bit floating point.
+    F32,
+    /// 8-bit integers, activations scaled for each run.
+    Int8,
+    /// 4-bit weights in blocks.
+    Int4,
+}
+
+/// Identity of a vector space: vectors compare only within one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmbeddingSpace {
+    /// Name of the model.
+    pub model: String,
+    /// SHA-256 of the model file, hexadecimal.
+    pub sha256: String,
+    /// Length of a vector.
+    pub dimensions: usize,
+    /// How token vectors become one.
+    pub pooling: Pooling,
+    /// What is put before a question.
+    pub query_prefix: String,
+    /// What is put before a passage.
+    pub passage_prefix: String,
+    /// Arithmetic of the model.
+    pub quantization: Quantization,
+    /// Most tokens that a text may have; the rest is cut.
+    pub max_tokens: usize,
+}
+
+impl EmbeddingSpace {
+    /// One line that differs whenever vectors are not comparable: what an index
+    /// stores, and what keys the embedding cache.
+    pub fn fingerprint(&self) -> String {
+        let Self { model, sha256, dimensions, pooling, query_prefix, passage_prefix, quantization, max_tokens } = self;
+        format!(
+            "{model} sha256:{sha256} {dimensions}d {pooling:?} {quantization:?} max:{max_tokens} \
+             query:{query_prefix:?} passage:{passage_prefix:?}"
+        )
+    }
+}
+
+/// Texts to unit vectors.
+pub trait Embedder: Debug + Send + Sync {
+    /// The space that the vectors are in.
+    fn space(&self) -> &EmbeddingSpace;
+
+    /// The cosines that count as unrelated and as a perfect match: `relevance` maps
+    /// the first to 0 and the second to 1. Measured, from the model's card.
+    fn cosine_range(&self) -> (f32, f32);
+
+    /// One unit vector a text, in order. A text's vector does not depend on the
+    /// other texts of the call.
+    ///
+    /// # Errors
+    /// The model is missing, or a vector is not finite, of another length, or zero.
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+}
+
+/// Which kind of change an index feeds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexInput {
+    /// The text of a chunk.
+    Text,
+    /// The embedding of a chunk.
+    Vector,
+}
+
+/// One line of the store's change log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// A row's text is new or changed.
+    Text(RowId),
+    /// A row's embedding is new or changed.
+    Vector(RowId),
+    /// A row is gone.
+    Removed(RowId),
+}
+
+/// What an index is given for one row.
+#[derive(Clone, Debug)]
+pub struct IndexEntry {
+    /// The chunk.
+    pub chunk: Arc<StoredChunk>,
+    /// Its unit vector; empty for an index that feeds on text.
+    pub vector: Vec<f32>,
+}
+
+/// The write half of a leg. Nothing is visible before `commit`.
+pub trait Indexer: Debug + Send {
+    /// The leg being written.
+    fn strategy(&self) -> Strategy;
+    /// What it feeds on.
+    fn input(&self) -> IndexInput;
+    /// The last change that is durable here.
+    fn committed(&self) -> Seq;
+    /// Adds or replaces rows.
+    fn add(&mut self, entries: &[IndexEntry]) -> Result<()>;
+    /// Removes rows; unknown ones are ignored.
+    fn remove(&mut self, rows: &[RowId]) -> Result<()>;
+    /// Makes the writes durable as of `seq`; readers see them at their next refresh.
+    fn commit(&mut self, seq: Seq) -> Result<()>;
+    /// Forgets everything, durably, as if new: the first step of a rebuild.
+    fn clear(&mut self) -> Result<()>;
+}
+
+/// The read half of a leg: a question in, one ranked list out.
+pub trait Retriever: Debug + Send + Sync {
+    /// The leg being read.
+    fn strategy(&self) -> Strategy;
+    /// At most `leg.depth` hits, all of them in `allowed`.
+    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList>;
+    /// Shows the newest commit to the searches that start from now on, and says
+    /// which change it reaches.
+    fn refresh(&self) -> Result<Seq>;
+}
+
+/// Lists to one list. Pure.
+pub trait Fuser: Debug + Send + Sync {
+    /// Best first. A list weighs what its leg in `legs` says; weights are scaled
+    /// over the lists that are there.
+    ///
+    /// # Errors
+    /// [`Error::EmptyRankedLists`](crate::Error::EmptyRankedLists) without lists,
+    /// [`Error::InvalidConfig`](crate::Error::InvalidConfig) if a weight is not 0–1.
+    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>>;
+}
