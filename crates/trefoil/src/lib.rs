@@ -1,1 +1,74 @@
-//! Under construction.
+//! Hybrid search, embedded: keyword and semantic rankings of the same chunks, fused.
+//!
+//! One directory, one process, and the same care for English, Japanese and Korean.
+//! The example runs without a model; with one (`trefoil models pull`), results that
+//! share no word with the question are found as well.
+//!
+//! ```
+//! # #[cfg(feature = "keyword")] {
+//! use trefoil::{Document, Engine, SearchQuery};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let dir = dir.path().join("notes.trefoil");
+//! # let config = trefoil::EngineConfig { model: trefoil::Model::None, ..Default::default() };
+//! # let open = |dir| Engine::open_with(dir, config);
+//! # /*
+//! let engine = Engine::open("notes.trefoil")?; // one directory; created if absent
+//! # */ let engine = open(&dir)?;
+//! engine.ingest(&[
+//!     Document::new("release.md", "A release is cut on Friday by tagging main."),
+//!     Document::new("天気.md", "明日の東京は晴れ、最高気温は二十度です。"),
+//!     Document::new("날씨.md", "내일 서울은 맑고 낮 최고 기온은 이십 도입니다."),
+//! ])?;
+//! for (question, path) in [
+//!     ("how do I cut a release?", "release.md"),
+//!     ("東京の天気", "天気.md"),
+//!     ("서울의 기온", "날씨.md"),
+//! ] {
+//!     let found = engine.search(&SearchQuery::new(question)?)?;
+//!     assert_eq!(found.results[0].metadata.as_ref().unwrap().path, path);
+//! }
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `Engine::search` and `Engine::ingest` are one short function each; the stages
+//! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
+
+mod config;
+mod fuse;
+mod plan;
+mod relevance;
+pub mod scores;
+
+#[cfg(feature = "tokio")]
+mod asynchronous;
+#[cfg(feature = "engine")]
+mod embed;
+#[cfg(feature = "engine")]
+mod engine;
+#[cfg(feature = "engine")]
+mod ingest;
+#[cfg(feature = "engine")]
+mod leaves;
+#[cfg(feature = "engine")]
+mod present;
+#[cfg(feature = "engine")]
+mod replay;
+#[cfg(feature = "engine")]
+mod trace;
+
+#[cfg(feature = "tokio")]
+pub use asynchronous::AsyncEngine;
+pub use config::{EngineConfig, Model};
+#[cfg(feature = "engine")]
+pub use engine::{Engine, EngineStats};
+pub use fuse::{Adaptive, Alpha, DistributionBased, Fusion, KeywordFirst, RelativeScore, Rrf};
+#[cfg(feature = "engine")]
+pub use ingest::{IngestProgress, Ingested, Skipped};
+pub use plan::plan;
+pub use relevance::final_scores;
+pub use trefoil_core::*;
+/// Fetching, listing and checking of models.
+#[cfg(feature = "onnx")]
+pub use trefoil_model as model;

@@ -1,0 +1,134 @@
+use std::path::PathBuf;
+#[cfg(feature = "engine")]
+use std::sync::Arc;
+
+#[cfg(feature = "engine")]
+use trefoil_core::Embedder;
+use trefoil_core::{Error, RerankConfig, Result, RrfConfig};
+use validator::Validate;
+
+use crate::Fusion;
+
+/// How an engine works. The defaults suit documents in English, Japanese and Korean.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// What embeds texts.
+    pub model: Model,
+    /// Where fetched models are kept; the platform's cache folder by default.
+    pub model_home: Option<PathBuf>,
+    /// Threads for embedding; all cores by default.
+    pub threads: Option<usize>,
+    /// How the legs' lists become one.
+    pub fusion: Fusion,
+    /// Whether weights that the caller left alone are adapted to each question.
+    pub adaptive_weights: bool,
+    /// Reciprocal rank fusion, where [`Fusion::Rrf`] is chosen.
+    pub rrf: RrfConfig,
+    /// Cross-encoder reranking.
+    pub rerank: RerankConfig,
+    /// Files above this size are reported and skipped; 16 MiB by default.
+    pub max_file_bytes: u64,
+    /// Files that match one of these are not read: keys, secrets and the like.
+    pub privacy_globs: Vec<String>,
+    /// Characters of the neighbouring chunks shown before and after a result; 0 for none.
+    pub context_chars: usize,
+    /// Characters of a highlighted fragment, 20–500; 150 by default.
+    pub highlight_chars: usize,
+}
+
+/// What embeds texts.
+#[derive(Clone, Debug, Default)]
+pub enum Model {
+    /// Nothing: keyword search only.
+    None,
+    /// The default model, `multilingual-e5-small`, once it has been pulled.
+    #[default]
+    Default,
+    /// A model of the manifest, by name.
+    Named(String),
+    /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
+    Folder(PathBuf),
+    /// The caller's own.
+    #[cfg(feature = "engine")]
+    Custom(Arc<dyn Embedder>),
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            model: Model::default(),
+            model_home: None,
+            threads: None,
+            fusion: Fusion::default(),
+            adaptive_weights: true,
+            rrf: RrfConfig::default(),
+            rerank: RerankConfig::default(),
+            max_file_bytes: 16 << 20,
+            privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
+            context_chars: 200,
+            highlight_chars: 150,
+        }
+    }
+}
+
+impl EngineConfig {
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] or [`Error::InvalidK`] for the first that is violated.
+    pub fn check(&self) -> Result<()> {
+        let invalid = |field, value: String, allowed| Err(Error::InvalidConfig { field, value, allowed });
+        if self.rrf.validate().is_err() {
+            return Err(Error::InvalidK { k: self.rrf.k });
+        }
+        if let Err(errors) = self.rerank.validate() {
+            let RerankConfig { model, top_k, batch_size, .. } = &self.rerank;
+            return if errors.errors().contains_key("top_k") {
+                invalid("rerank.topK", top_k.to_string(), "1–100")
+            } else if errors.errors().contains_key("batch_size") {
+                invalid("rerank.batchSize", batch_size.to_string(), "1–32")
+            } else {
+                invalid("rerank.model", format!("`{model}`"), "a name")
+            };
+        }
+        if !(20..=500).contains(&self.highlight_chars) {
+            return invalid("highlight_chars", self.highlight_chars.to_string(), "20–500");
+        }
+        if self.context_chars > 10_000 {
+            return invalid("context_chars", self.context_chars.to_string(), "0–10,000");
+        }
+        if self.threads == Some(0) {
+            return invalid("threads", "0".to_owned(), "1 or more");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_limit_holds_at_its_edge_and_fails_beyond() {
+        let check = |change: &dyn Fn(&mut EngineConfig), valid: bool| {
+            let mut config = EngineConfig::default();
+            change(&mut config);
+            assert_eq!(config.check().is_ok(), valid, "{config:?}");
+        };
+        check(&|_| (), true);
+        for (k, valid) in [(0, false), (1, true), (1000, true), (1001, false)] {
+            check(&|config| config.rrf.k = k, valid);
+        }
+        for (top_k, valid) in [(0, false), (1, true), (100, true), (101, false)] {
+            check(&|config| config.rerank.top_k = top_k, valid);
+        }
+        for (batch, valid) in [(0, false), (1, true), (32, true), (33, false)] {
+            check(&|config| config.rerank.batch_size = batch, valid);
+        }
+        for (chars, valid) in [(19, false), (20, true), (500, true), (501, false)] {
+            check(&|config| config.highlight_chars = chars, valid);
+        }
+        check(&|config| config.rerank.model = String::new(), false);
+        check(&|config| config.threads = Some(0), false);
+    }
+}

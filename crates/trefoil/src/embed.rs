@@ -1,0 +1,203 @@
+//! The worker that gives chunks their vectors, from the store's job table.
+
+use std::{
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use trefoil_core::{Embedder, Error, Result, Role};
+use trefoil_store::{EmbedJob, JobCounts};
+use trefoil_text::contextual_text;
+
+use crate::engine::Inner;
+
+/// Texts embedded between two commits. Large enough that the cores are idle for less
+/// than one text in a hundred, small enough that a stop waits a few seconds at most.
+const BATCH: usize = 192;
+
+/// Seconds after which a job that nobody finished is taken up again.
+const LEASE: i64 = 600;
+
+/// One thread that embeds what the store's job table asks for.
+#[derive(Debug)]
+pub(crate) struct EmbeddingWorker {
+    signal: Arc<Signal>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    stop: AtomicBool,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// There may be jobs that the worker has not looked at.
+    woken: bool,
+    /// The worker waits.
+    idle: bool,
+    /// Why the worker gave up, until it is woken again.
+    error: Option<Error>,
+}
+
+impl EmbeddingWorker {
+    /// Starts the thread, which looks for jobs at once; none without a model.
+    pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
+        let Some(embedder) = &inner.embedder else { return Ok(None) };
+        inner.store.requeue_running_jobs()?;
+        let signal = Arc::new(Signal::default());
+        signal.state().woken = true;
+        let thread = std::thread::Builder::new()
+            .name("trefoil-embed".to_owned())
+            .spawn({
+                let (signal, inner, embedder) =
+                    (Arc::clone(&signal), Arc::downgrade(inner), Arc::clone(embedder));
+                move || work(&signal, &inner, embedder.as_ref())
+            })
+            .map_err(|source| Error::io("start the embedding thread of", "trefoil", source))?;
+        Ok(Some(Self { signal, thread: Some(thread) }))
+    }
+
+    /// Tells the worker that there are new jobs.
+    pub(crate) fn wake(&self) {
+        let mut state = self.signal.state();
+        state.woken = true;
+        state.error = None;
+        self.signal.changed.notify_all();
+    }
+
+    /// Waits until the worker has nothing left to do.
+    pub(crate) fn drain(
+        &self,
+        inner: &Inner,
+        mut on_progress: impl FnMut(&JobCounts),
+    ) -> Result<JobCounts> {
+        let mut state = self.signal.state();
+        while state.woken || !state.idle {
+            let tick = Duration::from_millis(100);
+            state = self
+                .signal
+                .changed
+                .wait_timeout(state, tick)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            drop(state);
+            on_progress(&inner.store.pending_jobs()?);
+            state = self.signal.state();
+        }
+        match state.error.take() {
+            Some(error) => Err(error),
+            None => inner.store.pending_jobs(),
+        }
+    }
+}
+
+impl Drop for EmbeddingWorker {
+    fn drop(&mut self) {
+        self.signal.stop.store(true, Ordering::Relaxed);
+        self.signal.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the worker has been reported by its hook; there is nothing to add.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Signal {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn work(signal: &Signal, inner: &Weak<Inner>, embedder: &dyn Embedder) {
+    loop {
+        let mut state = signal.state();
+        while !state.woken && !signal.stopped() {
+            state.idle = true;
+            signal.changed.notify_all();
+            // A stop may fall between the check and the wait: look again now and then.
+            let pause = Duration::from_millis(200);
+            state = signal
+                .changed
+                .wait_timeout(state, pause)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        state.woken = false;
+        state.idle = false;
+        drop(state);
+        while !signal.stopped() {
+            let Some(inner) = inner.upgrade() else { return };
+            match embed_batch(&inner, embedder) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(reason = error.chain(), "embedding stopped");
+                    signal.state().error = Some(error);
+                    break;
+                }
+            }
+        }
+        if signal.stopped() {
+            return;
+        }
+    }
+}
+
+/// Embeds the next jobs: vectors into the cache, then into the index. How many.
+fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
+    let jobs = inner.store.claim_embed_jobs(BATCH, LEASE)?;
+    if jobs.is_empty() {
+        return Ok(0);
+    }
+    let texts: Vec<String> = jobs
+        .iter()
+        .map(|EmbedJob { chunk, .. }| {
+            contextual_text(&chunk.file.title, &chunk.chunk.heading_path, &chunk.chunk.text)
+        })
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    match embedder.embed(Role::Passage, &texts) {
+        Ok(vectors) => finish(inner, &jobs, vectors)?,
+        Err(Error::EmbeddingFailed { .. }) => each_alone(inner, embedder, &jobs, &texts)?,
+        Err(error) => {
+            inner.store.requeue_running_jobs()?;
+            return Err(error);
+        }
+    }
+    inner.replay_vectors()?;
+    Ok(jobs.len())
+}
+
+/// One text that cannot be embedded must not hold up the others.
+fn each_alone(
+    inner: &Inner,
+    embedder: &dyn Embedder,
+    jobs: &[EmbedJob],
+    texts: &[&str],
+) -> Result<()> {
+    for (job, text) in jobs.iter().zip(texts) {
+        match embedder.embed(Role::Passage, &[text]) {
+            Ok(vectors) => finish(inner, std::slice::from_ref(job), vectors)?,
+            Err(error) => inner.store.fail_jobs(&[job.job], &error.chain())?,
+        }
+    }
+    Ok(())
+}
+
+fn finish(inner: &Inner, jobs: &[EmbedJob], vectors: Vec<Vec<f32>>) -> Result<()> {
+    let done: Vec<_> =
+        jobs.iter().zip(vectors).map(|(job, vector)| (job.job, job.row, vector)).collect();
+    inner.store.finish_embed_jobs(&done)?;
+    Ok(())
+}

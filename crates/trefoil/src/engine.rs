@@ -1,0 +1,557 @@
+use std::{
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+
+use trefoil_core::{
+    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, Error, Fused, Indexer, IndexInput,
+    Language, Passage, Plan, QueryText, RankedList, Result, Retriever, RowId, Score, SearchFilters,
+    SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
+    StrategyMetrics,
+};
+use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
+use trefoil_text::{ChunkSizes, Chunker, ScriptAnalyzer, language_of};
+
+use crate::{
+    EngineConfig,
+    embed::EmbeddingWorker,
+    leaves::{self, Leaves},
+    plan::plan,
+    present,
+    relevance::final_scores,
+    replay::{lags, replay},
+    trace::{Trace, millis},
+};
+
+/// A search engine over one directory.
+///
+/// One process writes, any number of threads and processes read. What `ingest` has
+/// returned from is durable and found by keyword; vectors follow in the background
+/// ([`Engine::drain`] waits for them).
+#[derive(Debug)]
+pub struct Engine {
+    worker: Option<EmbeddingWorker>,
+    inner: Arc<Inner>,
+}
+
+/// What the engine and its worker share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    dir: PathBuf,
+    pub(crate) config: EngineConfig,
+    pub(crate) store: Store,
+    pub(crate) chunker: Chunker,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    analyzer: Arc<dyn Analyzer>,
+    /// None when read-only.
+    indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
+    retrievers: Vec<Box<dyn Retriever>>,
+    absent: Vec<Degraded>,
+    /// Held while legs run, so that all of them see the same commits.
+    shown: RwLock<Shown>,
+    _lock: Option<File>,
+}
+
+/// What the searches that start now see.
+#[derive(Debug, Default)]
+struct Shown {
+    /// The store's last change when the legs were last refreshed.
+    seq: trefoil_core::Seq,
+    /// Legs that are behind the store.
+    lagging: Vec<Degraded>,
+}
+
+/// What an engine holds.
+#[derive(Clone, Debug)]
+pub struct EngineStats {
+    /// The store.
+    pub store: StoreStats,
+    /// Bytes of the directory, indexes included.
+    pub bytes: u64,
+    /// The model's fingerprint; absent when there is none.
+    pub embedding: Option<String>,
+    /// Legs that cannot run, and why.
+    pub absent: Vec<Degraded>,
+}
+
+impl Engine {
+    /// Opens the index in `dir` to read and write; creates it if absent.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes to it, [`Error::ModelMismatch`] if its
+    /// vectors are of another model, [`Error::Corrupt`] if the store is damaged.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(dir, EngineConfig::default())
+    }
+
+    /// The same with a configuration of one's own.
+    pub fn open_with(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
+        Self::open_writer(dir.as_ref(), config, OtherModel::Refuse)
+    }
+
+    /// Opens the index in `dir`, and makes its keyword index and its vectors anew from the
+    /// stored chunks, with the configured model. Cached vectors of that model are used again.
+    pub fn reindex(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
+        let dir = dir.as_ref();
+        if !dir.join(STORE).exists() {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        let engine = Self::open_writer(dir, config, OtherModel::Accept)?;
+        engine.inner.rebuild()?;
+        engine.wake();
+        Ok(engine)
+    }
+
+    /// Opens the index in `dir` to read, beside a process that writes or alone.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`] if there is none.
+    pub fn open_read_only(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
+        let dir = dir.as_ref();
+        config.check()?;
+        if !dir.join(STORE).exists() {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        let inner = Inner::open(dir, config, None, OtherModel::Refuse)?;
+        inner.publish()?;
+        Ok(Self { worker: None, inner: Arc::new(inner) })
+    }
+
+    fn open_writer(dir: &Path, config: EngineConfig, other: OtherModel) -> Result<Self> {
+        config.check()?;
+        std::fs::create_dir_all(dir)
+            .map_err(|source| Error::io("create the index directory", dir, source))?;
+        let lock = lock(dir)?;
+        let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
+        inner.replay_all()?;
+        let worker = EmbeddingWorker::start(&inner)?;
+        Ok(Self { worker, inner })
+    }
+
+    /// Answers `query`: plan → legs → fusion → passages → results.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for a query out of range, [`Error::DimensionMismatch`] for
+    /// an embedding of another model, [`Error::SearchFailed`] if every leg failed. One
+    /// failing leg is no error: the result names it in `degraded`.
+    pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
+        query.check()?;
+        let language = language_of(query.text.as_str());
+        let mut trace = Trace::start();
+        let plan = self.plan(query, language);
+        trace.lap(Stage::Plan, 1, plan.legs.len());
+        let allowed = self.inner.store.allowed(&query.filters)?;
+        trace.lap(Stage::Filter, 1, 1);
+        let legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
+        let fused = self.fuse(&plan, &legs.lists)?;
+        trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
+        let found = self.read(&plan, &query.filters, fused)?;
+        trace.lap(Stage::Read, found.total, found.passages.len());
+        present::result(&self.inner, query, &plan, found, legs, trace)
+    }
+
+    /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
+    /// leg alone, no text needed. `options.strategies` and `weights` are not looked at.
+    pub fn search_by_embedding(
+        &self,
+        vector: &[f32],
+        filters: SearchFilters,
+        options: SearchOptions,
+    ) -> Result<SearchResult> {
+        self.search(&SearchQuery {
+            text: QueryText::new(BY_EMBEDDING)?,
+            query_type: None,
+            embedding: Some(Embedding::new(vector.to_vec())?),
+            filters,
+            options: SearchOptions {
+                strategies: vec![SearchStrategy::Semantic],
+                include_highlights: false,
+                ..options
+            },
+        })
+    }
+
+    /// Waits until every chunk has its vector, or none more can be had, and says what is
+    /// left: without a model, all of them.
+    ///
+    /// # Errors
+    /// What stopped the embedding, if something did.
+    pub fn drain(&self) -> Result<JobCounts> {
+        self.drain_with(|_| ())
+    }
+
+    /// The same; `on_progress` is told about every tenth of a second what is left.
+    pub fn drain_with(&self, on_progress: impl FnMut(&JobCounts)) -> Result<JobCounts> {
+        match &self.worker {
+            Some(worker) => worker.drain(&self.inner, on_progress),
+            None => self.inner.store.pending_jobs(),
+        }
+    }
+
+    /// What the engine holds.
+    pub fn stats(&self) -> Result<EngineStats> {
+        Ok(EngineStats {
+            store: self.inner.store.stats()?,
+            bytes: directory_bytes(&self.inner.dir),
+            embedding: self.inner.store.fingerprint()?,
+            absent: self.inner.absent.clone(),
+        })
+    }
+
+    /// A chunk by its public id.
+    pub fn chunk(&self, id: &ChunkId) -> Result<Option<Arc<StoredChunk>>> {
+        self.inner.store.chunk_by_id(id)
+    }
+
+    /// Chunks by row, in the order given; rows that are gone are left out.
+    pub fn chunks(&self, rows: &[RowId]) -> Result<Vec<Arc<StoredChunk>>> {
+        self.inner.store.chunks(rows)
+    }
+
+    /// The legs' own lists for `query`, before fusion: to explain and to tune.
+    pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
+        query.check()?;
+        let plan = self.plan(query, language_of(query.text.as_str()));
+        let allowed = self.inner.store.allowed(&query.filters)?;
+        Ok(self.retrieve(query, &plan, &allowed, &mut Trace::start())?.lists)
+    }
+
+    /// Paths of the indexed files and documents, in order.
+    pub fn paths(&self) -> Result<Vec<String>> {
+        Ok(self.inner.store.files()?.into_iter().map(|file| file.path).collect())
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    /// Tells the worker that there are new jobs.
+    pub(crate) fn wake(&self) {
+        if let Some(worker) = &self.worker {
+            worker.wake();
+        }
+    }
+
+    fn plan(&self, query: &SearchQuery, language: Language) -> Plan {
+        let available: Vec<Strategy> =
+            self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
+        let config = &self.inner.config;
+        plan(query, language, &available, &config.rerank, config.adaptive_weights)
+    }
+
+    /// Runs the legs beside each other. A failing one is reported and left out.
+    fn retrieve(
+        &self,
+        query: &SearchQuery,
+        plan: &Plan,
+        allowed: &Allowed,
+        trace: &mut Trace,
+    ) -> Result<Legs> {
+        self.inner.catch_up()?;
+        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let outcomes = run_legs(&self.inner.retrievers, plan, allowed);
+        let mut legs = Legs::default();
+        legs.degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
+        let asked = SearchStrategy::legs(&query.options.strategies);
+        legs.degraded.retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
+        for (strategy, duration, outcome) in outcomes {
+            match outcome {
+                Ok(list) => {
+                    let metric = legs.metrics.get_mut(strategy);
+                    metric.enabled = true;
+                    metric.result_count = list.hits().len();
+                    metric.processing_time = millis(duration);
+                    metric.top_score =
+                        list.hits().iter().map(|hit| hit.relevance).max().unwrap_or_default();
+                    trace.record(strategy.into(), duration, 1, list.hits().len());
+                    legs.lists.push(list);
+                }
+                // A vector of another model is the caller's mistake, not the leg's.
+                Err(error @ Error::DimensionMismatch { .. }) => return Err(error),
+                Err(error) => {
+                    legs.degraded.push(Degraded { stage: strategy.into(), reason: error.chain() });
+                }
+            }
+        }
+        trace.skip();
+        if legs.lists.is_empty() {
+            return Err(search_failed(query, &legs.degraded));
+        }
+        Ok(legs)
+    }
+
+    fn fuse(&self, plan: &Plan, lists: &[RankedList]) -> Result<Vec<Fused>> {
+        let config = &self.inner.config;
+        config.fusion.fuser(config.rrf, plan.adaptive).fuse(&plan.legs, lists)
+    }
+
+    /// Loads the fused rows. Filters are checked once more, against what is stored now.
+    fn read(&self, plan: &Plan, filters: &SearchFilters, mut fused: Vec<Fused>) -> Result<Found> {
+        let mut total = fused.len();
+        fused.truncate(plan.candidates);
+        let scored = fused.len();
+        let rows: Vec<_> = fused.iter().map(|hit| hit.row).collect();
+        let chunks = self.inner.store.chunks(&rows)?;
+        let admitted = present::Admission::new(filters)?;
+        let mut chunks = chunks.into_iter().peekable();
+        let mut passages: Vec<Passage> = Vec::with_capacity(scored);
+        for fused in fused {
+            let chunk = chunks.next_if(|chunk| chunk.row == fused.row);
+            if let Some(chunk) = chunk.filter(|chunk| admitted.admits(chunk)) {
+                passages.push(Passage { fused, chunk });
+            }
+        }
+        total -= scored - passages.len();
+        // Ties: newer first, then by id, whatever the rows are.
+        passages.sort_by(|a, b| {
+            let date = |passage: &Passage| passage.chunk.file.date;
+            b.fused
+                .combined
+                .cmp(&a.fused.combined)
+                .then_with(|| date(b).cmp(&date(a)))
+                .then_with(|| a.chunk.id.cmp(&b.chunk.id))
+        });
+        let order: Vec<Fused> = passages.iter().map(|passage| passage.fused.clone()).collect();
+        Ok(Found { scores: final_scores(&order), passages, total })
+    }
+}
+
+/// What the legs gave.
+#[derive(Debug, Default)]
+pub(crate) struct Legs {
+    lists: Vec<RankedList>,
+    pub(crate) metrics: StrategyMetrics,
+    pub(crate) degraded: Vec<Degraded>,
+}
+
+/// The passages of a search, best first, with their final scores.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) passages: Vec<Passage>,
+    pub(crate) scores: Vec<Score>,
+    pub(crate) total: usize,
+}
+
+/// What to do with vectors of another model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OtherModel {
+    Refuse,
+    Accept,
+}
+
+impl Inner {
+    fn open(dir: &Path, config: EngineConfig, lock: Option<File>, other: OtherModel) -> Result<Self> {
+        let write = lock.is_some();
+        let access = if write { Access::ReadWrite } else { Access::ReadOnly };
+        let store = Store::open(&dir.join(STORE), access, Arc::new(SystemClock))?;
+        let models = leaves::models(&config)?;
+        if let Some(embedder) = &models.embedder {
+            agree_on_model(&store, embedder.space().fingerprint(), write, other)?;
+        }
+        let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
+        let Leaves { indexers, retrievers, absent } =
+            leaves::open(&dir.join(DOCUMENTS), &analyzer, models.embedder.as_ref(), write)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            config,
+            store,
+            chunker: Chunker::new(models.counter, ChunkSizes::default()),
+            embedder: models.embedder,
+            analyzer,
+            indexers: write.then_some(Mutex::new(indexers)),
+            retrievers,
+            absent,
+            shown: RwLock::default(),
+            _lock: lock,
+        })
+    }
+
+    /// The write halves.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], naming what was to be done.
+    pub(crate) fn writable(&self, doing: &'static str) -> Result<&Mutex<Vec<Box<dyn Indexer>>>> {
+        self.indexers.as_ref().ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
+    }
+
+    /// The analyser that indexed the text, for highlights.
+    pub(crate) fn analyzer(&self) -> &dyn Analyzer {
+        self.analyzer.as_ref()
+    }
+
+    /// Brings every index to the end of the change log and shows the result to new searches.
+    pub(crate) fn replay_all(&self) -> Result<()> {
+        self.replay_where(|_| true)
+    }
+
+    /// The same for the indexes that feed on vectors only.
+    pub(crate) fn replay_vectors(&self) -> Result<()> {
+        self.replay_where(|input| input == IndexInput::Vector)
+    }
+
+    fn replay_where(&self, wanted: impl Fn(IndexInput) -> bool) -> Result<()> {
+        let indexers = self.writable("update the indexes")?;
+        let mut indexers = indexers.lock().unwrap_or_else(PoisonError::into_inner);
+        for indexer in indexers.iter_mut().filter(|indexer| wanted(indexer.input())) {
+            replay(&self.store, indexer.as_mut())?;
+        }
+        self.publish()
+    }
+
+    /// Forgets the indexes and makes them anew from the store.
+    fn rebuild(&self) -> Result<()> {
+        {
+            let indexers = self.writable("rebuild the indexes")?;
+            let mut indexers = indexers.lock().unwrap_or_else(PoisonError::into_inner);
+            for indexer in indexers.iter_mut() {
+                indexer.clear()?;
+            }
+        }
+        self.store.requeue_embeddings()?;
+        self.replay_all()
+    }
+
+    /// Shows the newest commits of all legs to the searches that start from now on.
+    fn publish(&self) -> Result<()> {
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        let seq = self.store.seq()?;
+        let mut lagging = Vec::new();
+        for retriever in &self.retrievers {
+            let reached = retriever.refresh()?;
+            let strategy = retriever.strategy();
+            let input = match strategy {
+                Strategy::Keyword => IndexInput::Text,
+                _ => IndexInput::Vector,
+            };
+            if lags(&self.store, input, reached)? {
+                lagging.push(Degraded {
+                    stage: strategy.into(),
+                    reason: "the index is behind the store; run `trefoil index` to bring it up to date"
+                        .to_owned(),
+                });
+            }
+        }
+        let waiting = self.store.pending_jobs()?;
+        let waiting = waiting.queued + waiting.running;
+        if waiting > 0 && self.embedder.is_some() {
+            let reason = format!("{waiting} chunks wait for their vectors");
+            lagging.push(Degraded { stage: Stage::Semantic, reason });
+        }
+        *shown = Shown { seq, lagging };
+        Ok(())
+    }
+
+    /// In a read-only process: shows what another process has written since.
+    fn catch_up(&self) -> Result<()> {
+        if self.indexers.is_some() {
+            return Ok(());
+        }
+        let stale = {
+            let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
+            !shown.lagging.is_empty() || shown.seq != self.store.seq()?
+        };
+        if stale { self.publish() } else { Ok(()) }
+    }
+}
+
+const STORE: &str = "store.db";
+const DOCUMENTS: &str = "documents";
+const LOCK: &str = "LOCK";
+/// Stands for the text of a search by vector.
+const BY_EMBEDDING: &str = "(embedding)";
+
+/// Takes the writer's lock, which the operating system frees with the process.
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(LOCK);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|source| Error::io("open the lock file", &path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
+    }
+}
+
+/// Vectors of two models do not compare: the first that is used is the index's.
+fn agree_on_model(store: &Store, expected: String, write: bool, other: OtherModel) -> Result<()> {
+    match store.fingerprint()? {
+        Some(found) if found == expected => Ok(()),
+        Some(found) if other == OtherModel::Refuse => Err(Error::ModelMismatch { expected, found }),
+        None if !write => Ok(()),
+        _ => store.set_fingerprint(&expected),
+    }
+}
+
+fn run_legs(
+    retrievers: &[Box<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+) -> Vec<(Strategy, Duration, Result<RankedList>)> {
+    let run = |leg: &trefoil_core::Leg, retriever: &dyn Retriever| {
+        let start = Instant::now();
+        let list = retriever.retrieve(&plan.question, leg, allowed).map(|list| {
+            // Filters hold on every leg, also on one that forgets them.
+            let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
+            if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
+                list
+            } else {
+                RankedList::new(list.strategy(), hits.collect())
+            }
+        });
+        (leg.strategy, start.elapsed(), list)
+    };
+    let pairs: Vec<_> = plan
+        .legs
+        .iter()
+        .filter_map(|leg| {
+            let retriever = retrievers.iter().find(|one| one.strategy() == leg.strategy)?;
+            Some((leg, retriever.as_ref()))
+        })
+        .collect();
+    // The first leg runs on this thread, the others beside it.
+    let Some((&(leg, retriever), others)) = pairs.split_first() else { return Vec::new() };
+    std::thread::scope(|scope| {
+        let beside: Vec<_> = others
+            .iter()
+            .map(|&(leg, retriever)| (leg.strategy, scope.spawn(move || run(leg, retriever))))
+            .collect();
+        let mut outcomes = vec![run(leg, retriever)];
+        outcomes.extend(beside.into_iter().map(|(strategy, leg)| {
+            leg.join().unwrap_or_else(|_| (strategy, Duration::ZERO, Err(Error::backend(
+                trefoil_core::Part::Index(strategy),
+                "answer",
+                "the leg panicked",
+            ))))
+        }));
+        outcomes
+    })
+}
+
+fn search_failed(query: &SearchQuery, degraded: &[Degraded]) -> Error {
+    let reasons: Vec<String> =
+        degraded.iter().map(|degraded| format!("{} — {}", degraded.stage, degraded.reason)).collect();
+    let reason = if reasons.is_empty() {
+        "none of the strategies asked for is part of this engine".to_owned()
+    } else {
+        reasons.join("; ")
+    };
+    Error::SearchFailed { query: query.text.as_str().to_owned(), reason }
+}
+
+fn directory_bytes(dir: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => directory_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

@@ -1,0 +1,248 @@
+//! Documents → chunks → store → indexes.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use trefoil_core::{Document, Error, Result};
+use trefoil_store::{FileState, NewChunk, NewFile};
+use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
+
+use crate::{Engine, engine::Inner};
+
+/// Files read, cut and stored in one transaction: bounds memory and the work lost in a crash.
+const GROUP: usize = 64;
+
+/// What an ingest did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ingested {
+    /// Documents that are new or changed.
+    pub written: usize,
+    /// Documents that were there already, unchanged.
+    pub unchanged: usize,
+    /// Documents that are gone from below the given paths.
+    pub removed: usize,
+    /// Chunks added.
+    pub chunks_added: usize,
+    /// Chunks removed.
+    pub chunks_removed: usize,
+    /// Files that were not read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A file that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How far an ingest has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngestProgress {
+    /// Files looked at.
+    pub done: usize,
+    /// Files there are.
+    pub total: usize,
+}
+
+impl Engine {
+    /// Indexes the file or folder at `path`, and forgets what is gone from below it.
+    /// Unchanged files cost nothing; what cannot be read is skipped and reported.
+    pub fn ingest_path(&self, path: impl AsRef<Path>) -> Result<Ingested> {
+        self.ingest_paths(&[path.as_ref().to_owned()], |_| ())
+    }
+
+    /// The same for several paths, telling how far it has come.
+    pub fn ingest_paths(
+        &self,
+        paths: &[PathBuf],
+        mut on_progress: impl FnMut(IngestProgress),
+    ) -> Result<Ingested> {
+        let inner = self.inner();
+        inner.writable("index files")?;
+        let config = &inner.config;
+        let options = WalkOptions {
+            max_file_bytes: config.max_file_bytes,
+            privacy_globs: config.privacy_globs.clone(),
+            ..WalkOptions::default()
+        };
+        let found = walk(paths, &options)?;
+        let mut report = Ingested::default();
+        report.removed = inner.forget_vanished(paths, &found)?;
+        report.skipped.extend(
+            found.skipped.into_iter().map(|skip| Skipped { path: skip.path, reason: skip.reason }),
+        );
+        let total = found.files.len();
+        on_progress(IngestProgress { done: 0, total });
+        for (group, files) in found.files.chunks(GROUP).enumerate() {
+            let read: Vec<Read> = files.par_iter().map(|file| inner.read_file(file)).collect::<Result<_>>()?;
+            inner.write(read, &mut report)?;
+            self.wake();
+            on_progress(IngestProgress { done: group * GROUP + files.len(), total });
+        }
+        inner.replay_all()?;
+        self.wake();
+        Ok(report)
+    }
+
+    /// Indexes documents from memory; one with the path of another replaces it.
+    pub fn ingest(&self, documents: &[Document]) -> Result<Ingested> {
+        let inner = self.inner();
+        inner.writable("index documents")?;
+        let mut report = Ingested::default();
+        for group in documents.chunks(GROUP * 4) {
+            let read: Vec<Read> =
+                group.par_iter().map(|document| inner.read_document(document)).collect::<Result<_>>()?;
+            inner.write(read, &mut report)?;
+            self.wake();
+        }
+        inner.replay_all()?;
+        self.wake();
+        Ok(report)
+    }
+
+    /// Forgets the document at `path`, or every document below it. How many.
+    pub fn remove(&self, path: &str) -> Result<usize> {
+        let inner = self.inner();
+        inner.writable("remove documents")?;
+        let removed = inner.store.remove_under(path.trim_end_matches('/'))?;
+        if removed > 0 {
+            inner.replay_all()?;
+        }
+        Ok(removed)
+    }
+}
+
+/// What became of one file or document.
+enum Read {
+    Unchanged,
+    /// Same text, another time of change.
+    Touched { path: String, size: u64, mtime: i64 },
+    New(Box<NewFile>),
+    Skipped(Skipped),
+}
+
+impl Inner {
+    /// Reads and cuts a file, unless the store has it as it is. Parallel: touches no index.
+    fn read_file(&self, file: &SourceFile) -> Result<Read> {
+        let known = self.store.file(&file.name)?;
+        let same_stamp = |known: &FileState| known.size == file.size && known.mtime == file.mtime;
+        if known.as_ref().is_some_and(same_stamp) {
+            return Ok(Read::Unchanged);
+        }
+        let bytes = match std::fs::read(&file.path) {
+            Ok(bytes) => bytes,
+            Err(error) => return Ok(skipped(&file.name, error.to_string())),
+        };
+        let sha256 = sha256(&[&bytes]);
+        if known.is_some_and(|known| known.sha256 == sha256) {
+            let SourceFile { name, size, mtime, .. } = file;
+            return Ok(Read::Touched { path: name.clone(), size: *size, mtime: *mtime });
+        }
+        match load(&file.path, &file.name, bytes) {
+            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, file.mtime, sha256)))),
+            Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_document(&self, document: &Document) -> Result<Read> {
+        if document.path.trim().is_empty() || document.path.len() > 4_096 {
+            let path = document.path.clone();
+            let reason = "its path must have 1–4,096 bytes".to_owned();
+            return Err(Error::UnreadableDocument { path, reason });
+        }
+        let size = document.body.len() as u64;
+        if size > self.config.max_file_bytes {
+            let reason = format!("{size} bytes, the limit is {}", self.config.max_file_bytes);
+            return Ok(skipped(&document.path, reason));
+        }
+        let Document { title, body, format, language, tags, date, .. } = document;
+        let rest = format!("{format:?} {language:?} {tags:?} {date:?}");
+        let sha256 = sha256(&[title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()]);
+        let known = self.store.file(&document.path)?;
+        if known.is_some_and(|known| known.sha256 == sha256) {
+            return Ok(Read::Unchanged);
+        }
+        Ok(Read::New(Box::new(self.cut(document, size, 0, sha256))))
+    }
+
+    fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> NewFile {
+        let chunks = self.chunker.chunk(document).into_iter().map(|chunk| {
+            let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
+            NewChunk { embedding_hash: self::sha256(&[embedded.as_bytes()]), chunk }
+        });
+        NewFile {
+            chunks: chunks.collect(),
+            path: document.path.clone(),
+            title: document.title.clone(),
+            tags: document.tags.clone(),
+            date: document.date,
+            size,
+            mtime,
+            sha256,
+        }
+    }
+
+    /// Stores what was read, in one transaction.
+    fn write(&self, read: Vec<Read>, report: &mut Ingested) -> Result<()> {
+        let mut new = Vec::new();
+        for read in read {
+            match read {
+                Read::Unchanged => report.unchanged += 1,
+                Read::Touched { path, size, mtime } => {
+                    self.store.touch_file(&path, size, mtime)?;
+                    report.unchanged += 1;
+                }
+                Read::New(file) => new.push(*file),
+                Read::Skipped(skipped) => report.skipped.push(skipped),
+            }
+        }
+        for stored in self.store.put_files(&new)? {
+            report.written += 1;
+            report.chunks_added += stored.added;
+            report.chunks_removed += stored.removed;
+        }
+        Ok(())
+    }
+
+    /// Removes stored files that are below `roots` but were not found there. What was
+    /// found and skipped is kept as it was last read.
+    fn forget_vanished(&self, roots: &[PathBuf], found: &trefoil_text::Walk) -> Result<usize> {
+        let seen: std::collections::BTreeSet<&str> = found
+            .files
+            .iter()
+            .map(|file| file.name.as_str())
+            .chain(found.skipped.iter().map(|skip| skip.path.as_str()))
+            .collect();
+        let roots: Vec<String> = roots.iter().map(|root| trefoil_text::stored_name(root)).collect();
+        let below = |path: &str| {
+            roots.iter().any(|root| {
+                root.is_empty() && !path.starts_with('/')
+                    || path.strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        let mut removed = 0;
+        for file in self.store.files()? {
+            if below(&file.path) && !seen.contains(file.path.as_str()) {
+                removed += usize::from(self.store.remove_file(&file.path)?);
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn skipped(path: &str, reason: String) -> Read {
+    Read::Skipped(Skipped { path: path.to_owned(), reason })
+}
+
+fn sha256(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

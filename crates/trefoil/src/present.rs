@@ -1,0 +1,296 @@
+//! Passages to results: the page, its highlights, context and metadata.
+
+use std::collections::BTreeSet;
+
+use globset::{Glob, GlobMatcher};
+use trefoil_core::{
+    Chunk, Content, Degraded, Error, FileId, Highlight, ItemMetadata, Passage, Plan, Relevance,
+    Result, RowId, Score, SearchFilters, SearchQuery, SearchResult, SearchResultItem,
+    SearchResultType, Sources, Stage, StoredChunk, Strategy,
+};
+use trefoil_text::{Highlighter, sentences};
+
+use crate::{
+    Fusion,
+    engine::{Found, Inner, Legs},
+    trace::Trace,
+};
+
+/// The result of a search whose passages are found and scored.
+pub(crate) fn result(
+    inner: &Inner,
+    query: &SearchQuery,
+    plan: &Plan,
+    found: Found,
+    legs: Legs,
+    mut trace: Trace,
+) -> Result<SearchResult> {
+    let Found { passages, scores, total } = found;
+    let least = query.filters.min_relevance;
+    // Scores do not increase, so that what passes stands in front.
+    let passing = scores.iter().take_while(|&&score| score >= least).count();
+    let page: Vec<(&Passage, Score)> = passages
+        .iter()
+        .zip(scores)
+        .take(passing)
+        .skip(plan.offset)
+        .take(plan.limit)
+        .collect();
+    let contexts = contexts(inner, query, &page)?;
+    let highlighter =
+        Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
+    let results: Vec<SearchResultItem> = page
+        .iter()
+        .zip(contexts)
+        .map(|(&(passage, score), context)| {
+            item(inner, query, plan, passage, score, context, &highlighter)
+        })
+        .collect();
+    let end = plan.offset + results.len();
+    let has_more = passing > end;
+    let mut degraded = legs.degraded;
+    degraded.extend(not_in_this_version(query));
+    trace.lap(Stage::Present, passages.len(), results.len());
+    let (processing_time, stages) = trace.finish();
+    Ok(SearchResult {
+        query: query.clone(),
+        results,
+        total_count: total,
+        processing_time,
+        strategies: legs.metrics,
+        classification: None,
+        crag: None,
+        degraded,
+        stages,
+        has_more,
+        next_cursor: has_more.then_some(end),
+    })
+}
+
+/// What was asked for by name and has no part to run it.
+fn not_in_this_version(query: &SearchQuery) -> Vec<Degraded> {
+    use trefoil_core::SearchStrategy::Graph;
+    let mut missing = Vec::new();
+    let mut report = |stage, what: &str| {
+        missing.push(Degraded { stage, reason: format!("this version has no {what}") });
+    };
+    if query.options.strategies.contains(&Graph) {
+        report(Stage::Graph, "graph index");
+    }
+    if query.options.crag_enabled {
+        report(Stage::Grade, "grader");
+    }
+    missing
+}
+
+fn item(
+    inner: &Inner,
+    query: &SearchQuery,
+    plan: &Plan,
+    passage: &Passage,
+    score: Score,
+    (context_before, context_after): Context,
+    highlighter: &Highlighter<'_>,
+) -> SearchResultItem {
+    let StoredChunk { id, file, chunk, .. } = passage.chunk.as_ref();
+    let leg = |strategy| passage.fused.leg(strategy).map_or(Score::ZERO, |leg| leg.relevance);
+    let options = &query.options;
+    SearchResultItem {
+        id: id.to_string(),
+        item_type: SearchResultType::Chunk,
+        score,
+        relevance: Relevance {
+            combined: shown_combined(inner, passage.fused.combined),
+            keyword: leg(Strategy::Keyword),
+            semantic: leg(Strategy::Semantic),
+            graph: leg(Strategy::Graph),
+            rerank: None,
+            crag: None,
+        },
+        content: Content {
+            text: chunk.text.clone(),
+            summary: None,
+            context_before,
+            context_after,
+        },
+        highlights: if options.include_highlights && !plan.question.text.is_empty() {
+            highlights(passage.chunk.as_ref(), highlighter, inner.config.highlight_chars)
+        } else {
+            Vec::new()
+        },
+        sources: Sources {
+            chunk_id: Some(id.clone()),
+            file_id: Some(file.id.clone()),
+            ..Sources::default()
+        },
+        metadata: options.include_metadata.then(|| ItemMetadata {
+            title: file.title.clone(),
+            heading_path: chunk.heading_path.clone(),
+            path: file.path.clone(),
+            lines: chunk.lines,
+            language: chunk.language,
+            date: file.date,
+            tags: file.tags.clone(),
+        }),
+    }
+}
+
+/// Reciprocal rank fusion may show its raw sum; the final score is the same either way.
+fn shown_combined(inner: &Inner, combined: Score) -> Score {
+    let rrf = inner.config.rrf;
+    if inner.config.fusion == Fusion::Rrf && !rrf.normalize_scores {
+        Score::clamped(combined.get() / (rrf.k as f32 + 1.0))
+    } else {
+        combined
+    }
+}
+
+/// What matched in title, headings and text; for a passage that shares no term with the
+/// question, its most telling sentence.
+fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) -> Vec<Highlight> {
+    let Chunk { text, language, heading_path, .. } = &chunk.chunk;
+    let heading = heading_path.join(" › ");
+    let fields = [("text", text), ("title", &chunk.file.title), ("heading", &heading)];
+    let mut found: Vec<Highlight> = fields
+        .into_iter()
+        .filter_map(|(field, value)| highlighter.highlight(field, value, *language, max))
+        .collect();
+    if found.iter().all(|highlight| highlight.field != "text") {
+        found.extend(trefoil_text::best_sentence(text, *language, max));
+    }
+    found
+}
+
+type Context = (Option<String>, Option<String>);
+
+/// What stands before and after each result, as far as the budget reaches.
+fn contexts(inner: &Inner, query: &SearchQuery, page: &[(&Passage, Score)]) -> Result<Vec<Context>> {
+    let budget = inner.config.context_chars;
+    if budget == 0 || !query.options.include_metadata {
+        return Ok(vec![(None, None); page.len()]);
+    }
+    let rows: Vec<RowId> = page.iter().map(|(passage, _)| passage.chunk.row).collect();
+    let neighbours = inner.store.neighbours(&rows)?;
+    Ok(neighbours
+        .into_iter()
+        .map(|(before, after)| {
+            (
+                before.and_then(|chunk| tail(&chunk.chunk, budget)),
+                after.and_then(|chunk| head(&chunk.chunk, budget)),
+            )
+        })
+        .collect())
+}
+
+/// The last whole sentences of a chunk within `budget` characters.
+fn tail(chunk: &Chunk, budget: usize) -> Option<String> {
+    let (from, window) = last_chars(&chunk.text, 4 * budget);
+    let mut start = None;
+    for span in sentences(window, chunk.language).iter().rev() {
+        let text = window.get(span.start..)?;
+        // A sentence that begins before the window is not whole.
+        let whole = from == 0 || span.start > 0;
+        if !whole || text.trim_end().chars().count() > budget {
+            break;
+        }
+        start = Some(span.start);
+    }
+    window.get(start?..).map(|text| text.trim_end().to_owned())
+}
+
+/// The first whole sentences of a chunk within `budget` characters.
+fn head(chunk: &Chunk, budget: usize) -> Option<String> {
+    let window: &str = match chunk.text.char_indices().nth(4 * budget) {
+        Some((end, _)) => chunk.text.get(..end)?,
+        None => &chunk.text,
+    };
+    let mut end = None;
+    for span in sentences(window, chunk.language) {
+        let whole = window.len() == chunk.text.len() || span.end < window.len();
+        let text = window.get(..span.end)?;
+        if !whole || text.trim_start().chars().count() > budget {
+            break;
+        }
+        end = Some(span.end);
+    }
+    window.get(..end?).map(|text| text.trim_start().to_owned())
+}
+
+/// At most the last `count` characters of `text`, and where they begin.
+fn last_chars(text: &str, count: usize) -> (usize, &str) {
+    let from = text.char_indices().rev().nth(count.saturating_sub(1)).map_or(0, |(at, _)| at);
+    (from, text.get(from..).unwrap_or_default())
+}
+
+/// The filters of a query as a test of one chunk: the second look, independent of how
+/// the rows were chosen.
+#[derive(Debug)]
+pub(crate) struct Admission<'q> {
+    filters: &'q SearchFilters,
+    files: BTreeSet<&'q FileId>,
+    glob: Option<GlobMatcher>,
+}
+
+impl<'q> Admission<'q> {
+    pub(crate) fn new(filters: &'q SearchFilters) -> Result<Self> {
+        let glob = match &filters.path_glob {
+            Some(glob) => Some(
+                Glob::new(glob)
+                    .map_err(|_| Error::invalid_query("filters.pathGlob", glob, "a glob such as `docs/**/*.md`"))?
+                    .compile_matcher(),
+            ),
+            None => None,
+        };
+        Ok(Self { filters, files: filters.file_ids.iter().collect(), glob })
+    }
+
+    /// True if `chunk` passes every filter that its own data can answer.
+    pub(crate) fn admits(&self, chunk: &StoredChunk) -> bool {
+        let SearchFilters { date_range, tags, languages, .. } = self.filters;
+        let file = &chunk.file;
+        (self.files.is_empty() || self.files.contains(&file.id))
+            && date_range
+                .is_none_or(|range| file.date.is_some_and(|date| range.contains(date)))
+            && (tags.is_empty() || file.tags.iter().any(|tag| tags.contains(tag)))
+            && (languages.is_empty() || languages.contains(&chunk.chunk.language))
+            && self.glob.as_ref().is_none_or(|glob| glob.is_match(&file.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::{ByteSpan, ChunkLevel, Language, LineSpan};
+
+    use super::*;
+
+    fn chunk(text: &str, language: Language) -> Chunk {
+        Chunk {
+            level: ChunkLevel::Leaf,
+            ordinal: 0,
+            heading_path: Vec::new(),
+            text: text.to_owned(),
+            bytes: ByteSpan { start: 0, end: text.len() },
+            lines: LineSpan { start: 1, end: 1 },
+            language,
+        }
+    }
+
+    #[test]
+    fn context_is_cut_at_sentence_ends() {
+        let english = chunk("One is short. Two is a longer one. Three ends.", Language::En);
+        assert_eq!(tail(&english, 12).as_deref(), Some("Three ends."));
+        assert_eq!(tail(&english, 40).as_deref(), Some("Two is a longer one. Three ends."));
+        assert_eq!(head(&english, 20).as_deref(), Some("One is short."));
+        assert_eq!(head(&english, 5), None);
+        let japanese = chunk("今日は晴れ。明日は雨。", Language::Ja);
+        assert_eq!(head(&japanese, 7).as_deref(), Some("今日は晴れ。"));
+        assert_eq!(tail(&japanese, 7).as_deref(), Some("明日は雨。"));
+    }
+
+    #[test]
+    fn a_sentence_longer_than_the_window_is_left_out() {
+        let long = chunk(&"word ".repeat(500), Language::En);
+        assert_eq!(head(&long, 50), None);
+        assert_eq!(tail(&long, 50), None);
+    }
+}
