@@ -1,1 +1,70 @@
-//! Under construction.
+//! One SQLite file that is the truth: files, chunks, embeddings, jobs, the change
+//! log that every index replays, and the tables of the graph and of memory.
+//!
+//! A write is one transaction, durable when the call returns (write-ahead log,
+//! `synchronous = FULL`); one that fails changes nothing. A read sees one snapshot.
+//! One [`Store`] writes; any number of threads and processes read beside it.
+//!
+//! ```
+//! # fn main() -> trefoil_core::Result<()> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("store.db");
+//! use std::sync::Arc;
+//!
+//! use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Language, LineSpan, Seq};
+//! use trefoil_store::{Access, NewChunk, NewFile, Store, SystemClock};
+//!
+//! let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock))?;
+//! store.put_files(&[NewFile {
+//!     path: "notes/clover.md".into(),
+//!     title: "Clover".into(),
+//!     tags: vec!["plant".into()],
+//!     date: None,
+//!     size: 14,
+//!     mtime: 1_767_225_600,
+//!     sha256: "0f".repeat(32),
+//!     chunks: vec![NewChunk {
+//!         chunk: Chunk {
+//!             level: ChunkLevel::Leaf,
+//!             ordinal: 0,
+//!             heading_path: vec!["Leaves".into()],
+//!             text: "It has three.".into(),
+//!             bytes: ByteSpan { start: 0, end: 13 },
+//!             lines: LineSpan { start: 1, end: 1 },
+//!             language: Language::En,
+//!         },
+//!         embedding_hash: "1e".repeat(32),
+//!     }],
+//! }])?;
+//!
+//! let (seq, change) = store.changes(Seq::ZERO, 10)?[0];
+//! let Change::Text(row) = change else { panic!("a new leaf is a change of text") };
+//! assert_eq!(seq, store.seq()?);
+//! assert_eq!(store.chunks(&[row])?[0].chunk.text, "It has three.");
+//! # Ok(())
+//! # }
+//! ```
+
+mod change;
+mod chunk;
+mod clock;
+mod embedding;
+mod fault;
+mod file;
+mod filter;
+#[cfg(test)]
+mod fixture;
+mod id;
+mod job;
+mod meta;
+mod migration;
+mod stats;
+mod store;
+
+pub use clock::{Clock, SystemClock};
+pub use embedding::EmbedJob;
+pub use file::{FileState, NewChunk, NewFile, Stored};
+pub use id::{chunk_id, file_id};
+pub use job::{Job, JobCounts};
+pub use stats::StoreStats;
+pub use store::{Access, Store};

@@ -1,0 +1,67 @@
+//! The change log. A row keeps its last change of text and its last change of
+//! embedding only, so the log never outgrows the rows that ever were.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use trefoil_core::{Change, Result, RowId, Seq};
+
+use crate::Store;
+
+const TEXT: i64 = 0;
+const VECTOR: i64 = 1;
+
+impl Store {
+    /// The last change; it only ever grows.
+    pub fn seq(&self) -> Result<Seq> {
+        self.read("read the change log", last)
+    }
+
+    /// At most `limit` changes after `after`, ascending. Changes that a later one
+    /// of the same row made void are not told.
+    pub fn changes(&self, after: Seq, limit: usize) -> Result<Vec<(Seq, Change)>> {
+        self.read("read the change log", |tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT seq, unit_id, kind, removed FROM change_log WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+            )?;
+            let changes = select.query_map(params![after.get().cast_signed(), limit_of(limit)], |row| {
+                let unit = RowId::new(row.get(1)?);
+                let change = match (row.get::<_, i64>(2)?, row.get::<_, bool>(3)?) {
+                    (VECTOR, _) => Change::Vector(unit),
+                    (_, false) => Change::Text(unit),
+                    (_, true) => Change::Removed(unit),
+                };
+                Ok((Seq::new(row.get(0)?), change))
+            })?;
+            changes.collect()
+        })
+    }
+}
+
+pub(crate) fn last(tx: &Connection) -> rusqlite::Result<Seq> {
+    let seq: Option<u64> = tx
+        .prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'change_log'")?
+        .query_row([], |row| row.get(0))
+        .optional()?;
+    Ok(Seq::new(seq.unwrap_or(0)))
+}
+
+pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
+    let (row, kind, removed) = match change {
+        Change::Text(row) => (row, TEXT, false),
+        Change::Vector(row) => (row, VECTOR, false),
+        Change::Removed(row) => (row, TEXT, true),
+    };
+    let row = row.get().cast_signed();
+    if removed {
+        tx.prepare_cached("DELETE FROM change_log WHERE unit_id = ?1")?.execute([row])?;
+    }
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO change_log (unit_id, kind, removed) VALUES (?1, ?2, ?3)",
+    )?
+    .execute(params![row, kind, removed])?;
+    Ok(())
+}
+
+/// A count as SQLite takes it.
+pub(crate) fn limit_of(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,183 @@
+use std::{collections::HashMap, sync::Arc};
+
+use jiff::civil::Date;
+use rusqlite::{Connection, OptionalExtension};
+use trefoil_core::{
+    ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId, StoredChunk,
+};
+
+use crate::{Store, fault::unreadable, file::language};
+
+/// The leaves before and after one of the same file.
+type Neighbours = (Option<Arc<StoredChunk>>, Option<Arc<StoredChunk>>);
+
+impl Store {
+    /// The chunks of `rows`, in their order; unknown rows are left out. Chunks of
+    /// one file share its [`FileInfo`].
+    pub fn chunks(&self, rows: &[RowId]) -> Result<Vec<Arc<StoredChunk>>> {
+        self.read("read chunks", |tx| {
+            let mut reader = Reader::new(tx);
+            let chunks = rows.iter().filter_map(|&row| reader.chunk(row).transpose());
+            chunks.collect()
+        })
+    }
+
+    /// The chunk with this public id.
+    pub fn chunk_by_id(&self, id: &ChunkId) -> Result<Option<Arc<StoredChunk>>> {
+        self.read("look up a chunk", |tx| {
+            let row: Option<u64> = tx
+                .prepare_cached("SELECT id FROM units WHERE public_id = ?1")?
+                .query_row([id.as_str()], |row| row.get(0))
+                .optional()?;
+            row.map_or(Ok(None), |row| Reader::new(tx).chunk(RowId::new(row)))
+        })
+    }
+
+    /// The leaves before and after `row` in its file.
+    pub fn neighbours(&self, row: RowId) -> Result<Neighbours> {
+        Ok(self.neighbours_of(&[row])?.pop().unwrap_or_default())
+    }
+
+    /// The leaves before and after each of `rows`, in their order; a parent and an
+    /// unknown row have none.
+    pub fn neighbours_of(&self, rows: &[RowId]) -> Result<Vec<Neighbours>> {
+        self.read("read neighbouring chunks", |tx| {
+            let mut reader = Reader::new(tx);
+            let mut before = tx.prepare_cached(
+                "SELECT n.unit_id FROM payload_chunk c
+                 JOIN payload_chunk n ON n.file_id = c.file_id AND n.ordinal < c.ordinal AND n.ordinal >= 0
+                 WHERE c.unit_id = ?1 AND c.ordinal >= 0 ORDER BY n.ordinal DESC LIMIT 1",
+            )?;
+            let mut after = tx.prepare_cached(
+                "SELECT n.unit_id FROM payload_chunk c
+                 JOIN payload_chunk n ON n.file_id = c.file_id AND n.ordinal > c.ordinal
+                 WHERE c.unit_id = ?1 AND c.ordinal >= 0 ORDER BY n.ordinal LIMIT 1",
+            )?;
+            let neighbours = rows.iter().map(|row| {
+                Ok((reader.related(&mut before, *row)?, reader.related(&mut after, *row)?))
+            });
+            neighbours.collect()
+        })
+    }
+
+    /// The smallest parent that spans the leaf `row`.
+    pub fn parent(&self, row: RowId) -> Result<Option<Arc<StoredChunk>>> {
+        Ok(self.parents_of(&[row])?.pop().flatten())
+    }
+
+    /// The smallest parent that spans each of the leaves `rows`, in their order.
+    pub fn parents_of(&self, rows: &[RowId]) -> Result<Vec<Option<Arc<StoredChunk>>>> {
+        self.read("read parent chunks", |tx| {
+            let mut reader = Reader::new(tx);
+            let mut parent = tx.prepare_cached(
+                "SELECT p.unit_id FROM payload_chunk c
+                 JOIN payload_chunk p ON p.file_id = c.file_id AND p.ordinal < 0
+                      AND p.byte_start <= c.byte_start AND p.byte_end >= c.byte_end
+                 WHERE c.unit_id = ?1 AND c.ordinal >= 0
+                 ORDER BY p.byte_end - p.byte_start, p.ordinal DESC LIMIT 1",
+            )?;
+            rows.iter().map(|row| reader.related(&mut parent, *row)).collect()
+        })
+    }
+}
+
+/// The ordinal as the column holds it: leaves count up from 0, parents down from −1.
+pub(crate) fn stored_ordinal(chunk: &Chunk) -> i64 {
+    match chunk.level {
+        ChunkLevel::Leaf => i64::from(chunk.ordinal),
+        ChunkLevel::Parent => -1 - i64::from(chunk.ordinal),
+    }
+}
+
+/// A list of texts as a JSON array.
+pub(crate) fn to_json(texts: &[impl AsRef<str>]) -> rusqlite::Result<String> {
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    serde_json::to_string(&texts)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+/// Reads chunks, and each file once.
+pub(crate) struct Reader<'c> {
+    tx: &'c Connection,
+    files: HashMap<i64, Arc<FileInfo>>,
+}
+
+impl<'c> Reader<'c> {
+    pub(crate) fn new(tx: &'c Connection) -> Self {
+        Self { tx, files: HashMap::new() }
+    }
+
+    pub(crate) fn chunk(&mut self, row: RowId) -> rusqlite::Result<Option<Arc<StoredChunk>>> {
+        let found = self
+            .tx
+            .prepare_cached(
+                "SELECT u.public_id, c.file_id, c.ordinal, c.byte_start, c.byte_end, c.line_start,
+                        c.line_end, c.language, c.heading_path, c.text
+                 FROM payload_chunk c JOIN units u ON u.id = c.unit_id WHERE c.unit_id = ?1",
+            )?
+            .query_row([row.get().cast_signed()], |columns| {
+                let id: String = columns.get(0)?;
+                let (level, ordinal) = level_and_ordinal(columns.get(2)?);
+                let chunk = Chunk {
+                    level,
+                    ordinal: u32::try_from(ordinal).map_err(|error| unreadable(2, error))?,
+                    heading_path: texts(columns.get_ref(8)?.as_str()?, 8)?,
+                    text: columns.get(9)?,
+                    bytes: ByteSpan { start: columns.get(3)?, end: columns.get(4)? },
+                    lines: LineSpan { start: columns.get(5)?, end: columns.get(6)? },
+                    language: language(columns, 7)?,
+                };
+                let id = ChunkId::new(id).map_err(|error| unreadable(0, error))?;
+                Ok((id, columns.get::<_, i64>(1)?, chunk))
+            })
+            .optional()?;
+        let Some((id, file, chunk)) = found else { return Ok(None) };
+        Ok(Some(Arc::new(StoredChunk { row, id, file: self.file(file)?, chunk })))
+    }
+
+    /// The chunk whose row `select` tells for `row`.
+    fn related(
+        &mut self,
+        select: &mut rusqlite::Statement<'_>,
+        row: RowId,
+    ) -> rusqlite::Result<Option<Arc<StoredChunk>>> {
+        let related: Option<u64> =
+            select.query_row([row.get().cast_signed()], |columns| columns.get(0)).optional()?;
+        related.map_or(Ok(None), |related| self.chunk(RowId::new(related)))
+    }
+
+    fn file(&mut self, id: i64) -> rusqlite::Result<Arc<FileInfo>> {
+        if let Some(file) = self.files.get(&id) {
+            return Ok(Arc::clone(file));
+        }
+        let file = self
+            .tx
+            .prepare_cached("SELECT public_id, path, title, tags, dates FROM files WHERE id = ?1")?
+            .query_row([id], |columns| {
+                let public_id: String = columns.get(0)?;
+                let date = texts(columns.get_ref(4)?.as_str()?, 4)?
+                    .first()
+                    .map(|date| date.parse::<Date>())
+                    .transpose();
+                Ok(FileInfo {
+                    id: FileId::new(public_id).map_err(|error| unreadable(0, error))?,
+                    path: columns.get(1)?,
+                    title: columns.get(2)?,
+                    tags: texts(columns.get_ref(3)?.as_str()?, 3)?,
+                    date: date.map_err(|error| unreadable(4, error))?,
+                })
+            })?;
+        let file = Arc::new(file);
+        self.files.insert(id, Arc::clone(&file));
+        Ok(file)
+    }
+}
+
+fn level_and_ordinal(stored: i64) -> (ChunkLevel, i64) {
+    if stored < 0 { (ChunkLevel::Parent, -1 - stored) } else { (ChunkLevel::Leaf, stored) }
+}
+
+/// A JSON array of texts.
+fn texts(json: &str, column: usize) -> rusqlite::Result<Vec<String>> {
+    serde_json::from_str(json).map_err(|error| unreadable(column, error))
+}

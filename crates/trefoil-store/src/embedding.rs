@@ -1,0 +1,238 @@
+//! Embeddings, kept by what was embedded and by which model, so that the same text
+//! is embedded once.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use trefoil_core::{Change, Error, Result, RowId, Seq, StoredChunk};
+
+use crate::{
+    Store,
+    change::{self, limit_of, log},
+    chunk::Reader,
+    fault::unreadable,
+    id::{hex, sha256},
+    job, meta,
+};
+
+/// The kind of job that makes the embedding of a leaf; its payload is
+/// `{"hash": embedding hash, "row": row number}`.
+const EMBED: &str = "embed";
+
+/// The setting that names the vector space.
+const FINGERPRINT: &str = "embedding_fingerprint";
+
+/// A leaf that waits for its embedding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbedJob {
+    /// The job, to finish or fail.
+    pub job: i64,
+    /// The leaf.
+    pub row: RowId,
+    /// What to embed.
+    pub chunk: Arc<StoredChunk>,
+}
+
+impl Store {
+    /// The vector space that embeddings are made in, if one was set; see
+    /// [`EmbeddingSpace::fingerprint`](trefoil_core::EmbeddingSpace::fingerprint).
+    pub fn fingerprint(&self) -> Result<Option<String>> {
+        self.meta(FINGERPRINT)
+    }
+
+    /// Sets the vector space. Embeddings of others stay cached but are not used;
+    /// embed jobs that run go back to the queue, for what they make is of the old one.
+    pub fn set_fingerprint(&self, fingerprint: &str) -> Result<()> {
+        self.write("set the embedding fingerprint", |tx, now| {
+            if meta::get(tx, FINGERPRINT)?.as_deref() != Some(fingerprint) {
+                meta::set(tx, FINGERPRINT, fingerprint)?;
+                job::release(tx, now, Some(EMBED))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The cached embeddings of `rows`, in their order; rows without one are left out.
+    pub fn cached_embeddings(&self, rows: &[RowId]) -> Result<Vec<(RowId, Vec<f32>)>> {
+        self.read("read embeddings", |tx| {
+            let Some(space) = space(tx)? else { return Ok(Vec::new()) };
+            let mut select = tx.prepare_cached(
+                "SELECT e.vector FROM payload_chunk c
+                 JOIN embedding_cache e ON e.text_hash = c.embedding_hash AND e.fingerprint = ?2
+                 WHERE c.unit_id = ?1",
+            )?;
+            let cached = rows.iter().filter_map(|&row| {
+                let vector = select
+                    .query_row(params![row.get().cast_signed(), space], |columns| {
+                        decode(columns.get_ref(0)?.as_blob()?)
+                    })
+                    .optional();
+                vector.map(|vector| Some((row, vector?))).transpose()
+            });
+            cached.collect()
+        })
+    }
+
+    /// Takes at most `limit` leaves that wait for an embedding; they return to the
+    /// queue unless finished or failed within `lease_seconds`. A job whose leaf is
+    /// gone or changed is done; one whose embedding is cached by now is done and logged.
+    pub fn claim_embed_jobs(&self, limit: usize, lease_seconds: u32) -> Result<Vec<EmbedJob>> {
+        self.write("claim embed jobs", |tx, now| {
+            let space = space(tx)?;
+            job::return_expired(tx, now)?;
+            let mut reader = Reader::new(tx);
+            let mut claimed = Vec::new();
+            while claimed.len() < limit {
+                let waiting = waiting(tx, now, limit - claimed.len())?;
+                if waiting.is_empty() {
+                    break;
+                }
+                for Waiting { job, row, hash } in waiting {
+                    if current_hash(tx, row)?.as_deref() != Some(hash.as_str()) {
+                        job::done(tx, now, job)?;
+                    } else if is_cached(tx, space.as_deref(), &hash)? {
+                        job::done(tx, now, job)?;
+                        log(tx, Change::Vector(row))?;
+                    } else if let Some(chunk) = reader.chunk(row)? {
+                        job::lease(tx, now, job, lease_seconds)?;
+                        claimed.push(EmbedJob { job, row, chunk });
+                    }
+                }
+            }
+            Ok(claimed)
+        })
+    }
+
+    /// Caches the embeddings that claimed jobs made and logs them, in one
+    /// transaction; tells the last change. A job that is no longer running, because
+    /// its lease ran out or the vector space changed, is passed over.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if no vector space is set.
+    pub fn finish_embed_jobs(&self, done: &[(i64, RowId, Vec<f32>)]) -> Result<Seq> {
+        let finished = self.write("store embeddings", |tx, now| {
+            let Some(space) = space(tx)? else { return Ok(None) };
+            for (job, row, vector) in done {
+                let hash: Option<String> = tx
+                    .prepare_cached(
+                        "SELECT payload_json ->> 'hash' FROM jobs
+                         WHERE id = ?1 AND kind = 'embed' AND status = 1 AND payload_json ->> 'row' = ?2",
+                    )?
+                    .query_row([*job, row.get().cast_signed()], |columns| columns.get(0))
+                    .optional()?;
+                let Some(hash) = hash else { continue };
+                job::done(tx, now, *job)?;
+                tx.prepare_cached(
+                    "INSERT OR REPLACE INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)",
+                )?
+                .execute(params![hash, space, encode(vector)])?;
+                if current_hash(tx, *row)?.as_deref() == Some(hash.as_str()) {
+                    log(tx, Change::Vector(*row))?;
+                }
+            }
+            change::last(tx).map(Some)
+        })?;
+        finished.ok_or_else(|| Error::InvalidConfig {
+            field: FINGERPRINT,
+            value: "unset".to_owned(),
+            allowed: "the fingerprint of the model that made the embeddings",
+        })
+    }
+
+    /// For a change of model or a rebuild of the vector index: logs every leaf whose
+    /// embedding is cached, queues a job for every other, and tells how many.
+    pub fn requeue_embeddings(&self) -> Result<usize> {
+        self.write("queue embed jobs", |tx, now| {
+            let space = space(tx)?;
+            tx.execute(
+                "INSERT OR REPLACE INTO change_log (unit_id, kind)
+                 SELECT unit_id, 1 FROM payload_chunk c
+                 WHERE ordinal >= 0 AND EXISTS (
+                     SELECT 1 FROM embedding_cache WHERE text_hash = c.embedding_hash AND fingerprint = ?1)
+                 ORDER BY unit_id",
+                [&space],
+            )?;
+            let mut leaves = tx.prepare(
+                "SELECT unit_id, embedding_hash FROM payload_chunk c
+                 WHERE ordinal >= 0 AND NOT EXISTS (
+                     SELECT 1 FROM embedding_cache WHERE text_hash = c.embedding_hash AND fingerprint = ?1)
+                 ORDER BY unit_id",
+            )?;
+            let mut leaves = leaves.query([&space])?;
+            let mut queued = 0;
+            while let Some(leaf) = leaves.next()? {
+                job::enqueue(tx, now, EMBED, &payload(RowId::new(leaf.get(0)?), &leaf.get::<_, String>(1)?))?;
+                queued += 1;
+            }
+            Ok(queued)
+        })
+    }
+}
+
+/// The key of the vector space in the cache: the fingerprint's hash, as it is long.
+pub(crate) fn space(tx: &Connection) -> rusqlite::Result<Option<String>> {
+    let fingerprint = meta::get(tx, FINGERPRINT)?;
+    Ok(fingerprint.map(|line| {
+        let digest = sha256(line.as_bytes());
+        hex(digest.get(..16).unwrap_or(&digest))
+    }))
+}
+
+/// Sees to it that `row` gets the embedding of the text with `hash`.
+pub(crate) fn want(
+    tx: &Connection,
+    now: i64,
+    space: Option<&str>,
+    row: RowId,
+    hash: &str,
+) -> rusqlite::Result<()> {
+    if is_cached(tx, space, hash)? {
+        log(tx, Change::Vector(row))
+    } else {
+        job::enqueue(tx, now, EMBED, &payload(row, hash)).map(|_| ())
+    }
+}
+
+struct Waiting {
+    job: i64,
+    row: RowId,
+    hash: String,
+}
+
+fn waiting(tx: &Connection, now: i64, limit: usize) -> rusqlite::Result<Vec<Waiting>> {
+    tx.prepare_cached(
+        "SELECT id, payload_json ->> 'row', payload_json ->> 'hash' FROM jobs
+         WHERE status = 0 AND run_after <= ?1 AND kind = 'embed' ORDER BY run_after, id LIMIT ?2",
+    )?
+    .query_map([now, limit_of(limit)], |row| {
+        Ok(Waiting { job: row.get(0)?, row: RowId::new(row.get(1)?), hash: row.get(2)? })
+    })?
+    .collect()
+}
+
+fn payload(row: RowId, hash: &str) -> String {
+    serde_json::json!({ "hash": hash, "row": row.get() }).to_string()
+}
+
+fn current_hash(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {
+    tx.prepare_cached("SELECT embedding_hash FROM payload_chunk WHERE unit_id = ?1")?
+        .query_row([row.get().cast_signed()], |columns| columns.get(0))
+        .optional()
+}
+
+fn is_cached(tx: &Connection, space: Option<&str>, hash: &str) -> rusqlite::Result<bool> {
+    let Some(space) = space else { return Ok(false) };
+    tx.prepare_cached("SELECT 1 FROM embedding_cache WHERE text_hash = ?1 AND fingerprint = ?2")?
+        .exists([hash, space])
+}
+
+fn encode(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn decode(blob: &[u8]) -> rusqlite::Result<Vec<f32>> {
+    match blob.as_chunks() {
+        (values, []) => Ok(values.iter().map(|&value| f32::from_le_bytes(value)).collect()),
+        _ => Err(unreadable(0, "a vector of a broken length")),
+    }
+}

@@ -1,0 +1,454 @@
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::civil::Date;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use trefoil_core::{Change, Chunk, ChunkId, ChunkLevel, FileId, Language, Result, RowId};
+
+use crate::{
+    Store,
+    change::log,
+    chunk::{stored_ordinal, to_json},
+    embedding,
+    fault::unreadable,
+    id::{chunk_id, file_id, hex, sha256},
+};
+
+/// `units.kind` of a chunk.
+const CHUNK: i64 = 8;
+
+/// Added to ordinals while they are exchanged: beyond any that a chunker gives.
+const ASIDE: i64 = 1 << 40;
+
+/// What tells whether a file has changed since it was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileState {
+    /// Hash of the path.
+    pub id: FileId,
+    /// Where it was read from, or the caller's key.
+    pub path: String,
+    /// Length in bytes.
+    pub size: u64,
+    /// When it was last modified, in the unit that the caller stored.
+    pub mtime: i64,
+    /// SHA-256 of the content as the caller stored it.
+    pub sha256: String,
+}
+
+/// A file or document to store, cut into chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// Where it was read from, or the caller's key.
+    pub path: String,
+    /// Short name; may be empty.
+    pub title: String,
+    /// Labels; stored sorted, each once.
+    pub tags: Vec<String>,
+    /// The day it is about or from.
+    pub date: Option<Date>,
+    /// Length in bytes.
+    pub size: u64,
+    /// When it was last modified.
+    pub mtime: i64,
+    /// SHA-256 of the content, hexadecimal.
+    pub sha256: String,
+    /// Leaves and parents; ordinals differ within a level.
+    pub chunks: Vec<NewChunk>,
+}
+
+/// A chunk to store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewChunk {
+    /// The chunk.
+    pub chunk: Chunk,
+    /// SHA-256 of the text that is embedded for it, hexadecimal; unused for parents.
+    pub embedding_hash: String,
+}
+
+/// What storing a file did to its leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The file.
+    pub file: FileId,
+    /// Leaves that are new.
+    pub added: usize,
+    /// Leaves that kept their row.
+    pub kept: usize,
+    /// Leaves that are gone.
+    pub removed: usize,
+}
+
+impl Store {
+    /// What is known of the file at `path`.
+    pub fn file(&self, path: &str) -> Result<Option<FileState>> {
+        self.read("look up a file", |tx| {
+            tx.prepare_cached(
+                "SELECT public_id, path, size, mtime, sha256 FROM files WHERE path = ?1",
+            )?
+            .query_row([path], state)
+            .optional()
+        })
+    }
+
+    /// Every file, by path.
+    pub fn files(&self) -> Result<Vec<FileState>> {
+        self.read("list the files", |tx| {
+            tx.prepare_cached(
+                "SELECT public_id, path, size, mtime, sha256 FROM files ORDER BY path",
+            )?
+            .query_map([], state)?
+            .collect()
+        })
+    }
+
+    /// Notes that a file was written without a change of content; true if it is stored.
+    pub fn touch_file(&self, path: &str, size: u64, mtime: i64) -> Result<bool> {
+        self.write("touch a file", |tx, _| {
+            let touched = tx
+                .prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?
+                .execute(params![path, size, mtime])?;
+            Ok(touched > 0)
+        })
+    }
+
+    /// Stores files in one transaction, each in the place of what was stored under
+    /// its path.
+    ///
+    /// A chunk whose id is the same keeps its row, and is logged only if title,
+    /// tags, date or language changed. A leaf whose embedding is cached is logged
+    /// as [`Change::Vector`] too; for others an embed job is queued. Parents are
+    /// stored, but neither logged nor embedded.
+    ///
+    /// # Errors
+    /// Two chunks of a file with one level and ordinal, or a full disk; then
+    /// nothing was stored.
+    pub fn put_files(&self, files: &[NewFile]) -> Result<Vec<Stored>> {
+        let ids = files.iter().map(identify).collect::<Result<Vec<_>>>()?;
+        self.write("store files", |tx, now| {
+            let space = embedding::space(tx)?;
+            files
+                .iter()
+                .zip(ids)
+                .map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run())
+                .collect()
+        })
+    }
+
+    /// Removes the file at `path` with its chunks; true if it was there.
+    pub fn remove_file(&self, path: &str) -> Result<bool> {
+        let removed = self.write("remove a file", |tx, _| {
+            let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
+            remove(tx, select, [path])
+        })?;
+        Ok(removed > 0)
+    }
+
+    /// Removes the file at `prefix` and all below `prefix/`; tells how many files.
+    pub fn remove_under(&self, prefix: &str) -> Result<usize> {
+        let folder = prefix.trim_end_matches('/');
+        self.write("remove files", |tx, _| {
+            // '0' is the character after '/': the range is what starts with `folder/`.
+            let select = tx.prepare_cached(
+                "SELECT id FROM files
+                 WHERE path = ?1 OR path = ?2 OR (path >= ?1 || '/' AND path < ?1 || '0') ORDER BY path",
+            )?;
+            remove(tx, select, [folder, prefix])
+        })
+    }
+}
+
+/// Ids of a file and of its chunks.
+type Ids = (FileId, Vec<ChunkId>);
+
+fn identify(file: &NewFile) -> Result<Ids> {
+    let id = file_id(&file.path)?;
+    let mut seen: HashMap<ChunkId, u32> = HashMap::new();
+    let chunks = file.chunks.iter().map(|NewChunk { chunk, .. }| {
+        let of =
+            |occurrence| chunk_id(&id, chunk.level, &chunk.heading_path, &chunk.text, occurrence);
+        let first = of(0)?;
+        let occurrence = seen.entry(first.clone()).or_insert(0);
+        let chunk_id = if *occurrence == 0 { first } else { of(*occurrence)? };
+        *occurrence += 1;
+        Ok(chunk_id)
+    });
+    let chunks = chunks.collect::<Result<Vec<_>>>()?;
+    Ok((id, chunks))
+}
+
+/// One file on its way into the store.
+struct Put<'a> {
+    tx: &'a Connection,
+    now: i64,
+    space: Option<&'a str>,
+    file: &'a NewFile,
+    ids: Ids,
+}
+
+/// What the store holds of a chunk, besides its text.
+#[derive(PartialEq, Eq)]
+struct Place {
+    ordinal: i64,
+    bytes: (usize, usize),
+    lines: (u32, u32),
+    language: Language,
+    embedding_hash: String,
+}
+
+impl Put<'_> {
+    fn run(self) -> rusqlite::Result<Stored> {
+        let (file, relabelled) = self.upsert_file()?;
+        let mut before = self.chunks_before(file)?;
+        let mut after = Vec::with_capacity(self.file.chunks.len());
+        for (id, new) in self.ids.1.iter().zip(&self.file.chunks) {
+            after.push((id, new, before.remove(id.as_str())));
+        }
+        let mut stored = Stored { file: self.ids.0.clone(), added: 0, kept: 0, removed: 0 };
+        let mut gone: Vec<_> = before.into_values().collect();
+        gone.sort_unstable_by_key(|(row, _)| *row);
+        for (row, place) in gone {
+            stored.removed += remove_chunk(self.tx, row, place.ordinal)?;
+        }
+        let moved = |(_, new, old): &(_, &NewChunk, Option<(RowId, Place)>)| {
+            old.as_ref().is_some_and(|(_, place)| place.ordinal != stored_ordinal(&new.chunk))
+        };
+        let exchange = after.iter().any(moved);
+        if exchange {
+            self.set_aside(file)?;
+        }
+        for (id, new, old) in after {
+            let leaf = usize::from(new.chunk.level == ChunkLevel::Leaf);
+            if let Some((row, place)) = old {
+                stored.kept += leaf;
+                self.keep(row, &place, new, exchange, relabelled)?;
+            } else {
+                stored.added += leaf;
+                self.add(file, id, new)?;
+            }
+        }
+        Ok(stored)
+    }
+
+    /// The file's row, and whether what is indexed of every chunk has changed.
+    fn upsert_file(&self) -> rusqlite::Result<(i64, bool)> {
+        let file = self.file;
+        let mut tags = file.tags.clone();
+        tags.sort();
+        tags.dedup();
+        let tags = to_json(&tags)?;
+        let dates = to_json(&file.date.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+        let before: Option<(String, String, String)> = self
+            .tx
+            .prepare_cached("SELECT title, tags, dates FROM files WHERE path = ?1")?
+            .query_row([&file.path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let relabelled = before.is_some_and(|(title, old_tags, old_dates)| {
+            title != file.title || old_tags != tags || old_dates != dates
+        });
+        let row = self
+            .tx
+            .prepare_cached(
+                "INSERT INTO files (public_id, path, size, mtime, sha256, title, tags, dates)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (path) DO UPDATE SET
+                     size = excluded.size, mtime = excluded.mtime, sha256 = excluded.sha256,
+                     title = excluded.title, tags = excluded.tags, dates = excluded.dates
+                 RETURNING id",
+            )?
+            .query_row(
+                params![
+                    self.ids.0.as_str(),
+                    file.path,
+                    file.size,
+                    file.mtime,
+                    file.sha256,
+                    file.title,
+                    tags,
+                    dates
+                ],
+                |row| row.get(0),
+            )?;
+        Ok((row, relabelled))
+    }
+
+    fn chunks_before(&self, file: i64) -> rusqlite::Result<BTreeMap<String, (RowId, Place)>> {
+        let mut select = self.tx.prepare_cached(
+            "SELECT u.public_id, c.unit_id, c.ordinal, c.byte_start, c.byte_end, c.line_start, c.line_end,
+                    c.language, c.embedding_hash
+             FROM payload_chunk c JOIN units u ON u.id = c.unit_id WHERE c.file_id = ?1",
+        )?;
+        let chunks = select.query_map([file], |row| {
+            let place = Place {
+                ordinal: row.get(2)?,
+                bytes: (row.get(3)?, row.get(4)?),
+                lines: (row.get(5)?, row.get(6)?),
+                language: language(row, 7)?,
+                embedding_hash: row.get(8)?,
+            };
+            Ok((row.get(0)?, (RowId::new(row.get(1)?), place)))
+        })?;
+        chunks.collect()
+    }
+
+    /// Moves every ordinal of the file out of the way, so that none is taken twice
+    /// while they are exchanged one by one.
+    fn set_aside(&self, file: i64) -> rusqlite::Result<()> {
+        self.tx
+            .prepare_cached(
+                "UPDATE payload_chunk SET ordinal = ordinal + iif(ordinal < 0, -?2, ?2) WHERE file_id = ?1",
+            )?
+            .execute([file, ASIDE])?;
+        Ok(())
+    }
+
+    fn keep(
+        &self,
+        row: RowId,
+        old: &Place,
+        new: &NewChunk,
+        set_aside: bool,
+        relabelled: bool,
+    ) -> rusqlite::Result<()> {
+        let place = Place::of(new);
+        let unit = row.get().cast_signed();
+        if set_aside || place != *old {
+            self.tx
+                .prepare_cached(
+                    "UPDATE payload_chunk SET ordinal = ?2, byte_start = ?3, byte_end = ?4, line_start = ?5,
+                            line_end = ?6, language = ?7, embedding_hash = ?8
+                     WHERE unit_id = ?1",
+                )?
+                .execute(params![
+                    unit,
+                    place.ordinal,
+                    place.bytes.0,
+                    place.bytes.1,
+                    place.lines.0,
+                    place.lines.1,
+                    place.language.code(),
+                    place.embedding_hash
+                ])?;
+        }
+        let reindex = relabelled || place.language != old.language;
+        if reindex {
+            self.tx
+                .prepare_cached("UPDATE units SET occurred_at = ?2, updated_at = ?3 WHERE id = ?1")?
+                .execute(params![unit, self.file.date.map(midnight), self.now])?;
+        }
+        if new.chunk.level == ChunkLevel::Leaf {
+            if reindex {
+                log(self.tx, Change::Text(row))?;
+            }
+            if place.embedding_hash != old.embedding_hash {
+                embedding::want(self.tx, self.now, self.space, row, &place.embedding_hash)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, file: i64, id: &ChunkId, new: &NewChunk) -> rusqlite::Result<()> {
+        let place = Place::of(new);
+        let unit = self
+            .tx
+            .prepare_cached(
+                "INSERT INTO units (public_id, kind, occurred_at, created_at, updated_at)
+                 VALUES (?1, ?2, ?3, ?4, ?4)",
+            )?
+            .insert(params![id.as_str(), CHUNK, self.file.date.map(midnight), self.now])?;
+        self.tx
+            .prepare_cached(
+                "INSERT INTO payload_chunk (unit_id, file_id, ordinal, byte_start, byte_end, line_start,
+                        line_end, language, hash, embedding_hash, heading_path, text)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            )?
+            .execute(params![
+                unit,
+                file,
+                place.ordinal,
+                place.bytes.0,
+                place.bytes.1,
+                place.lines.0,
+                place.lines.1,
+                place.language.code(),
+                hex(&sha256(new.chunk.text.as_bytes())),
+                place.embedding_hash,
+                to_json(&new.chunk.heading_path)?,
+                new.chunk.text,
+            ])?;
+        if new.chunk.level == ChunkLevel::Leaf {
+            let row = RowId::new(unit.cast_unsigned());
+            log(self.tx, Change::Text(row))?;
+            embedding::want(self.tx, self.now, self.space, row, &place.embedding_hash)?;
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    fn of(new: &NewChunk) -> Self {
+        let Chunk { bytes, lines, language, .. } = new.chunk;
+        Self {
+            ordinal: stored_ordinal(&new.chunk),
+            bytes: (bytes.start, bytes.end),
+            lines: (lines.start, lines.end),
+            language,
+            embedding_hash: new.embedding_hash.clone(),
+        }
+    }
+}
+
+fn remove(
+    tx: &Connection,
+    mut files: rusqlite::CachedStatement<'_>,
+    paths: impl rusqlite::Params,
+) -> rusqlite::Result<usize> {
+    let files =
+        files.query_map(paths, |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    for file in &files {
+        let chunks = tx
+            .prepare_cached(
+                "SELECT unit_id, ordinal FROM payload_chunk WHERE file_id = ?1 ORDER BY unit_id",
+            )?
+            .query_map([file], |row| Ok((RowId::new(row.get(0)?), row.get(1)?)))?
+            .collect::<rusqlite::Result<Vec<(RowId, i64)>>>()?;
+        for (row, ordinal) in chunks {
+            remove_chunk(tx, row, ordinal)?;
+        }
+        tx.prepare_cached("DELETE FROM files WHERE id = ?1")?.execute([file])?;
+    }
+    Ok(files.len())
+}
+
+/// Removes a chunk with all that hangs on it; 1 for a leaf, 0 for a parent.
+fn remove_chunk(tx: &Connection, row: RowId, ordinal: i64) -> rusqlite::Result<usize> {
+    tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row.get().cast_signed()])?;
+    if ordinal < 0 {
+        return Ok(0);
+    }
+    log(tx, Change::Removed(row))?;
+    Ok(1)
+}
+
+fn state(row: &Row<'_>) -> rusqlite::Result<FileState> {
+    let id: String = row.get(0)?;
+    Ok(FileState {
+        id: FileId::new(id).map_err(|error| unreadable(0, error))?,
+        path: row.get(1)?,
+        size: row.get(2)?,
+        mtime: row.get(3)?,
+        sha256: row.get(4)?,
+    })
+}
+
+/// Reads a column that holds a language's code.
+pub(crate) fn language(row: &Row<'_>, column: usize) -> rusqlite::Result<Language> {
+    row.get_ref(column)?
+        .as_str()?
+        .parse()
+        .map_err(|error: trefoil_core::Error| unreadable(column, error))
+}
+
+/// The start of a day, UTC, in epoch seconds.
+pub(crate) fn midnight(date: Date) -> i64 {
+    const EPOCH: Date = jiff::civil::date(1970, 1, 1);
+    date.duration_since(EPOCH).as_secs()
+}

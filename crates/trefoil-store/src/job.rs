@@ -1,0 +1,170 @@
+//! Background work, kept beside the data that it is for. A job is identified by
+//! kind and payload: asking for it twice runs it once.
+
+use rusqlite::{Connection, params};
+use trefoil_core::Result;
+
+use crate::{Store, change::limit_of};
+
+/// Tries before a job is given up.
+const MAX_TRIES: u32 = 5;
+
+/// A job that the caller has claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its number, to finish or fail it.
+    pub id: i64,
+    /// What is to be done.
+    pub kind: String,
+    /// To what: JSON.
+    pub payload_json: String,
+    /// How often it has failed.
+    pub tries: u32,
+}
+
+/// How many jobs are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobCounts {
+    /// Waiting, also for their next try.
+    pub queued: usize,
+    /// Claimed.
+    pub running: usize,
+    /// Given up after the last try.
+    pub failed: usize,
+}
+
+impl Store {
+    /// Queues a job; false if the same one is queued or running. One that is done
+    /// or failed is queued anew.
+    pub fn enqueue_job(&self, kind: &str, payload_json: &str) -> Result<bool> {
+        self.write("queue a job", |tx, now| enqueue(tx, now, kind, payload_json))
+    }
+
+    /// Takes at most `limit` jobs of a kind that are due, earliest first; they return
+    /// to the queue unless finished or failed within `lease_seconds`.
+    pub fn claim_jobs(&self, kind: &str, limit: usize, lease_seconds: u32) -> Result<Vec<Job>> {
+        self.write("claim jobs", |tx, now| {
+            return_expired(tx, now)?;
+            let jobs = tx
+                .prepare_cached(
+                    "SELECT id, kind, payload_json, tries FROM jobs
+                     WHERE status = 0 AND run_after <= ?1 AND kind = ?2 ORDER BY run_after, id LIMIT ?3",
+                )?
+                .query_map(params![now, kind, limit_of(limit)], |row| {
+                    Ok(Job { id: row.get(0)?, kind: row.get(1)?, payload_json: row.get(2)?, tries: row.get(3)? })
+                })?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            for job in &jobs {
+                lease(tx, now, job.id, lease_seconds)?;
+            }
+            Ok(jobs)
+        })
+    }
+
+    /// Marks claimed jobs as done.
+    pub fn finish_jobs(&self, jobs: &[i64]) -> Result<()> {
+        self.write("finish jobs", |tx, now| jobs.iter().try_for_each(|&job| done(tx, now, job)))
+    }
+
+    /// Puts claimed jobs back for another try after 5 s, doubling from the third
+    /// failure on up to an hour; the fifth failure is the last.
+    pub fn fail_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
+        self.write("note failed jobs", |tx, now| {
+            let mut tries_of = tx.prepare_cached("SELECT tries FROM jobs WHERE id = ?1 AND status = 1")?;
+            let mut fail = tx.prepare_cached(
+                "UPDATE jobs SET status = ?2, tries = ?3, run_after = ?4, last_error = ?5, lease_until = NULL,
+                        updated_at = ?6
+                 WHERE id = ?1",
+            )?;
+            for &job in jobs {
+                let tries: Vec<u32> =
+                    tries_of.query_map([job], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+                for tries in tries {
+                    let tries = tries.saturating_add(1);
+                    let status = if tries < MAX_TRIES { 0 } else { 3 };
+                    fail.execute(params![job, status, tries, now + backoff(tries), error, now])?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns every running job to the queue and tells how many: for a process that
+    /// has just become the only writer, where none can be running.
+    pub fn release_jobs(&self) -> Result<usize> {
+        self.write("release jobs", |tx, now| release(tx, now, None))
+    }
+
+    /// How many jobs wait, run, and have failed.
+    pub fn pending_jobs(&self) -> Result<JobCounts> {
+        self.read("count jobs", counts)
+    }
+
+    /// Forgets the jobs that are done and tells how many.
+    pub fn forget_done_jobs(&self) -> Result<usize> {
+        self.write("forget done jobs", |tx, _| tx.execute("DELETE FROM jobs WHERE status = 2", []))
+    }
+}
+
+pub(crate) fn enqueue(
+    tx: &Connection,
+    now: i64,
+    kind: &str,
+    payload_json: &str,
+) -> rusqlite::Result<bool> {
+    let queued = tx
+        .prepare_cached(
+            "INSERT INTO jobs (kind, payload_json, run_after, created_at, updated_at) VALUES (?1, ?2, ?3, ?3, ?3)
+             ON CONFLICT (kind, payload_json) DO UPDATE SET
+                 status = 0, run_after = excluded.run_after, tries = 0, last_error = NULL,
+                 updated_at = excluded.updated_at
+             WHERE status IN (2, 3)",
+        )?
+        .execute(params![kind, payload_json, now])?;
+    Ok(queued > 0)
+}
+
+pub(crate) fn lease(tx: &Connection, now: i64, job: i64, seconds: u32) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE jobs SET status = 1, lease_until = ?2, updated_at = ?3 WHERE id = ?1",
+    )?
+    .execute([job, now + i64::from(seconds), now])?;
+    Ok(())
+}
+
+pub(crate) fn done(tx: &Connection, now: i64, job: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE jobs SET status = 2, lease_until = NULL, updated_at = ?2 WHERE id = ?1 AND status IN (0, 1)",
+    )?
+    .execute([job, now])?;
+    Ok(())
+}
+
+pub(crate) fn return_expired(tx: &Connection, now: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE jobs SET status = 0, lease_until = NULL, updated_at = ?1 WHERE status = 1 AND lease_until <= ?1",
+    )?
+    .execute([now])?;
+    Ok(())
+}
+
+/// Returns running jobs to the queue; of every kind if none is named.
+pub(crate) fn release(tx: &Connection, now: i64, kind: Option<&str>) -> rusqlite::Result<usize> {
+    tx.prepare_cached(
+        "UPDATE jobs SET status = 0, lease_until = NULL, updated_at = ?1 WHERE status = 1 AND kind = ifnull(?2, kind)",
+    )?
+    .execute(params![now, kind])
+}
+
+pub(crate) fn counts(tx: &Connection) -> rusqlite::Result<JobCounts> {
+    let count = |status: i64| {
+        tx.prepare_cached("SELECT count(*) FROM jobs WHERE status = ?1")?
+            .query_row([status], |row| row.get(0))
+    };
+    Ok(JobCounts { queued: count(0)?, running: count(1)?, failed: count(3)? })
+}
+
+/// Seconds before the next try: 2^tries, at least 5, at most 3,600.
+fn backoff(tries: u32) -> i64 {
+    2_i64.saturating_pow(tries).clamp(5, 3600)
+}

@@ -1,0 +1,30 @@
+use rusqlite::{Connection, OptionalExtension};
+use trefoil_core::Result;
+
+use crate::Store;
+
+impl Store {
+    /// A setting that is kept with the data.
+    pub fn meta(&self, key: &str) -> Result<Option<String>> {
+        self.read("read a setting", |tx| get(tx, key))
+    }
+
+    /// Keeps a setting with the data.
+    pub fn set_meta(&self, key: &str, value: &str) -> Result<()> {
+        self.write("write a setting", |tx, _| set(tx, key, value))
+    }
+}
+
+pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
+    tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()
+}
+
+pub(crate) fn set(tx: &Connection, key: &str, value: &str) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value",
+    )?
+    .execute([key, value])?;
+    Ok(())
+}

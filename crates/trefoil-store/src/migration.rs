@@ -1,0 +1,65 @@
+//! The format of the file and the way to it from older ones.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use trefoil_core::Error;
+
+/// One script a format; the number of those that ran is the file's `user_version`.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/001.sql")];
+
+/// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
+const APPLICATION_ID: i64 = 0x5452_4546;
+
+/// What a file is, told from its header.
+pub(crate) enum Format {
+    /// No table yet.
+    Empty,
+    /// Written by this version.
+    Current,
+    /// Written by an older version.
+    Old,
+    /// Written by a newer version, or by another program.
+    Unsupported(u32),
+    /// A database of another program.
+    Foreign,
+}
+
+/// Reads the header; changes nothing.
+pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(if tables == 0 && version == 0 {
+        Format::Empty
+    } else if application != APPLICATION_ID {
+        Format::Foreign
+    } else {
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        match version.cmp(&supported()) {
+            std::cmp::Ordering::Less => Format::Old,
+            std::cmp::Ordering::Equal => Format::Current,
+            std::cmp::Ordering::Greater => Format::Unsupported(version),
+        }
+    })
+}
+
+/// Brings a file to the newest format, in one transaction.
+pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let version: usize = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for script in MIGRATIONS.iter().skip(version) {
+        tx.execute_batch(script)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.pragma_update(None, "user_version", supported())?;
+    tx.commit()
+}
+
+/// The error for a file that is too new.
+pub(crate) fn unsupported(found: u32) -> Error {
+    Error::UnsupportedFormat { found, supported: supported() }
+}
+
+fn supported() -> u32 {
+    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
