@@ -1,0 +1,142 @@
+use std::{fs, path::Path, sync::Arc};
+
+use tantivy::{
+    Directory, Index, IndexSettings, TantivyError,
+    directory::{
+        META_LOCK, MmapDirectory,
+        error::{LockError, OpenReadError},
+    },
+};
+use trefoil_core::{Analyzer, Error, Part, Result, Seq, Strategy};
+
+use crate::{
+    directory::ReaderDirectory,
+    document::Fields,
+    stamp::Stamp,
+    terms::{TERM_READER, TermReader},
+};
+
+const PART: Part = Part::Index(Strategy::Keyword);
+
+/// An index on disk that was checked: every file has its checksum, and it was built
+/// by this version with this analyser.
+#[derive(Clone, Debug)]
+pub(crate) struct KeywordIndex {
+    pub(crate) index: Index,
+    pub(crate) fields: Fields,
+    pub(crate) analyzer: Arc<dyn Analyzer>,
+    /// What the commits of this version and analyser say of themselves.
+    pub(crate) stamp: Stamp,
+}
+
+impl KeywordIndex {
+    /// Opens the index of a directory to write it, or makes both.
+    pub(crate) fn open_or_create(dir: &Path, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+        let directory = map(dir)?;
+        if exists(&directory)? {
+            return Self::checked(directory, analyzer);
+        }
+        let index = Index::create(directory, Fields::schema().0, IndexSettings::default())
+            .map_err(backend("create the index"))?;
+        Ok(Self::new(index, analyzer))
+    }
+
+    /// Opens the index of a directory, which may be read-only, to read it.
+    pub(crate) fn open(dir: &Path, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
+        let missing = || Error::IndexMissing { path: dir.to_owned() };
+        if !dir.is_dir() {
+            return Err(missing());
+        }
+        let directory = ReaderDirectory(map(dir)?);
+        if !exists(&directory)? {
+            return Err(missing());
+        }
+        Self::checked(directory, analyzer)
+    }
+
+    /// The change that the last commit reaches.
+    pub(crate) fn committed(&self) -> Result<Seq> {
+        let meta = self.index.load_metas().map_err(backend("read the last commit"))?;
+        let Some(line) = meta.payload else {
+            return if meta.segments.is_empty() {
+                Ok(Seq::ZERO)
+            } else {
+                Err(corrupt("a commit has no stamp"))
+            };
+        };
+        match Stamp::decode(&line) {
+            Some(stamp) if stamp.same_builder(&self.stamp) => Ok(stamp.seq),
+            _ => Err(corrupt(format!(
+                "it was built as `{line}`, this version with this analyser builds `{}`; it must be rebuilt",
+                self.stamp.encode()
+            ))),
+        }
+    }
+
+    fn checked(directory: impl Directory, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
+        let index = Index::open(directory).map_err(backend("open the index"))?;
+        if index.schema() != Fields::schema().0 {
+            return Err(corrupt(
+                "it has other fields than this version writes; it must be rebuilt",
+            ));
+        }
+        let this = Self::new(index, analyzer);
+        this.committed()?;
+        this.verify()?;
+        Ok(this)
+    }
+
+    fn new(index: Index, analyzer: Arc<dyn Analyzer>) -> Self {
+        index.tokenizers().register(TERM_READER, TermReader::default());
+        let stamp = Stamp::new(analyzer.as_ref());
+        Self { index, fields: Fields::schema().1, analyzer, stamp }
+    }
+
+    /// Reads every file once and compares checksums; a writer waits meanwhile.
+    fn verify(&self) -> Result<()> {
+        let _lock =
+            self.index.directory().acquire_lock(&META_LOCK).map_err(|error| {
+                backend("lock the index")(TantivyError::LockFailure(error, None))
+            })?;
+        let damaged = self.index.validate_checksum().map_err(backend("verify the index"))?;
+        match damaged.iter().min() {
+            None => Ok(()),
+            Some(file) => Err(corrupt(format!("`{}` does not have its checksum", file.display()))),
+        }
+    }
+}
+
+/// Wraps an error of tantivy; `doing` completes "failed to …". What shows that files
+/// are damaged or gone becomes [`Error::Corrupt`].
+pub(crate) fn backend(doing: &'static str) -> impl Fn(TantivyError) -> Error {
+    move |error| match error {
+        TantivyError::DataCorruption(_)
+        | TantivyError::IncompatibleIndex(_)
+        | TantivyError::OpenReadError(
+            OpenReadError::FileDoesNotExist(_) | OpenReadError::IncompatibleIndex(_),
+        ) => corrupt(error),
+        other => Error::backend(PART, doing, other),
+    }
+}
+
+/// The index cannot be trusted and must be rebuilt from the store.
+pub(crate) fn corrupt(reason: impl ToString) -> Error {
+    Error::Corrupt { part: PART, reason: reason.to_string() }
+}
+
+/// The writer's lock is taken, or something else went wrong.
+pub(crate) fn lock_failure(dir: &Path) -> impl Fn(TantivyError) -> Error {
+    move |error| match error {
+        TantivyError::LockFailure(LockError::LockBusy, _) => Error::Locked { path: dir.to_owned() },
+        other => backend("open the index for writing")(other),
+    }
+}
+
+fn map(dir: &Path) -> Result<MmapDirectory> {
+    MmapDirectory::open(dir).map_err(|error| backend("open the index directory")(error.into()))
+}
+
+fn exists(directory: &dyn Directory) -> Result<bool> {
+    Index::exists(directory).map_err(|error| backend("look for the index")(error.into()))
+}

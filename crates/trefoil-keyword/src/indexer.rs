@@ -1,0 +1,117 @@
+use std::{fmt, path::Path, sync::Arc};
+
+use rayon::prelude::*;
+use tantivy::{
+    IndexWriter,
+    indexer::{IndexWriterOptions, LogMergePolicy},
+};
+use trefoil_core::{Analyzer, IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+
+use crate::{
+    KeywordConfig, KeywordRetriever,
+    index::{KeywordIndex, backend, lock_failure},
+};
+
+/// Bytes of postings held in memory before a segment is written; tantivy's least is 15 MB.
+const WRITER_MEMORY: usize = 32 << 20;
+
+/// Share of deleted documents above which a segment is rewritten, so that they bend
+/// the statistics of BM25 no further.
+const DELETED_SHARE: f32 = 0.2;
+
+/// The write half of the keyword leg: the only writer of its directory.
+pub struct KeywordIndexer {
+    index: KeywordIndex,
+    writer: IndexWriter,
+    retriever: KeywordRetriever,
+    committed: Seq,
+}
+
+impl KeywordIndexer {
+    /// Opens the index in `dir`, or makes an empty one there. Every file is read once
+    /// and its checksum compared.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is damaged, or the index was built by another version or
+    /// with another analyser: delete the directory and build it again.
+    /// [`Error::Locked`](trefoil_core::Error::Locked) if it has a writer,
+    /// [`Error::InvalidConfig`](trefoil_core::Error::InvalidConfig) for a setting outside its range.
+    pub fn open(dir: &Path, analyzer: Arc<dyn Analyzer>, config: &KeywordConfig) -> Result<Self> {
+        config.validate()?;
+        let index = KeywordIndex::open_or_create(dir, analyzer)?;
+        let options = IndexWriterOptions::builder()
+            .num_worker_threads(1)
+            .num_merge_threads(1)
+            .memory_budget_per_thread(WRITER_MEMORY)
+            .build();
+        let writer = index.index.writer_with_options(options).map_err(lock_failure(dir))?;
+        let mut merging = LogMergePolicy::default();
+        merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
+        writer.set_merge_policy(Box::new(merging));
+        let committed = index.committed()?;
+        let retriever = KeywordRetriever::over(index.clone(), config)?;
+        Ok(Self { index, writer, retriever, committed })
+    }
+
+    /// A reader of this index. All clones show the same commit.
+    pub fn retriever(&self) -> KeywordRetriever {
+        self.retriever.clone()
+    }
+}
+
+impl Indexer for KeywordIndexer {
+    fn strategy(&self) -> Strategy {
+        Strategy::Keyword
+    }
+
+    fn input(&self) -> IndexInput {
+        IndexInput::Text
+    }
+
+    fn committed(&self) -> Seq {
+        self.committed
+    }
+
+    fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
+        let KeywordIndex { fields, analyzer, .. } = &self.index;
+        let documents: Vec<_> = entries
+            .par_iter()
+            .map(|entry| (entry.chunk.row, fields.document(analyzer.as_ref(), &entry.chunk)))
+            .collect();
+        for (row, document) in documents {
+            self.writer.delete_term(fields.row_term(row));
+            self.writer.add_document(document).map_err(backend("add a passage"))?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, rows: &[RowId]) -> Result<()> {
+        for &row in rows {
+            self.writer.delete_term(self.index.fields.row_term(row));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, seq: Seq) -> Result<()> {
+        let mut commit = self.writer.prepare_commit().map_err(backend("prepare a commit"))?;
+        commit.set_payload(&self.index.stamp.at(seq).encode());
+        commit.commit().map_err(backend("commit"))?;
+        self.committed = seq;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.writer.rollback().map_err(backend("drop what is not committed"))?;
+        self.writer.delete_all_documents().map_err(backend("clear the index"))?;
+        self.commit(Seq::ZERO)
+    }
+}
+
+impl fmt::Debug for KeywordIndexer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeywordIndexer")
+            .field("index", &self.index)
+            .field("committed", &self.committed)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use tantivy::{IndexReader, ReloadPolicy, Searcher, columnar::Column};
+use trefoil_core::{
+    Allowed, Analyzer, Hit, Leg, Question, RankedList, Result, Retriever, Score, Seq, Strategy,
+};
+
+use crate::{
+    KeywordConfig,
+    candidates::candidates,
+    confidence::confidence,
+    document::ROW,
+    index::{KeywordIndex, backend},
+    query::QueryTerms,
+    rescore::{FieldQuery, Rescorer, Scored},
+};
+
+/// How many candidates are scored in full, whatever the depth asked for: what stands
+/// at this rank counts as nothing in fusion.
+const CANDIDATES: usize = 200;
+
+/// The rank whose distance from the first says how sure the list is.
+const TENTH: usize = 9;
+
+/// The read half of the keyword leg. Clones share what they show.
+#[derive(Clone)]
+pub struct KeywordRetriever {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    index: KeywordIndex,
+    config: KeywordConfig,
+    reader: IndexReader,
+    shown: RwLock<Arc<Snapshot>>,
+}
+
+/// One commit: its documents and the change that it reaches.
+struct Snapshot {
+    searcher: Searcher,
+    /// The row of each document, one column a segment.
+    rows: Vec<Column<u64>>,
+    seq: Seq,
+}
+
+impl KeywordRetriever {
+    /// Opens the index in `dir` to read it, beside a writer in this or another process
+    /// or on read-only media. Every file is read once and its checksum compared.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`](trefoil_core::Error::IndexMissing) if nothing was ever committed there,
+    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is damaged, or the index was built by another version or
+    /// with another analyser.
+    pub fn open(dir: &Path, analyzer: Arc<dyn Analyzer>, config: &KeywordConfig) -> Result<Self> {
+        config.validate()?;
+        Self::over(KeywordIndex::open(dir, analyzer)?, config)
+    }
+
+    pub(crate) fn over(index: KeywordIndex, config: &KeywordConfig) -> Result<Self> {
+        let reader = index
+            .index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()
+            .map_err(backend("open a reader"))?;
+        let shown = RwLock::new(Arc::new(Snapshot::newest(&index, &reader)?));
+        Ok(Self { shared: Arc::new(Shared { index, config: *config, reader, shown }) })
+    }
+
+    /// How many passages are shown.
+    pub fn documents(&self) -> u64 {
+        self.snapshot().searcher.num_docs()
+    }
+
+    /// Size of the files that hold what is shown.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn size_bytes(&self) -> Result<u64> {
+        let usage = self.snapshot().searcher.space_usage();
+        Ok(usage.map_err(|error| backend("measure the index")(error.into()))?.total().get_bytes())
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.shared.shown.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Retriever for KeywordRetriever {
+    fn strategy(&self) -> Strategy {
+        Strategy::Keyword
+    }
+
+    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
+        let Shared { index, config, .. } = &*self.shared;
+        let Snapshot { searcher, rows, .. } = &*self.snapshot();
+
+        let query = QueryTerms::analyze(index.analyzer.as_ref(), question);
+        let passage = FieldQuery::new(searcher, index.fields.passage, &query, 1.0)?;
+        let mut others = Vec::new();
+        for (field, boost) in [
+            (index.fields.title, config.title_boost),
+            (index.fields.headings, config.heading_boost),
+        ] {
+            if boost > 0.0 {
+                others.push(FieldQuery::new(searcher, field, &query, boost)?);
+            }
+        }
+        let terms =
+            others.iter().fold(passage.weighted(&query).collect::<Vec<_>>(), |mut terms, field| {
+                terms.extend(field.weighted(&query));
+                terms
+            });
+        let found =
+            candidates(searcher, rows, terms.into_iter(), allowed, leg.depth.max(CANDIDATES))?;
+        let information = passage.total();
+        let rescorer =
+            Rescorer { query: &query, passage, others, phrase_boost: config.phrase_boost };
+        let scored = rescorer.score(searcher, found)?;
+        Ok(ranked(&scored, information, allowed).truncated(leg.depth))
+    }
+
+    fn refresh(&self) -> Result<Seq> {
+        let newest = Snapshot::newest(&self.shared.index, &self.shared.reader)?;
+        let seq = newest.seq;
+        *self.shared.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newest);
+        Ok(seq)
+    }
+}
+
+impl Snapshot {
+    /// The last commit. Another process may commit between the two reads that this
+    /// takes: then they are made again.
+    fn newest(index: &KeywordIndex, reader: &IndexReader) -> Result<Self> {
+        let mut seq = index.committed()?;
+        loop {
+            reader.reload().map_err(backend("load the last commit"))?;
+            let now = index.committed()?;
+            if now == seq {
+                break;
+            }
+            seq = now;
+        }
+        let searcher = reader.searcher();
+        let rows = searcher
+            .segment_readers()
+            .iter()
+            .map(|segment| segment.fast_fields().u64(ROW))
+            .collect::<tantivy::Result<_>>()
+            .map_err(backend("open the row column"))?;
+        Ok(Self { searcher, rows, seq })
+    }
+}
+
+impl fmt::Debug for KeywordRetriever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { index, config, .. } = &*self.shared;
+        f.debug_struct("KeywordRetriever")
+            .field("index", index)
+            .field("config", config)
+            .field("seq", &self.snapshot().seq)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Scored passages as the leg's answer. `information` is that of the whole question.
+fn ranked(scored: &[Scored], information: f32, allowed: &Allowed) -> RankedList {
+    let covered = |passage: f32| if information > 0.0 { passage / information } else { 0.0 };
+    let hits = scored.iter().filter(|scored| allowed.contains(scored.row)).map(|scored| Hit {
+        row: scored.row,
+        native: scored.ranking,
+        relevance: if scored.literal {
+            Score::ONE
+        } else {
+            Score::clamped(covered(scored.passage))
+        },
+    });
+    let list = RankedList::new(Strategy::Keyword, hits.collect());
+    // A rank that the list does not reach is that of a passage without any term.
+    let at = |rank: usize| list.hits().get(rank).map_or(0.0, |hit| hit.native);
+    let coverage = covered(scored.iter().map(|scored| scored.passage).fold(0.0, f32::max));
+    let (floor, confidence) = (at(CANDIDATES - 1), confidence(coverage, at(0), at(TENTH)));
+    list.with_floor(floor).with_confidence(confidence)
+}
