@@ -1,1 +1,68 @@
-//! Under construction.
+//! Nearest neighbours of embeddings: the semantic leg.
+//!
+//! An index is a directory of files that never change, and a manifest that names
+//! the ones that count. One writer adds; any number of readers, in this process or
+//! another, map the files and search them.
+//!
+//! ```text
+//! vectors ─▶ VectorIndexer ─commit─▶ segments + graphs + MANIFEST ─▶ SemanticRetriever ─▶ RankedList
+//! ```
+//!
+//! - A **segment** holds unit vectors twice: in `f32`, and as 8-bit codes that a
+//!   scan compares with SIMD. Each commit writes one; segments of similar size are
+//!   merged, so that there are O(log n) of them.
+//! - A search compares codes and scores the best of them again in `f32`. Up to
+//!   [`VectorConfig::exact_limit`] allowed vectors of a segment it compares all of
+//!   them; above, it walks a **graph** (HNSW).
+//! - Every block of every file is checked against its CRC-32 before it is first
+//!   used: damage is an error, never a wrong answer.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use trefoil_core::{
+//!     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, IndexEntry, Indexer,
+//!     Language, LineSpan, RowId, Seq, StoredChunk,
+//! };
+//! use trefoil_semantic::{VectorConfig, VectorIndexer, VectorIndex};
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let dir = dir.path();
+//! let config = VectorConfig::default();
+//! let mut indexer = VectorIndexer::open(dir, "model-a", 2, &config)?;
+//! # let file = FileInfo { id: FileId::new("fil_1")?, path: "a".into(), title: String::new(), tags: vec![], date: None };
+//! # let chunk = Chunk { level: ChunkLevel::Leaf, ordinal: 0, heading_path: vec![], text: "a".into(),
+//! #     bytes: ByteSpan { start: 0, end: 1 }, lines: LineSpan { start: 1, end: 1 }, language: Language::English };
+//! # let chunk = Arc::new(StoredChunk { row: RowId::new(7), id: ChunkId::new("chk_1")?, file: Arc::new(file), chunk });
+//! indexer.add(&[IndexEntry { chunk, vector: vec![0.6, 0.8] }])?; // the chunk of row 7
+//! indexer.commit(Seq::new(1))?;
+//!
+//! let index = VectorIndex::open(dir, "model-a", 2, &config)?;
+//! let nearest = index.search(&[1.0, 0.0], 10, &Allowed::All)?;
+//! assert_eq!(nearest, [(RowId::new(7), 0.6)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod candidates;
+mod code;
+mod config;
+mod graph;
+mod hnsw;
+mod index;
+mod indexer;
+mod manifest;
+mod merge;
+mod retriever;
+mod scan;
+mod sealed;
+mod segment;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod tombstones;
+mod vector;
+
+pub use config::VectorConfig;
+pub use index::VectorIndex;
+pub use indexer::VectorIndexer;
+pub use retriever::SemanticRetriever;

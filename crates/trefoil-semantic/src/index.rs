@@ -1,0 +1,180 @@
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use trefoil_core::{Allowed, Result, RowId, Seq};
+
+use crate::{
+    VectorConfig,
+    manifest::{Manifest, Stamp},
+    snapshot::{Search, Snapshot, View},
+    vector,
+};
+
+/// The committed vectors of a directory, to be searched from any number of threads.
+#[derive(Debug)]
+pub struct VectorIndex {
+    dir: PathBuf,
+    fingerprint: String,
+    dimensions: usize,
+    config: VectorConfig,
+    current: RwLock<Arc<State>>,
+    refreshing: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    stamp: Option<Stamp>,
+    snapshot: Snapshot,
+}
+
+impl VectorIndex {
+    /// Opens the newest commit in `dir`. Without one, the index is empty and at
+    /// [`Seq::ZERO`] until a [`refresh`](Self::refresh) finds one.
+    ///
+    /// # Errors
+    /// [`ModelMismatch`](trefoil_core::Error::ModelMismatch) or
+    /// [`DimensionMismatch`](trefoil_core::Error::DimensionMismatch) if it holds vectors
+    /// of another space, [`Corrupt`](trefoil_core::Error::Corrupt) if it is damaged,
+    /// [`UnsupportedFormat`](trefoil_core::Error::UnsupportedFormat),
+    /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig), [`Io`](trefoil_core::Error::Io).
+    pub fn open(
+        dir: &Path,
+        fingerprint: &str,
+        dimensions: usize,
+        config: &VectorConfig,
+    ) -> Result<Self> {
+        config.validate()?;
+        let empty = Manifest::empty(fingerprint, dimensions);
+        let snapshot = Snapshot { manifest: empty, views: Vec::new() };
+        let index = Self {
+            dir: dir.to_owned(),
+            fingerprint: fingerprint.to_owned(),
+            dimensions,
+            config: *config,
+            current: RwLock::new(Arc::new(State { stamp: None, snapshot })),
+            refreshing: Mutex::new(()),
+        };
+        index.refresh()?;
+        Ok(index)
+    }
+
+    /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, ties by
+    /// row; fewer only if fewer are allowed. `vector` may have any length but 0.
+    ///
+    /// Vectors are compared as 8-bit codes, and the best 4 `k`, at least 40, again in
+    /// `f32`: a row is missed only if as many others have cosines within about .001 of
+    /// its own, or where a graph is walked, which [`recall`](Self::recall) measures.
+    ///
+    /// # Errors
+    /// [`DimensionMismatch`](trefoil_core::Error::DimensionMismatch),
+    /// [`InvalidEmbedding`](trefoil_core::Error::InvalidEmbedding), or
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
+    pub fn search(&self, vector: &[f32], k: usize, allowed: &Allowed) -> Result<Vec<(RowId, f32)>> {
+        let vector = vector::unit(vector, self.dimensions)?;
+        let search = Search { vector: &vector, k, allowed, exact: false, config: &self.config };
+        self.current().snapshot.search(&search)
+    }
+
+    /// Shows the newest commit to the searches that start from now on, and says which
+    /// change it reaches. Costs a read of 48 bytes if nothing is new.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); the state before stays.
+    pub fn refresh(&self) -> Result<Seq> {
+        let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current();
+        let mut stamp = Manifest::read_stamp(&self.dir)?;
+        if stamp == current.stamp {
+            return Ok(current.snapshot.manifest.seq);
+        }
+        let state = loop {
+            let opened = self.open_newest(&current.snapshot);
+            let now = Manifest::read_stamp(&self.dir)?;
+            // A commit in between may have removed files before they were mapped.
+            if opened.is_ok() || now == stamp {
+                break opened?;
+            }
+            stamp = now;
+        };
+        let seq = state.snapshot.manifest.seq;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        Ok(seq)
+    }
+
+    /// Rows that can be found.
+    pub fn len(&self) -> usize {
+        self.current().snapshot.len()
+    }
+
+    /// True if there is nothing to find.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of the files that are mapped.
+    pub fn file_bytes(&self) -> usize {
+        self.current().snapshot.views.iter().map(View::file_bytes).sum()
+    }
+
+    /// Bytes of memory beside the mapped files.
+    pub fn memory_bytes(&self) -> usize {
+        let state = self.current();
+        let views = state.snapshot.views.iter();
+        views.map(|view| size_of::<View>() + view.deleted.bytes()).sum()
+    }
+
+    /// Reads everything and checks it; opening and searching check what they use.
+    ///
+    /// # Errors
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) with the first damaged file.
+    pub fn verify(&self) -> Result<()> {
+        self.current().snapshot.views.iter().try_for_each(View::verify)
+    }
+
+    /// Recall of a search of the `k` nearest: the share of the true ones that it finds,
+    /// 0–1, over `samples` of the stored vectors taken as queries. 1 if no graph is
+    /// walked.
+    ///
+    /// # Errors
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
+    pub fn recall(&self, samples: usize, k: usize) -> Result<f32> {
+        let state = self.current();
+        let (mut found, mut wanted) = (0_usize, 0_usize);
+        for view in state.snapshot.views.iter().filter(|view| view.graph.is_some()) {
+            let step = view.segment.len() / samples.max(1) + 1;
+            for ordinal in (0..view.segment.len()).step_by(step) {
+                let vector = vector::from_bytes(view.segment.vector(ordinal)?);
+                let search = Search {
+                    vector: &vector,
+                    k,
+                    allowed: &Allowed::All,
+                    exact: false,
+                    config: &self.config,
+                };
+                let near = state.snapshot.search(&search)?;
+                let exact = state.snapshot.search(&Search { exact: true, ..search })?;
+                // Counted by cosine, so that ties may be broken either way.
+                let worst = exact.last().map_or(1.0, |&(_, cosine)| cosine);
+                found += near.iter().filter(|&&(_, cosine)| cosine >= worst).count();
+                wanted += exact.len();
+            }
+        }
+        Ok(if wanted == 0 { 1.0 } else { found as f32 / wanted as f32 })
+    }
+
+    fn current(&self) -> Arc<State> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn open_newest(&self, earlier: &Snapshot) -> Result<State> {
+        let Some((stamp, manifest)) = Manifest::read(&self.dir)? else {
+            let manifest = Manifest::empty(&self.fingerprint, self.dimensions);
+            return Ok(State { stamp: None, snapshot: Snapshot { manifest, views: Vec::new() } });
+        };
+        manifest.check_space(&self.fingerprint, self.dimensions)?;
+        let snapshot = Snapshot::open(&self.dir, manifest, Some(earlier))?;
+        Ok(State { stamp: Some(stamp), snapshot })
+    }
+}

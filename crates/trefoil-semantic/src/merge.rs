@@ -1,0 +1,105 @@
+//! Which segments a commit writes anew.
+
+/// A segment of more than this share of deleted vectors, 1 in 4, is written anew.
+const DELETED_SHARE: usize = 4;
+/// A segment takes part in a merge if it is at most this many times as large as all
+/// the smaller ones together.
+const RATIO: usize = 2;
+
+/// A segment, or what is to become one, as far as merging cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Vectors that count.
+    pub(crate) live: usize,
+    /// Vectors that only take room.
+    pub(crate) deleted: usize,
+    /// True if it is not a file yet.
+    pub(crate) new: bool,
+}
+
+/// Groups of places in `sizes`: each group becomes one new segment. What is in no
+/// group stays as it is, or goes if nothing in it is live.
+///
+/// Afterwards each segment is more than [`RATIO`] times as large as all the smaller
+/// ones together, so there are at most 1 + log₃ n of them, and a vector is written
+/// O(log n) times in its life.
+pub(crate) fn plan(sizes: &[Size]) -> Vec<Vec<usize>> {
+    let mut ascending: Vec<(usize, &Size)> =
+        sizes.iter().enumerate().filter(|(_, size)| size.live > 0).collect();
+    ascending.sort_by_key(|&(place, size)| (size.live, place));
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut smaller = 0;
+    for (place, size) in ascending {
+        match groups.last_mut() {
+            Some(group) if size.live <= RATIO * smaller => group.push(place),
+            _ => groups.push(vec![place]),
+        }
+        smaller += size.live;
+    }
+    let stays = |place: usize| {
+        sizes.get(place).is_some_and(|s| !s.new && s.deleted * DELETED_SHARE <= s.live + s.deleted)
+    };
+    groups.retain(|group| !matches!(group.as_slice(), &[only] if stays(only)));
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(live: usize, deleted: usize) -> Size {
+        Size { live, deleted, new: false }
+    }
+
+    fn new(live: usize) -> Size {
+        Size { live, deleted: 0, new: true }
+    }
+
+    #[test]
+    fn equals_merge_and_giants_stay() {
+        let none: Vec<Vec<usize>> = Vec::new();
+        assert_eq!(plan(&[]), none);
+        assert_eq!(plan(&[file(10, 0)]), none);
+        assert_eq!(plan(&[new(1)]), [[0]]);
+        assert_eq!(plan(&[file(10, 0), new(1)]), [[1]]);
+        assert_eq!(plan(&[file(10, 0), new(10)]), [[0, 1]]);
+        assert_eq!(plan(&[file(100, 0), file(10, 0), new(5)]), [[2, 1]]);
+        assert_eq!(plan(&[file(30, 0), file(10, 0), new(5)]), [[2, 1, 0]]);
+    }
+
+    #[test]
+    fn the_deleted_go_in_time() {
+        assert_eq!(plan(&[file(75, 25)]), Vec::<Vec<usize>>::new());
+        assert_eq!(plan(&[file(74, 26)]), [[0]]);
+        assert_eq!(plan(&[file(0, 26)]), Vec::<Vec<usize>>::new());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn segments_stay_few_and_writes_cheap(batches in prop::collection::vec(1..50_usize, 1..400)) {
+            let (mut files, mut written, mut total) = (Vec::<Size>::new(), 0, 0);
+            for batch in batches {
+                total += batch;
+                let mut sizes = files.clone();
+                sizes.push(new(batch));
+                let groups = plan(&sizes);
+                let mut next: Vec<Size> = Vec::new();
+                for group in &groups {
+                    let live = group.iter().map(|&place| sizes[place].live).sum();
+                    written += live;
+                    next.push(file(live, 0));
+                }
+                let grouped: Vec<usize> = groups.concat();
+                next.extend((0..files.len()).filter(|p| !grouped.contains(p)).map(|p| files[p]));
+                files = next;
+            }
+            prop_assert_eq!(files.iter().map(|f| f.live).sum::<usize>(), total);
+            let levels = 1.0 + (total as f64).log(3.0);
+            prop_assert!(files.len() as f64 <= levels, "{} of {}", files.len(), total);
+            prop_assert!(written as f64 <= total as f64 * 2.0 * (1.0 + (total as f64).log2()));
+        }
+    }
+}

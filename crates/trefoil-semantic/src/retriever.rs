@@ -1,0 +1,141 @@
+use std::{
+    num::NonZeroUsize,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use lru::LruCache;
+use trefoil_core::{
+    Allowed, Embedder, Error, Hit, Leg, Question, RankedList, Result, Retriever, Role, RowId,
+    Score, Seq, Strategy,
+};
+
+use crate::{VectorConfig, VectorIndex};
+
+/// Questions whose embeddings are kept: 1.5 MB at 384 dimensions.
+const CACHED_QUESTIONS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+/// The rank of a hit that is there only because something has to be.
+const FLOOR_RANK: usize = 200;
+
+/// The read half of the semantic leg: embeds a question and ranks the nearest chunks.
+#[derive(Debug)]
+pub struct SemanticRetriever {
+    index: VectorIndex,
+    embedder: Arc<dyn Embedder>,
+    embedded: Mutex<LruCache<String, Arc<[f32]>>>,
+}
+
+impl SemanticRetriever {
+    /// Opens the newest commit in `dir`, which must be of the embedder's space.
+    ///
+    /// # Errors
+    /// As [`VectorIndex::open`].
+    pub fn open(dir: &Path, embedder: Arc<dyn Embedder>, config: &VectorConfig) -> Result<Self> {
+        let space = embedder.space();
+        let index = VectorIndex::open(dir, &space.fingerprint(), space.dimensions, config)?;
+        Ok(Self { index, embedder, embedded: Mutex::new(LruCache::new(CACHED_QUESTIONS)) })
+    }
+
+    /// The vectors that are searched.
+    pub fn index(&self) -> &VectorIndex {
+        &self.index
+    }
+
+    /// As [`VectorIndex::search`].
+    ///
+    /// # Errors
+    /// As [`VectorIndex::search`].
+    pub fn search(&self, vector: &[f32], k: usize, allowed: &Allowed) -> Result<Vec<(RowId, f32)>> {
+        self.index.search(vector, k, allowed)
+    }
+
+    /// Rows that can be found.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// True if there is nothing to find.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// As [`VectorIndex::recall`].
+    ///
+    /// # Errors
+    /// As [`VectorIndex::recall`].
+    pub fn recall_self_check(&self, samples: usize, k: usize) -> Result<f32> {
+        self.index.recall(samples, k)
+    }
+
+    /// The embedding of a question. White space is normalised, which makes the key of
+    /// the cache; the cache lives as long as the embedder, so it is of one space.
+    fn embed(&self, text: &str) -> Result<Arc<[f32]>> {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(vector) = self.cache().get(&text) {
+            return Ok(vector.clone());
+        }
+        let vectors = self.embedder.embed(Role::Query, &[&text])?;
+        let Some(vector) = vectors.into_iter().next() else {
+            return Err(Error::EmbeddingFailed {
+                model: self.embedder.space().model.clone(),
+                bytes: text.len(),
+                reason: "it returned no vector".to_owned(),
+            });
+        };
+        let vector: Arc<[f32]> = vector.into();
+        self.cache().put(text, vector.clone());
+        Ok(vector)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, LruCache<String, Arc<[f32]>>> {
+        self.embedded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Retriever for SemanticRetriever {
+    fn strategy(&self) -> Strategy {
+        Strategy::Semantic
+    }
+
+    /// Native scores are cosines; relevance is the cosine on the embedder's
+    /// [range](Embedder::cosine_range). The floor is the cosine at rank 200, or the last.
+    /// A question without text and embedding, or an empty index, gives an empty list
+    /// without asking the embedder.
+    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
+        let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty()) || self.is_empty();
+        let vector = match &question.embedding {
+            _ if nothing => None,
+            Some(embedding) => Some(embedding.as_slice().into()),
+            None if question.text.trim().is_empty() => None,
+            None => Some(self.embed(&question.text)?),
+        };
+        let nearest = match vector {
+            Some(vector) => self.search(&vector, leg.depth.max(FLOOR_RANK), allowed)?,
+            None => Vec::new(),
+        };
+        let (unrelated, perfect) = self.embedder.cosine_range();
+        let hits = nearest.iter().map(|&(row, cosine)| Hit {
+            row,
+            native: cosine,
+            relevance: Score::clamped((cosine - unrelated) / (perfect - unrelated)),
+        });
+        let mut list = RankedList::new(Strategy::Semantic, hits.collect());
+        if let Some(&(_, floor)) = nearest.get(FLOOR_RANK - 1) {
+            list = list.with_floor(floor);
+        }
+        Ok(list.with_confidence(confidence(&nearest)).truncated(leg.depth))
+    }
+
+    fn refresh(&self) -> Result<Seq> {
+        self.index.refresh()
+    }
+}
+
+/// How much the leg knows about a question: how far the first hit stands out from the
+/// tenth, in steps of .03, which is usual. 1 if there are fewer than ten hits to tell by.
+fn confidence(nearest: &[(RowId, f32)]) -> f32 {
+    match (nearest.first(), nearest.get(9)) {
+        (Some((_, first)), Some((_, tenth))) => (first - tenth) / 0.03,
+        _ => 1.0,
+    }
+}

@@ -1,0 +1,336 @@
+//! A file that never changes once a manifest names it: a header, a payload, and the
+//! CRC-32 of every block of the payload. A block is checked before it is first read,
+//! so that opening costs the same at any size and damage is never served.
+//!
+//! Little endian; offsets in bytes:
+//!
+//! | from | what |
+//! |---|---|
+//! | 0 | magic, 8 bytes |
+//! | 8 | format version, u32 |
+//! | 12 | CRC-32 of the block table, u32 |
+//! | 16 | length of the payload, u64 |
+//! | 24 | two numbers of the payload's own, u64 each |
+//! | 40 | zeros |
+//! | 60 | CRC-32 of bytes 0–59, u32: the seal, which the manifest repeats |
+//! | 64 | payload |
+//! | end of payload | block table: CRC-32 of each 64 KiB of payload, u32 |
+
+use std::{
+    fs::File,
+    io::{BufWriter, ErrorKind, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use memmap2::Mmap;
+use trefoil_core::{Error, Part, Result, Strategy};
+
+/// Where the payload starts, and what sections within it are aligned to.
+pub(crate) const ALIGN: usize = 64;
+const BLOCK: usize = 64 * 1024;
+const VERSION: u32 = 1;
+
+/// A sealed file, mapped.
+#[derive(Debug)]
+pub(crate) struct SealedFile {
+    path: PathBuf,
+    map: Mmap,
+    len: usize,
+    numbers: [u64; 2],
+    seal: u32,
+    checked: Box<[AtomicBool]>,
+}
+
+impl SealedFile {
+    /// Maps a file and checks its header, its length and its block table.
+    pub(crate) fn open(path: &Path, magic: [u8; 8]) -> Result<Self> {
+        let file = File::open(path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Fault::Damaged("it is missing").at(path),
+            _ => Error::io("open", path, e),
+        })?;
+        #[expect(unsafe_code, reason = "a memory map cannot be made without it")]
+        // SAFETY: sealed files are created under a new name, are never written again,
+        // and go away by unlinking, which leaves maps intact.
+        let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
+        let header = Header::parse(&map, magic).map_err(|fault| fault.at(path))?;
+        let damaged = || Fault::Damaged("it is not as long as its header says").at(path);
+        let len = usize::try_from(header.len).map_err(|_| damaged())?;
+        let table_start = len.checked_add(ALIGN).ok_or_else(damaged)?;
+        let table = map.get(table_start..).ok_or_else(damaged)?;
+        let blocks = len.div_ceil(BLOCK);
+        if table.len() != blocks * 4 {
+            return Err(damaged());
+        }
+        if crc32fast::hash(table) != header.table_crc {
+            return Err(Fault::Damaged("its block table has another checksum").at(path));
+        }
+        let checked = (0..blocks).map(|_| AtomicBool::new(false)).collect();
+        Ok(Self {
+            path: path.to_owned(),
+            len,
+            numbers: header.numbers,
+            seal: header.seal,
+            checked,
+            map,
+        })
+    }
+
+    /// What stands for the whole content: the header's checksum, which covers the
+    /// checksum of the table, which covers the blocks.
+    pub(crate) fn seal(&self) -> u32 {
+        self.seal
+    }
+
+    /// The payload's own numbers.
+    pub(crate) fn numbers(&self) -> [u64; 2] {
+        self.numbers
+    }
+
+    /// Length of the payload.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Payload bytes, checked.
+    #[inline]
+    pub(crate) fn bytes(&self, start: usize, len: usize) -> Result<&[u8]> {
+        let end = start.checked_add(len).filter(|&end| end <= self.len);
+        let end = end.ok_or_else(|| self.damaged("it refers to a place outside itself"))?;
+        let blocks = start / BLOCK..end.div_ceil(BLOCK);
+        for (block, checked) in blocks.clone().zip(self.checked.get(blocks).unwrap_or_default()) {
+            if !checked.load(Ordering::Relaxed) {
+                self.check(block)?;
+                checked.store(true, Ordering::Relaxed);
+            }
+        }
+        self.map
+            .get(ALIGN + start..ALIGN + end)
+            .ok_or_else(|| self.damaged("it refers to a place outside itself"))
+    }
+
+    /// Checks every block.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.bytes(0, self.len).map(drop)
+    }
+
+    /// An error that names this file.
+    #[cold]
+    pub(crate) fn damaged(&self, reason: &'static str) -> Error {
+        Fault::Damaged(reason).at(&self.path)
+    }
+
+    #[cold]
+    fn check(&self, block: usize) -> Result<()> {
+        let start = ALIGN + block * BLOCK;
+        let end = (start + BLOCK).min(ALIGN + self.len);
+        let entry = ALIGN + self.len + block * 4;
+        let same = self.map.get(start..end).zip(number(&self.map, entry).map(u32::from_le_bytes));
+        if same.is_some_and(|(bytes, crc)| crc32fast::hash(bytes) == crc) {
+            Ok(())
+        } else {
+            Err(self.damaged("a block has another checksum"))
+        }
+    }
+}
+
+/// Writes a sealed file from front to back.
+#[derive(Debug)]
+pub(crate) struct SealedWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    magic: [u8; 8],
+    len: usize,
+    crc: crc32fast::Hasher,
+    filled: usize,
+    table: Vec<u8>,
+}
+
+impl SealedWriter {
+    /// Starts a file under a new name; a leftover of that name is unlinked first, for
+    /// somebody may still have it mapped.
+    pub(crate) fn create(path: &Path, magic: [u8; 8]) -> Result<Self> {
+        match std::fs::remove_file(path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                return Err(Error::io("remove", path, e));
+            }
+            _ => {}
+        }
+        let file = File::create_new(path).map_err(|e| Error::io("create", path, e))?;
+        let mut file = BufWriter::with_capacity(1 << 20, file);
+        file.write_all(&[0; ALIGN]).map_err(|e| Error::io("write", path, e))?;
+        let crc = crc32fast::Hasher::new();
+        Ok(Self { path: path.to_owned(), file, magic, len: 0, crc, filled: 0, table: Vec::new() })
+    }
+
+    /// Appends to the payload.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|e| Error::io("write", &self.path, e))?;
+        self.len += bytes.len();
+        while let Some((now, later)) = bytes.split_at_checked(BLOCK - self.filled) {
+            self.crc.update(now);
+            self.end_block();
+            bytes = later;
+        }
+        self.crc.update(bytes);
+        self.filled += bytes.len();
+        Ok(())
+    }
+
+    /// Appends zeros up to the next aligned place.
+    pub(crate) fn align(&mut self) -> Result<()> {
+        let zeros = [0; ALIGN];
+        let missing = self.len.next_multiple_of(ALIGN) - self.len;
+        self.write(zeros.get(..missing).unwrap_or_default())
+    }
+
+    /// Makes the file durable and gives its seal.
+    pub(crate) fn finish(mut self, numbers: [u64; 2]) -> Result<u32> {
+        if self.filled > 0 {
+            self.end_block();
+        }
+        let (header, seal) = Header::encode(self.magic, self.len as u64, &self.table, numbers);
+        let mut write = || {
+            self.file.write_all(&self.table)?;
+            self.file.seek(SeekFrom::Start(0))?;
+            self.file.write_all(&header)?;
+            self.file.flush()?;
+            self.file.get_ref().sync_all()
+        };
+        write().map_err(|e| Error::io("write", &self.path, e))?;
+        Ok(seal)
+    }
+
+    fn end_block(&mut self) {
+        let crc = std::mem::take(&mut self.crc).finalize();
+        self.table.extend(crc.to_le_bytes());
+        self.filled = 0;
+    }
+}
+
+struct Header {
+    table_crc: u32,
+    len: u64,
+    numbers: [u64; 2],
+    seal: u32,
+}
+
+impl Header {
+    fn parse(file: &[u8], magic: [u8; 8]) -> Result<Self, Fault> {
+        let sealed = file.get(..60).ok_or(Fault::Damaged("it is shorter than a header"))?;
+        let short = Fault::Damaged("it is shorter than a header");
+        let u32_at = |at| number(file, at).map(u32::from_le_bytes);
+        let u64_at = |at| number(file, at).map(u64::from_le_bytes);
+        let fields = (u32_at(8), u32_at(12), u64_at(16), u64_at(24), u64_at(32), u32_at(60));
+        let (Some(version), Some(table_crc), Some(len), Some(a), Some(b), Some(seal)) = fields
+        else {
+            return Err(short);
+        };
+        if crc32fast::hash(sealed) != seal {
+            return Err(Fault::Damaged("its header has another checksum"));
+        }
+        if !sealed.starts_with(&magic) {
+            return Err(Fault::Damaged("it is a file of another kind"));
+        }
+        if version != VERSION {
+            return Err(Fault::Version(version));
+        }
+        Ok(Self { table_crc, len, numbers: [a, b], seal })
+    }
+
+    fn encode(magic: [u8; 8], len: u64, table: &[u8], numbers: [u64; 2]) -> (Vec<u8>, u32) {
+        let mut header = Vec::with_capacity(ALIGN);
+        header.extend(magic);
+        header.extend(VERSION.to_le_bytes());
+        header.extend(crc32fast::hash(table).to_le_bytes());
+        header.extend(len.to_le_bytes());
+        header.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
+        header.resize(60, 0);
+        let seal = crc32fast::hash(&header);
+        header.extend(seal.to_le_bytes());
+        (header, seal)
+    }
+}
+
+enum Fault {
+    Damaged(&'static str),
+    Version(u32),
+}
+
+impl Fault {
+    fn at(self, path: &Path) -> Error {
+        match self {
+            Self::Damaged(reason) => Error::Corrupt {
+                part: Part::Index(Strategy::Semantic),
+                reason: format!("`{}`: {reason}", path.display()),
+            },
+            Self::Version(found) => Error::UnsupportedFormat { found, supported: VERSION },
+        }
+    }
+}
+
+fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAGIC: [u8; 8] = *b"TREFTEST";
+
+    fn sealed(dir: &Path, payload: &[u8]) -> PathBuf {
+        let path = dir.join("file");
+        let mut writer = SealedWriter::create(&path, MAGIC).unwrap();
+        for part in payload.chunks(1000) {
+            writer.write(part).unwrap();
+        }
+        let seal = writer.finish([7, 8]).unwrap();
+        assert_eq!(SealedFile::open(&path, MAGIC).unwrap().seal(), seal);
+        path
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
+            let payload: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+            let file = SealedFile::open(&sealed(dir.path(), &payload), MAGIC).unwrap();
+            assert_eq!(file.bytes(0, len).unwrap(), payload);
+            assert_eq!(file.numbers(), [7, 8]);
+            assert!(file.bytes(0, len + 1).is_err());
+            assert!(file.bytes(usize::MAX, 2).is_err());
+        }
+    }
+
+    #[test]
+    fn only_the_damaged_block_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = sealed(dir.path(), &vec![1; 3 * BLOCK]);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[ALIGN + BLOCK + 5] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let file = SealedFile::open(&path, MAGIC).unwrap();
+        assert!(file.bytes(0, BLOCK).is_ok());
+        assert!(file.bytes(2 * BLOCK, BLOCK).is_ok());
+        assert!(matches!(file.bytes(BLOCK, 1), Err(Error::Corrupt { .. })));
+        assert!(matches!(file.verify(), Err(Error::Corrupt { .. })));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn damage_is_an_error(at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = sealed(dir.path(), &[5; 700]);
+            let mut bytes = std::fs::read(&path).unwrap();
+            let at = at.index(bytes.len());
+            if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
+            std::fs::write(&path, bytes).unwrap();
+            let read = SealedFile::open(&path, MAGIC).and_then(|file| file.verify());
+            prop_assert!(read.is_err());
+        }
+    }
+}

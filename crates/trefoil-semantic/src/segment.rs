@@ -1,0 +1,224 @@
+//! A segment: vectors that were written together, ascending by row.
+//!
+//! The payload of a [sealed file](crate::sealed) whose numbers are dimensions and
+//! count. Sections follow each other, each aligned to 64 bytes: rows (u64), scales of
+//! the codes (f32), codes (one padded [`Code`] each), vectors (f32).
+
+use std::path::Path;
+
+use trefoil_core::{Result, RowId};
+
+use crate::{
+    code::{Code, stride},
+    sealed::{ALIGN, SealedFile, SealedWriter},
+    vector::{self, MAX_DIMENSIONS},
+};
+
+const MAGIC: [u8; 8] = *b"TREFVEC\0";
+
+/// A vector that waits to be written.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoded {
+    code: Code,
+    vector: Vec<u8>,
+}
+
+impl Encoded {
+    /// Encodes a unit vector.
+    pub(crate) fn of(unit: &[f32]) -> Self {
+        Self { code: Code::of(unit), vector: vector::to_bytes(unit) }
+    }
+}
+
+/// Where a vector of a new segment comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    /// Its row.
+    pub(crate) row: RowId,
+    /// Its content.
+    pub(crate) content: Content<'a>,
+}
+
+/// The content of a vector.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'a> {
+    /// Added since the last commit.
+    Added(&'a Encoded),
+    /// At an ordinal of an older segment.
+    Stored(&'a Segment, usize),
+}
+
+impl<'a> Source<'a> {
+    fn scale(&self) -> Result<f32> {
+        match self.content {
+            Content::Added(encoded) => Ok(encoded.code.scale),
+            Content::Stored(segment, ordinal) => segment.scale(ordinal),
+        }
+    }
+
+    fn code(&self) -> Result<&'a [u8]> {
+        match self.content {
+            Content::Added(encoded) => Ok(&encoded.code.bytes),
+            Content::Stored(segment, ordinal) => segment.codes(ordinal, 1),
+        }
+    }
+
+    fn vector(&self) -> Result<&'a [u8]> {
+        match self.content {
+            Content::Added(encoded) => Ok(&encoded.vector),
+            Content::Stored(segment, ordinal) => segment.vector(ordinal),
+        }
+    }
+}
+
+/// A segment file, mapped. Vectors are addressed by ordinal: their place in the file.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    file: SealedFile,
+    layout: Layout,
+}
+
+impl Segment {
+    /// Maps a segment.
+    pub(crate) fn open(path: &Path, dimensions: usize) -> Result<Self> {
+        let file = SealedFile::open(path, MAGIC)?;
+        let [found, count] = file.numbers().map(usize::try_from);
+        let (Ok(found), Ok(count)) = (found, count) else {
+            return Err(file.damaged("its counts are out of range"));
+        };
+        if found != dimensions {
+            return Err(file.damaged("it holds vectors of another length than its index"));
+        }
+        match Layout::of(dimensions, count) {
+            Some(layout) if layout.end == file.len() => Ok(Self { file, layout }),
+            _ => Err(file.damaged("it is not as long as its counts say")),
+        }
+    }
+
+    /// Writes vectors, which ascend by row, and gives the seal.
+    pub(crate) fn write(path: &Path, dimensions: usize, sources: &[Source<'_>]) -> Result<u32> {
+        let mut writer = SealedWriter::create(path, MAGIC)?;
+        for source in sources {
+            writer.write(&source.row.get().to_le_bytes())?;
+        }
+        writer.align()?;
+        for source in sources {
+            writer.write(&source.scale()?.to_le_bytes())?;
+        }
+        writer.align()?;
+        for source in sources {
+            writer.write(source.code()?)?;
+        }
+        writer.align()?;
+        for source in sources {
+            writer.write(source.vector()?)?;
+        }
+        writer.finish([dimensions as u64, sources.len() as u64])
+    }
+
+    /// What stands for the content.
+    pub(crate) fn seal(&self) -> u32 {
+        self.file.seal()
+    }
+
+    /// Vectors in the file, deleted ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.layout.count
+    }
+
+    /// Bytes of the payload.
+    pub(crate) fn bytes(&self) -> usize {
+        self.file.len()
+    }
+
+    /// Checks every byte.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.file.verify()
+    }
+
+    /// The rows, ascending.
+    pub(crate) fn rows(&self) -> Result<Rows<'_>> {
+        let bytes = self.file.bytes(0, self.layout.count * 8)?;
+        Ok(Rows(bytes.as_chunks::<8>().0))
+    }
+
+    /// What an integer of each code from ordinal `first` on is worth.
+    pub(crate) fn scales(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> Result<impl Iterator<Item = f32> + '_> {
+        let bytes = self.file.bytes(self.layout.scales + first * 4, count * 4)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|&x| f32::from_le_bytes(x)))
+    }
+
+    /// What an integer of one code is worth.
+    pub(crate) fn scale(&self, ordinal: usize) -> Result<f32> {
+        Ok(self.scales(ordinal, 1)?.next().unwrap_or(0.0))
+    }
+
+    /// Codes from ordinal `first` on, back to back.
+    pub(crate) fn codes(&self, first: usize, count: usize) -> Result<&[u8]> {
+        let Layout { codes, stride, .. } = self.layout;
+        self.file.bytes(codes + first * stride, count * stride)
+    }
+
+    /// Bytes of one vector.
+    pub(crate) fn vector(&self, ordinal: usize) -> Result<&[u8]> {
+        let Layout { vectors, dimensions, .. } = self.layout;
+        self.file.bytes(vectors + ordinal * dimensions * 4, dimensions * 4)
+    }
+}
+
+/// Rows of a segment, ascending.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows<'a>(&'a [[u8; 8]]);
+
+impl<'a> Rows<'a> {
+    /// The row at a place.
+    #[inline]
+    pub(crate) fn get(self, ordinal: usize) -> Option<RowId> {
+        self.0.get(ordinal).map(|&row| RowId::new(u64::from_le_bytes(row)))
+    }
+
+    /// The rows from ordinal `first` on.
+    pub(crate) fn from(self, first: usize) -> impl Iterator<Item = RowId> + 'a {
+        let rows = self.0.get(first..).unwrap_or_default();
+        rows.iter().map(|&row| RowId::new(u64::from_le_bytes(row)))
+    }
+
+    /// Where a row is, or where it would be, at or after ordinal `first`.
+    pub(crate) fn find(self, row: RowId, first: usize) -> Result<usize, usize> {
+        let rows = self.0.get(first..).unwrap_or_default();
+        rows.binary_search_by_key(&row.get(), |&row| u64::from_le_bytes(row))
+            .map(|place| first + place)
+            .map_err(|place| first + place)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    dimensions: usize,
+    count: usize,
+    stride: usize,
+    scales: usize,
+    codes: usize,
+    vectors: usize,
+    end: usize,
+}
+
+impl Layout {
+    /// `None` if the sizes are not those of a file. Ordinals have 32 bits.
+    fn of(dimensions: usize, count: usize) -> Option<Self> {
+        if dimensions == 0 || dimensions > MAX_DIMENSIONS || u32::try_from(count).is_err() {
+            return None;
+        }
+        let aligned = |end: usize| end.checked_next_multiple_of(ALIGN);
+        let stride = stride(dimensions);
+        let scales = aligned(count.checked_mul(8)?)?;
+        let codes = aligned(scales.checked_add(count.checked_mul(4)?)?)?;
+        let vectors = aligned(codes.checked_add(count.checked_mul(stride)?)?)?;
+        let end = vectors.checked_add(count.checked_mul(dimensions.checked_mul(4)?)?)?;
+        Some(Self { dimensions, count, stride, scales, codes, vectors, end })
+    }
+}

@@ -1,0 +1,216 @@
+//! One state of an index: what a manifest names, mapped.
+
+use std::{path::Path, sync::Arc};
+
+use trefoil_core::{Allowed, Error, Part, Result, RowId, Strategy};
+
+use crate::{
+    VectorConfig,
+    candidates::{Candidate, Candidates},
+    code::Code,
+    graph::Graph,
+    manifest::{Manifest, SegmentEntry},
+    scan::scan,
+    segment::Segment,
+    tombstones::Tombstones,
+    vector,
+};
+
+/// Bytes of new files that are checked when they are opened; the rest is checked block
+/// by block as it is read. 64 MiB take about 10 ms.
+const CHECKED_AT_OPEN: usize = 64 << 20;
+/// Candidates by code for each result, and at least, that are scored again in `f32`.
+const RESCORED: usize = 4;
+const RESCORED_LEAST: usize = 40;
+/// What it costs to compare a node of a walk, in comparisons of a scan: the code is
+/// somewhere else each time, and there are heaps to keep.
+const WALK_COST: usize = 4;
+
+/// A segment with its deletions and its graph.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) entry: SegmentEntry,
+    pub(crate) segment: Arc<Segment>,
+    pub(crate) deleted: Tombstones,
+    pub(crate) graph: Option<Arc<Graph>>,
+}
+
+impl View {
+    /// Maps what an entry names, taking what is the same from an earlier state.
+    fn open(
+        dir: &Path,
+        entry: &SegmentEntry,
+        dimensions: usize,
+        earlier: Option<&Self>,
+    ) -> Result<Self> {
+        let damaged = |name: String, reason| Error::Corrupt {
+            part: Part::Index(Strategy::Semantic),
+            reason: format!("`{}`: {reason}", dir.join(name).display()),
+        };
+        let segment = match earlier {
+            Some(earlier) => earlier.segment.clone(),
+            None => Arc::new(Segment::open(&dir.join(entry.segment_name()), dimensions)?),
+        };
+        if segment.seal() != entry.seal || segment.len() != entry.count {
+            return Err(damaged(
+                entry.segment_name(),
+                "it is not the file that the manifest names",
+            ));
+        }
+        let graph = match (entry.graph, earlier.and_then(|earlier| earlier.graph.clone())) {
+            (None, _) => None,
+            (Some(seal), Some(graph)) if graph.seal() == seal => Some(graph),
+            (Some(seal), _) => {
+                let graph = Graph::open(&dir.join(entry.graph_name()), entry.count)?;
+                if graph.seal() != seal {
+                    return Err(damaged(
+                        entry.graph_name(),
+                        "it is not the file that the manifest names",
+                    ));
+                }
+                Some(Arc::new(graph))
+            }
+        };
+        let deleted = Tombstones::of(&entry.deleted, entry.count)
+            .ok_or_else(|| damaged(entry.segment_name(), "more is deleted than there is"))?;
+        Ok(Self { entry: entry.clone(), segment, deleted, graph })
+    }
+
+    /// Vectors that count.
+    pub(crate) fn live(&self) -> usize {
+        self.segment.len() - self.deleted.len()
+    }
+
+    /// Bytes of its files.
+    pub(crate) fn file_bytes(&self) -> usize {
+        self.segment.bytes() + self.graph.as_ref().map_or(0, |graph| graph.bytes())
+    }
+
+    /// Checks every byte of its files.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.segment.verify()?;
+        self.graph.as_ref().map_or(Ok(()), |graph| graph.verify())
+    }
+
+    /// Offers the nearest of the segment that are live and allowed: all there are, or at
+    /// least `k`.
+    fn search(
+        &self,
+        place: usize,
+        query: &Code,
+        search: &Search<'_>,
+        candidates: &mut Candidates,
+    ) -> Result<()> {
+        if let Some(graph) = &self.graph
+            && let Some(budget) = self.walk_budget(search)
+        {
+            let rows = self.segment.rows()?;
+            let admit = |ordinal: usize| {
+                !self.deleted.contains(ordinal)
+                    && rows.get(ordinal).is_some_and(|row| search.allowed.contains(row))
+            };
+            let walked = graph.walk(&self.segment, &query.bytes, search.ef(), budget, admit)?;
+            // A walk that finds fewer than k proves nothing: then everything is compared.
+            if let Some(found) = walked.filter(|found| found.len() >= search.k) {
+                for (score, ordinal) in found {
+                    if let Some(row) = rows.get(ordinal) {
+                        candidates.offer(Candidate { score, row, segment: place, ordinal });
+                    }
+                }
+                return Ok(());
+            }
+        }
+        scan(self, place, &query.bytes, search.allowed, candidates)
+    }
+
+    /// How many nodes a walk may compare before a scan is cheaper; `None` if a scan is
+    /// expected to be.
+    fn walk_budget(&self, search: &Search<'_>) -> Option<usize> {
+        let allowed = match search.allowed {
+            Allowed::All => self.live(),
+            Allowed::Only(rows) => rows.len().min(self.live()),
+        };
+        if search.exact || allowed <= search.config.exact_limit {
+            return None;
+        }
+        // A walk follows about `ef` nodes for each that passes the filter, and compares
+        // up to `2 m` links of each.
+        let followed = search.ef().saturating_mul(self.segment.len()) / allowed;
+        let expected = followed.saturating_mul(2 * search.config.m);
+        let budget = allowed / WALK_COST;
+        (expected <= budget).then_some(budget)
+    }
+}
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Search<'a> {
+    /// A unit vector of the index's dimensions.
+    pub(crate) vector: &'a [f32],
+    /// How many rows are wanted.
+    pub(crate) k: usize,
+    /// Which rows may be returned.
+    pub(crate) allowed: &'a Allowed,
+    /// True if no graph may be walked.
+    pub(crate) exact: bool,
+    /// How to search.
+    pub(crate) config: &'a VectorConfig,
+}
+
+impl Search<'_> {
+    /// Nodes that a walk keeps.
+    fn ef(&self) -> usize {
+        self.config.ef_search.max(self.k.saturating_mul(2))
+    }
+}
+
+/// What a manifest names.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) manifest: Manifest,
+    pub(crate) views: Vec<View>,
+}
+
+impl Snapshot {
+    /// Maps the files of a manifest, taking what is the same from an earlier state.
+    pub(crate) fn open(dir: &Path, manifest: Manifest, earlier: Option<&Self>) -> Result<Self> {
+        let mut to_check = CHECKED_AT_OPEN;
+        let mut views = Vec::with_capacity(manifest.segments.len());
+        for entry in &manifest.segments {
+            let same =
+                |view: &&View| view.entry.file == entry.file && view.entry.seal == entry.seal;
+            let known = earlier.and_then(|earlier| earlier.views.iter().find(same));
+            let view = View::open(dir, entry, manifest.dimensions, known)?;
+            if let Some(left) = to_check.checked_sub(view.file_bytes()) {
+                view.verify()?;
+                to_check = left;
+            }
+            views.push(view);
+        }
+        Ok(Self { manifest, views })
+    }
+
+    /// Rows that count.
+    pub(crate) fn len(&self) -> usize {
+        self.views.iter().map(View::live).sum()
+    }
+
+    /// The nearest rows with their cosines, best first, ties by row.
+    pub(crate) fn search(&self, search: &Search<'_>) -> Result<Vec<(RowId, f32)>> {
+        let query = Code::of(search.vector);
+        let keep = search.k.saturating_mul(RESCORED).max(RESCORED_LEAST);
+        let mut candidates = Candidates::new(keep);
+        for (place, view) in self.views.iter().enumerate() {
+            view.search(place, &query, search, &mut candidates)?;
+        }
+        let mut nearest = Vec::new();
+        for candidate in candidates.into_best() {
+            let Some(view) = self.views.get(candidate.segment) else { continue };
+            let stored = view.segment.vector(candidate.ordinal)?;
+            nearest.push((candidate.row, vector::cosine(search.vector, stored)));
+        }
+        nearest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        nearest.truncate(search.k);
+        Ok(nearest)
+    }
+}

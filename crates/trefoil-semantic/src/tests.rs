@@ -1,0 +1,442 @@
+//! The index as a whole: against a model, under damage, through its graph.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use proptest::prelude::*;
+use trefoil_core::{
+    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
+    FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling, Quantization, Question,
+    Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
+};
+
+use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
+
+const DIMENSIONS: usize = 5;
+
+fn entry(row: u64, vector: &[f32]) -> IndexEntry {
+    let file = FileInfo {
+        id: FileId::new("fil_1").unwrap(),
+        path: "a".into(),
+        title: String::new(),
+        tags: Vec::new(),
+        date: None,
+    };
+    let chunk = Chunk {
+        level: ChunkLevel::Leaf,
+        ordinal: 0,
+        heading_path: Vec::new(),
+        text: String::new(),
+        bytes: ByteSpan { start: 0, end: 0 },
+        lines: LineSpan { start: 1, end: 1 },
+        language: Language::English,
+    };
+    let chunk = StoredChunk {
+        row: RowId::new(row),
+        id: ChunkId::new("chk_1").unwrap(),
+        file: Arc::new(file),
+        chunk,
+    };
+    IndexEntry { chunk: Arc::new(chunk), vector: vector.to_vec() }
+}
+
+fn only(rows: impl IntoIterator<Item = u64>) -> Allowed {
+    Allowed::Only(Arc::new(rows.into_iter().map(RowId::new).collect::<RowSet>()))
+}
+
+fn writer(dir: &Path, config: &VectorConfig) -> Result<VectorIndexer> {
+    VectorIndexer::open(dir, "space", DIMENSIONS, config)
+}
+
+fn reader(dir: &Path, config: &VectorConfig) -> Result<VectorIndex> {
+    VectorIndex::open(dir, "space", DIMENSIONS, config)
+}
+
+/// Numbers from -1 to 1 that look random: a linear congruential generator.
+fn noise(seed: u64) -> impl FnMut() -> f32 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    }
+}
+
+fn random(seed: u64, dimensions: usize) -> Vec<f32> {
+    let mut next = noise(seed);
+    std::iter::repeat_with(|| next() + 1e-6).skip(9).take(dimensions).collect()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum() };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// The rows of a brute-force search must be those found, but for ties.
+fn agree(
+    model: &BTreeMap<u64, Vec<f32>>,
+    index: &VectorIndex,
+    query: &[f32],
+    k: usize,
+    allowed: &Allowed,
+) {
+    let found = index.search(query, k, allowed).unwrap();
+    let may = model.iter().filter(|&(&row, _)| allowed.contains(RowId::new(row)));
+    let mut expected: Vec<f64> = may.map(|(_, vector)| cosine(query, vector)).collect();
+    expected.sort_by(|a, b| b.total_cmp(a));
+    expected.truncate(k);
+    assert_eq!(found.len(), expected.len());
+    for (&(row, score), expected) in found.iter().zip(expected) {
+        assert!((f64::from(score) - expected).abs() < 1e-5, "{score} {expected}");
+        assert!((cosine(query, &model[&row.get()]) - f64::from(score)).abs() < 1e-5);
+        assert!(allowed.contains(row));
+    }
+    let ordered = |pair: &[(RowId, f32)]| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0);
+    assert!(found.windows(2).all(ordered), "{found:?}");
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Add(u64, u64),
+    Remove(u64),
+    Commit,
+    Reopen,
+    Clear,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => (0..40_u64, 0..1000_u64).prop_map(|(row, seed)| Step::Add(row, seed)),
+        4 => (0..40_u64).prop_map(Step::Remove),
+        4 => Just(Step::Commit),
+        1 => Just(Step::Reopen),
+        1 => Just(Step::Clear),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn an_index_is_what_was_committed(
+        steps in steps(), limit in 0..12_usize, filter in prop::collection::btree_set(0..40_u64, 0..20), k in 0..50_usize
+    ) {
+        let dir = tempfile::tempdir()?;
+        let config = VectorConfig { exact_limit: limit, m: 4, ef_construction: 20, ..VectorConfig::default() };
+        let mut indexer = writer(dir.path(), &config)?;
+        let index = reader(dir.path(), &config)?;
+        let (mut committed, mut pending) = (BTreeMap::new(), BTreeMap::new());
+        let mut seq = 0;
+        for step in steps {
+            match step {
+                Step::Add(row, seed) => {
+                    indexer.add(&[entry(row, &random(seed, DIMENSIONS))])?;
+                    pending.insert(row, random(seed, DIMENSIONS));
+                }
+                Step::Remove(row) => {
+                    indexer.remove(&[RowId::new(row)])?;
+                    pending.remove(&row);
+                }
+                Step::Commit => {
+                    seq += 1;
+                    indexer.commit(Seq::new(seq))?;
+                    committed.clone_from(&pending);
+                }
+                Step::Reopen => {
+                    drop(indexer);
+                    indexer = writer(dir.path(), &config)?;
+                    pending.clone_from(&committed);
+                }
+                Step::Clear => {
+                    indexer.clear()?;
+                    pending.clear();
+                    committed.clear();
+                    seq = 0;
+                }
+            }
+            prop_assert_eq!(index.refresh()?, Seq::new(seq));
+            prop_assert_eq!(indexer.committed(), Seq::new(seq));
+            prop_assert_eq!(index.len(), committed.len());
+        }
+        index.verify()?;
+        let query = random(4711, DIMENSIONS);
+        for index in [&index, &reader(dir.path(), &config)?] {
+            agree(&committed, index, &query, k, &Allowed::All);
+            agree(&committed, index, &query, k, &only(filter.clone()));
+            agree(&committed, index, &query, k, &only(filter.iter().copied().take(1)));
+            prop_assert!(index.recall(100, 5)? <= 1.0);
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_or_changes_nothing(
+        file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()
+    ) {
+        let dir = tempfile::tempdir()?;
+        let config = VectorConfig { exact_limit: 20, ..VectorConfig::default() };
+        let mut indexer = writer(dir.path(), &config)?;
+        for (rows, seq) in [(0..100_u64, 1), (100..130, 2), (130..135, 3)] {
+            let entries: Vec<_> = rows.map(|row| entry(row, &random(row, DIMENSIONS))).collect();
+            indexer.add(&entries)?;
+            indexer.remove(&[RowId::new(seq)])?;
+            indexer.commit(Seq::new(seq))?;
+        }
+        let query = random(4711, DIMENSIONS);
+        let search = || reader(dir.path(), &config)?.search(&query, 10, &Allowed::All);
+        let right = search()?;
+        let mut files: Vec<_> = std::fs::read_dir(dir.path())?.map(|f| f.map(|f| f.path())).collect::<Result<_, _>>()?;
+        files.sort();
+        prop_assert!(files.len() >= 4);
+        let path = &files[file.index(files.len())];
+        let mut bytes = std::fs::read(path)?;
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
+        std::fs::write(path, bytes)?;
+        match search() {
+            Ok(found) => prop_assert_eq!(found, right),
+            Err(Error::Corrupt { .. } | Error::UnsupportedFormat { .. } | Error::Io { .. }) => {}
+            Err(error) => prop_assert!(false, "{}", error),
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    indexer.add(&[entry(1, &random(1, DIMENSIONS))]).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    std::fs::remove_file(dir.path().join("00000000.vectors")).unwrap();
+    assert!(matches!(reader(dir.path(), &config), Err(Error::Corrupt { .. })));
+    assert!(matches!(writer(dir.path(), &config), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn another_space_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    indexer.add(&[entry(1, &random(1, DIMENSIONS))]).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    let other = VectorIndexer::open(dir.path(), "other", DIMENSIONS, &config).unwrap_err();
+    assert!(matches!(&other, Error::ModelMismatch { expected, found } if expected == "other" && found == "space"));
+    let other = VectorIndex::open(dir.path(), "other", DIMENSIONS, &config).unwrap_err();
+    assert!(matches!(other, Error::ModelMismatch { .. }));
+    let longer = VectorIndex::open(dir.path(), "space", 6, &config).unwrap_err();
+    assert!(matches!(longer, Error::DimensionMismatch { expected: 5, provided: 6 }));
+    let query = reader(dir.path(), &config).unwrap().search(&[1.0], 1, &Allowed::All).unwrap_err();
+    assert!(matches!(query, Error::DimensionMismatch { expected: 5, provided: 1 }));
+}
+
+#[test]
+fn a_bad_vector_spoils_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut indexer = writer(dir.path(), &VectorConfig::default()).unwrap();
+    let good = entry(1, &random(1, DIMENSIONS));
+    for bad in [vec![0.0; 5], vec![f32::NAN; 5], vec![1.0; 4], Vec::new()] {
+        assert!(indexer.add(&[good.clone(), entry(2, &bad)]).is_err(), "{bad:?}");
+    }
+    indexer.commit(Seq::new(1)).unwrap();
+    assert!(indexer.is_empty());
+}
+
+#[test]
+fn a_reader_keeps_its_state_while_files_go_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    let old = reader(dir.path(), &config).unwrap();
+    assert!(old.is_empty());
+    for row in 0..20 {
+        indexer.add(&[entry(row, &random(row, DIMENSIONS))]).unwrap();
+        indexer.commit(Seq::new(row + 1)).unwrap();
+        if row == 9 {
+            assert_eq!(old.refresh().unwrap(), Seq::new(10));
+        }
+    }
+    assert_eq!(old.search(&random(1, DIMENSIONS), 50, &Allowed::All).unwrap().len(), 10);
+    assert_eq!(old.refresh().unwrap(), Seq::new(20));
+    assert_eq!(old.len(), 20);
+    // 20 commits of one vector each: few files are left.
+    assert!(std::fs::read_dir(dir.path()).unwrap().count() <= 5);
+}
+
+#[test]
+fn what_a_crash_left_is_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    indexer.add(&[entry(1, &random(1, DIMENSIONS))]).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    drop(indexer);
+    for name in ["00000001.vectors", "00000000.graph", "MANIFEST.tmp"] {
+        std::fs::write(dir.path().join(name), "half").unwrap();
+    }
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    indexer.add(&[entry(2, &random(2, DIMENSIONS))]).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    assert_eq!(reader(dir.path(), &config).unwrap().len(), 2);
+}
+
+#[test]
+fn a_failed_commit_is_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    indexer.add(&[entry(1, &random(1, DIMENSIONS))]).unwrap();
+    // A directory in the way of the manifest's temporary file.
+    let obstacle = dir.path().join("MANIFEST.tmp");
+    std::fs::create_dir(&obstacle).unwrap();
+    assert!(matches!(indexer.commit(Seq::new(1)), Err(Error::Io { .. })));
+    assert_eq!(indexer.committed(), Seq::ZERO);
+    std::fs::remove_dir(&obstacle).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    assert_eq!(reader(dir.path(), &config).unwrap().len(), 1);
+}
+
+/// Clusters, as embeddings have them: 60 centres, and noise around each.
+fn clustered(count: u64, dimensions: usize) -> Vec<Vec<f32>> {
+    let vector = |i: u64| {
+        let (centre, around) = (random(i % 60, dimensions), random(1000 + i, dimensions));
+        centre.iter().zip(around).map(|(c, a)| c + 0.6 * a).collect()
+    };
+    (0..count).map(vector).collect()
+}
+
+#[test]
+fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig { exact_limit: 500, ..VectorConfig::default() };
+    let vectors = clustered(4000, 32);
+    let mut indexer = VectorIndexer::open(dir.path(), "space", 32, &config).unwrap();
+    let entries: Vec<_> = (0..).zip(&vectors).map(|(row, vector)| entry(row, vector)).collect();
+    indexer.add(&entries).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    let index = VectorIndex::open(dir.path(), "space", 32, &config).unwrap();
+    assert!(index.recall(200, 10).unwrap() >= 0.95, "{}", index.recall(200, 10).unwrap());
+
+    indexer.remove(&(0..4000).step_by(5).map(RowId::new).collect::<Vec<_>>()).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    index.refresh().unwrap();
+    let odd = only((0..4000).filter(|row| row % 2 == 1));
+    let (mut found, mut wanted) = (0, 0);
+    for query in vectors.iter().step_by(40) {
+        let live = |row: u64| row % 5 != 0 && row % 2 == 1;
+        let mut exact: Vec<_> =
+            (0..).zip(&vectors).filter(|&(row, _)| live(row)).map(|(row, v)| (cosine(query, v), row)).collect();
+        exact.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let near = index.search(query, 10, &odd).unwrap();
+        assert_eq!(near.len(), 10);
+        assert!(near.iter().all(|(row, _)| live(row.get())));
+        found += near.iter().filter(|(row, _)| exact[..10].iter().any(|e| e.1 == row.get())).count();
+        wanted += 10;
+    }
+    assert!(f64::from(found) >= 0.95 * f64::from(wanted), "{found} of {wanted}");
+}
+
+#[test]
+fn more_than_a_walk_can_reach_is_still_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig { exact_limit: 10, ef_search: 1, ..VectorConfig::default() };
+    let mut indexer = writer(dir.path(), &config).unwrap();
+    // Copies of one vector crowd each other out of every list of links.
+    let entries: Vec<_> = (0..300).map(|row| entry(row, &random(row / 100, DIMENSIONS))).collect();
+    indexer.add(&entries).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    let index = reader(dir.path(), &config).unwrap();
+    for k in [1, 10, 100, 299, 300, 1000] {
+        let found = index.search(&random(1, DIMENSIONS), k, &Allowed::All).unwrap();
+        assert_eq!(found.len(), k.min(300));
+    }
+}
+
+/// Embeds a text by its length, and counts how often it is asked.
+#[derive(Debug)]
+struct ByLength {
+    space: EmbeddingSpace,
+    asked: AtomicUsize,
+}
+
+impl ByLength {
+    fn new() -> Self {
+        let space = EmbeddingSpace {
+            model: "by-length".into(),
+            sha256: String::new(),
+            dimensions: DIMENSIONS,
+            pooling: Pooling::Mean,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            quantization: Quantization::F32,
+            max_tokens: 512,
+        };
+        Self { space, asked: AtomicUsize::new(0) }
+    }
+}
+
+impl Embedder for ByLength {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.space
+    }
+
+    fn cosine_range(&self) -> (f32, f32) {
+        (0.5, 1.0)
+    }
+
+    fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        Ok(texts.iter().map(|text| random(text.len() as u64, DIMENSIONS)).collect())
+    }
+}
+
+fn question(text: &str, embedding: Option<Vec<f32>>) -> Question {
+    let embedding = embedding.map(|vector| Embedding::new(vector).unwrap());
+    Question { text: text.into(), language: Language::English, embedding }
+}
+
+#[test]
+fn the_leg_embeds_once_ranks_and_maps() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = VectorConfig::default();
+    let embedder = Arc::new(ByLength::new());
+    let retriever = SemanticRetriever::open(dir.path(), embedder.clone(), &config).unwrap();
+    let leg = Leg { strategy: LegStrategy::Semantic, depth: 20, weight: 1.0 };
+    let ask = |question: &Question| retriever.retrieve(question, &leg, &Allowed::All).unwrap();
+    assert_eq!(ask(&question("a question", None)).hits(), []);
+    assert_eq!(embedder.asked.load(Ordering::Relaxed), 0, "an empty index asks no model");
+
+    let fingerprint = embedder.space().fingerprint();
+    let mut indexer = VectorIndexer::open(dir.path(), &fingerprint, DIMENSIONS, &config).unwrap();
+    let entries: Vec<_> = (0..300).map(|row| entry(row, &random(row, DIMENSIONS))).collect();
+    indexer.add(&entries).unwrap();
+    indexer.commit(Seq::new(5)).unwrap();
+    assert_eq!(retriever.refresh().unwrap(), Seq::new(5));
+
+    let list = ask(&question("a question", None));
+    assert_eq!(ask(&question("  a \n question ", None)), list);
+    assert_eq!(embedder.asked.load(Ordering::Relaxed), 1, "the same words are embedded once");
+    assert_eq!(list.hits().len(), 20);
+    assert_eq!(list.hits()[0].row, RowId::new("a question".len() as u64));
+    for hit in list.hits() {
+        let expected = ((hit.native - 0.5) / 0.5).clamp(0.0, 1.0);
+        assert!((hit.relevance.get() - expected).abs() < 1e-6);
+    }
+    let all = retriever.search(&random(10, DIMENSIONS), 300, &Allowed::All).unwrap();
+    assert_eq!(list.floor(), all[199].1);
+    assert_eq!(list.confidence(), (all[0].1 - all[9].1) / 0.03);
+
+    let given = ask(&question("", Some(random(10, DIMENSIONS))));
+    assert_eq!(given, list);
+    assert_eq!(ask(&question("", None)).hits(), []);
+    assert_eq!(embedder.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(retriever.retrieve(&question("x", None), &leg, &only([])).unwrap().hits(), []);
+    let few = retriever.retrieve(&question("a question", None), &leg, &only([3, 4])).unwrap();
+    assert_eq!((few.hits().len(), few.confidence()), (2, 1.0));
+}
