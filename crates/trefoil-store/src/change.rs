@@ -65,3 +65,57 @@ pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
 pub(crate) fn limit_of(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::{Change, Seq};
+
+    use crate::fixture::{Fixture, file};
+
+    #[test]
+    fn changes_come_in_order_and_in_pages() {
+        let fixture = Fixture::new();
+        let rows = fixture.put(&file("a", &["one", "two", "three"]));
+        let all = fixture.store.changes(Seq::ZERO, 10).unwrap();
+        assert_eq!(
+            all.iter().map(|(_, change)| *change).collect::<Vec<_>>(),
+            rows.iter().map(|&row| Change::Text(row)).collect::<Vec<_>>()
+        );
+        assert!(all.is_sorted_by_key(|(seq, _)| *seq));
+        assert_eq!(fixture.store.changes(Seq::ZERO, 2).unwrap(), all[..2]);
+        assert_eq!(fixture.store.changes(all[1].0, 2).unwrap(), all[2..]);
+        assert_eq!(fixture.store.changes(fixture.store.seq().unwrap(), 2).unwrap(), []);
+        assert_eq!(fixture.store.changes(Seq::new(u64::MAX >> 1), 2).unwrap(), []);
+    }
+
+    #[test]
+    fn only_the_last_change_of_a_kind_is_told() {
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
+        let mut doc = file("a", &["one"]);
+        let row = fixture.put(&doc)[0];
+        fixture.embed_all();
+        assert_eq!(fixture.changes(Seq::ZERO), [Change::Text(row), Change::Vector(row)]);
+        doc.title = "Title".into();
+        fixture.put(&doc);
+        assert_eq!(fixture.changes(Seq::ZERO), [Change::Vector(row), Change::Text(row)]);
+        let before = fixture.store.seq().unwrap();
+        fixture.store.remove_file("a").unwrap();
+        assert_eq!(fixture.changes(Seq::ZERO), [Change::Removed(row)]);
+        assert_eq!(fixture.changes(before), [Change::Removed(row)]);
+    }
+
+    #[test]
+    fn the_sequence_never_falls() {
+        let mut fixture = Fixture::new();
+        let mut last = fixture.store.seq().unwrap();
+        for _ in 0..3 {
+            fixture.put(&file("a", &["one"]));
+            fixture.store.remove_file("a").unwrap();
+            fixture = fixture.reopen();
+            let seq = fixture.store.seq().unwrap();
+            assert!(seq > last);
+            last = seq;
+        }
+    }
+}

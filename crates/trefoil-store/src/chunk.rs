@@ -181,3 +181,83 @@ fn level_and_ordinal(stored: i64) -> (ChunkLevel, i64) {
 fn texts(json: &str, column: usize) -> rusqlite::Result<Vec<String>> {
     serde_json::from_str(json).map_err(|error| unreadable(column, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, file, parent};
+
+    #[test]
+    fn chunks_come_in_the_order_asked_and_share_their_file() {
+        let fixture = Fixture::new();
+        let mut doc = file("a", &["one", "two"]);
+        doc.title = "Title".into();
+        doc.tags = vec!["b".into(), "a".into(), "b".into()];
+        doc.date = Some(jiff::civil::date(2026, 1, 2));
+        let a = fixture.put(&doc);
+        let b = fixture.put(&file("b", &["three"]));
+        let chunks = fixture
+            .store
+            .chunks(&[a[1], RowId::new(999), b[0], a[0], a[1], RowId::new(u64::MAX)])
+            .unwrap();
+        let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.chunk.text.as_str()).collect();
+        assert_eq!(texts, ["two", "three", "one", "two"]);
+        assert!(Arc::ptr_eq(&chunks[0].file, &chunks[2].file));
+        let info = &chunks[0].file;
+        assert_eq!((info.title.as_str(), info.date), ("Title", doc.date));
+        assert_eq!(info.tags, ["a", "b"]);
+        assert_eq!(fixture.store.chunks(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn a_chunk_is_found_by_its_public_id() {
+        let fixture = Fixture::new();
+        let row = fixture.put(&file("a", &["one"]))[0];
+        let id = crate::chunk_id(&crate::file_id("a").unwrap(), ChunkLevel::Leaf, &[], "one", 0)
+            .unwrap();
+        assert_eq!(fixture.store.chunk_by_id(&id).unwrap().unwrap().row, row);
+        assert_eq!(fixture.store.chunk_by_id(&ChunkId::new("chk_none").unwrap()).unwrap(), None);
+    }
+
+    #[test]
+    fn neighbours_are_leaves_of_the_same_file() {
+        let fixture = Fixture::new();
+        let mut doc = file("a", &["one", "two", "three"]);
+        doc.chunks.push(parent(0, "all", 0, 300));
+        let rows = fixture.put(&doc);
+        fixture.put(&file("b", &["four"]));
+        let row = |chunk: &Option<Arc<StoredChunk>>| chunk.as_ref().map(|chunk| chunk.row);
+        let of = |asked| {
+            let (before, after) = fixture.store.neighbours(asked).unwrap();
+            (row(&before), row(&after))
+        };
+        assert_eq!(of(rows[0]), (None, Some(rows[1])));
+        assert_eq!(of(rows[1]), (Some(rows[0]), Some(rows[2])));
+        assert_eq!(of(rows[2]), (Some(rows[1]), None));
+        let parent = fixture.store.parent(rows[0]).unwrap().unwrap();
+        assert_eq!(of(parent.row), (None, None));
+        assert_eq!(of(RowId::new(999)), (None, None));
+        assert_eq!(fixture.store.neighbours_of(&[rows[1], RowId::new(999)]).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn the_parent_is_the_smallest_span_around_the_leaf() {
+        let fixture = Fixture::new();
+        let mut doc = file("a", &["one", "two", "three"]);
+        doc.chunks.push(parent(0, "all", 0, 300));
+        doc.chunks.push(parent(1, "one two", 0, 200));
+        let rows = fixture.put(&doc);
+        let parents = fixture.store.parents_of(&rows).unwrap();
+        let found: Vec<_> = parents
+            .iter()
+            .flatten()
+            .map(|parent| (parent.chunk.text.as_str(), parent.chunk.ordinal))
+            .collect();
+        assert_eq!(found, [("one two", 1), ("one two", 1), ("all", 0)]);
+        let parent = parents[0].as_ref().unwrap();
+        assert_eq!(parent.chunk.level, ChunkLevel::Parent);
+        assert_eq!(fixture.store.parent(parent.row).unwrap(), None);
+        let alone = fixture.put(&file("b", &["x"]))[0];
+        assert_eq!(fixture.store.parent(alone).unwrap(), None);
+    }
+}

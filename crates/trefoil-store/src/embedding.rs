@@ -236,3 +236,152 @@ fn decode(blob: &[u8]) -> rusqlite::Result<Vec<f32>> {
         _ => Err(unreadable(0, "a vector of a broken length")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::Seq;
+
+    use super::*;
+    use crate::fixture::{Fixture, file, vector};
+
+    fn embedded() -> Fixture {
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model a").unwrap();
+        fixture
+    }
+
+    #[test]
+    fn a_leaf_is_embedded_once() {
+        let fixture = embedded();
+        let rows = fixture.put(&file("a", &["one", "two"]));
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
+        let before = fixture.store.seq().unwrap();
+        let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
+        assert_eq!(jobs.iter().map(|job| job.row).collect::<Vec<_>>(), rows);
+        assert_eq!(jobs[0].chunk.chunk.text, "one");
+        assert_eq!(fixture.store.claim_embed_jobs(10, 60).unwrap(), []);
+        let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vector(job.row))).collect();
+        let seq = fixture.store.finish_embed_jobs(&done).unwrap();
+        assert_eq!(seq, fixture.store.seq().unwrap());
+        assert_eq!(fixture.changes(before), [Change::Vector(rows[0]), Change::Vector(rows[1])]);
+        let unknown = RowId::new(99);
+        assert_eq!(
+            fixture.store.cached_embeddings(&[rows[1], unknown, rows[0]]).unwrap(),
+            [(rows[1], vector(rows[1])), (rows[0], vector(rows[0]))]
+        );
+        assert_eq!(fixture.store.finish_embed_jobs(&done).unwrap(), seq, "finished twice");
+    }
+
+    #[test]
+    fn a_known_text_needs_no_job() {
+        let fixture = embedded();
+        fixture.put(&file("a", &["one", "two"]));
+        fixture.embed_all();
+        let before = fixture.store.seq().unwrap();
+        let rows = fixture.put(&file("b", &["two", "three"]));
+        assert_eq!(
+            fixture.changes(before),
+            [Change::Text(rows[0]), Change::Vector(rows[0]), Change::Text(rows[1])]
+        );
+        assert_eq!(fixture.embed_all(), 1);
+        fixture.store.remove_file("b").unwrap();
+        fixture.put(&file("b", &["two", "three"]));
+        assert_eq!(fixture.embed_all(), 0);
+    }
+
+    #[test]
+    fn a_text_that_became_known_while_waiting_is_not_embedded_again() {
+        let fixture = embedded();
+        fixture.put(&file("a", &["one"]));
+        let rows = fixture.put(&file("b", &["one"]));
+        let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
+        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap();
+        assert_eq!(fixture.store.claim_embed_jobs(1, 60).unwrap(), []);
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), [(rows[0], vec![1.0])]);
+        assert_eq!(fixture.changes(Seq::ZERO).last(), Some(&Change::Vector(rows[0])));
+        assert_eq!(fixture.store.pending_jobs().unwrap(), crate::JobCounts::default());
+    }
+
+    #[test]
+    fn jobs_of_leaves_that_are_gone_or_changed_are_dropped() {
+        let fixture = embedded();
+        fixture.put(&file("a", &["one"]));
+        let mut doc = file("b", &["two"]);
+        fixture.put(&doc);
+        fixture.store.remove_file("a").unwrap();
+        doc.chunks[0].embedding_hash = "another".into();
+        fixture.put(&doc);
+        let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
+        assert_eq!(jobs.len(), 1);
+        assert_eq!(fixture.store.pending_jobs().unwrap().queued, 0);
+    }
+
+    /// The vector is of the old text: it may be cached for that, but not shown as the row's.
+    #[test]
+    fn a_leaf_that_changes_while_it_is_embedded_is_not_given_the_old_vector() {
+        let fixture = embedded();
+        let mut doc = file("a", &["one"]);
+        let rows = fixture.put(&doc);
+        let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
+        doc.chunks[0].embedding_hash = "another".into();
+        fixture.put(&doc);
+        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap();
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
+        assert_eq!(fixture.changes(Seq::ZERO), [Change::Text(rows[0])]);
+        assert_eq!(fixture.embed_all(), 1);
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), [(rows[0], vector(rows[0]))]);
+    }
+
+    #[test]
+    fn a_lease_that_ran_out_makes_the_late_result_void() {
+        let fixture = embedded();
+        fixture.put(&file("a", &["one"]));
+        let late = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
+        fixture.clock.advance(60);
+        assert_eq!(fixture.store.claim_embed_jobs(1, 60).unwrap(), std::slice::from_ref(&late));
+        fixture.store.release_jobs().unwrap();
+        fixture.store.finish_embed_jobs(&[(late.job, late.row, vec![1.0])]).unwrap();
+        assert_eq!(fixture.store.cached_embeddings(&[late.row]).unwrap(), []);
+        assert_eq!(fixture.embed_all(), 1);
+    }
+
+    #[test]
+    fn spaces_do_not_mix() {
+        let fixture = embedded();
+        let rows = fixture.put(&file("a", &["one", "two"]));
+        let running = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
+        fixture.store.set_fingerprint("model b").unwrap();
+        fixture.store.finish_embed_jobs(&[(running.job, running.row, vec![1.0])]).unwrap();
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
+        assert_eq!(fixture.embed_all(), 2);
+        fixture.store.set_fingerprint("model a").unwrap();
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
+        assert_eq!(fixture.store.requeue_embeddings().unwrap(), 2);
+        assert_eq!(fixture.embed_all(), 2);
+        fixture.store.set_fingerprint("model b").unwrap();
+        let before = fixture.store.seq().unwrap();
+        assert_eq!(fixture.store.requeue_embeddings().unwrap(), 0);
+        assert_eq!(fixture.changes(before), [Change::Vector(rows[0]), Change::Vector(rows[1])]);
+        assert_eq!(fixture.reopen().store.fingerprint().unwrap().as_deref(), Some("model b"));
+    }
+
+    #[test]
+    fn without_a_space_nothing_is_cached() {
+        let fixture = Fixture::new();
+        let rows = fixture.put(&file("a", &["one"]));
+        let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
+        let error = fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap_err();
+        assert!(matches!(error, Error::InvalidConfig { field: FINGERPRINT, .. }), "{error}");
+        assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
+    }
+
+    #[test]
+    fn a_vector_comes_back_bit_for_bit() {
+        let vector = [0.1, -0.0, f32::MIN_POSITIVE, f32::MAX];
+        let back = decode(&encode(&vector)).unwrap();
+        assert!(
+            back.iter().map(|value| value.to_bits()).eq(vector.iter().map(|value| value.to_bits()))
+        );
+        assert!(decode(&[0; 7]).is_err());
+    }
+}

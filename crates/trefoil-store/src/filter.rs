@@ -115,3 +115,119 @@ fn files_matching(tx: &Connection, glob: &GlobMatcher) -> rusqlite::Result<Strin
     }
     Ok(serde_json::Value::from(matching).to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+    use trefoil_core::{DateRange, Language};
+
+    use super::*;
+    use crate::{
+        file_id,
+        fixture::{Fixture, file, parent},
+    };
+
+    /// Three files, one leaf each: `guide/a.md`, `guide/deep/b.md`, `c.txt`.
+    fn three() -> (Fixture, [RowId; 3]) {
+        let fixture = Fixture::new();
+        let mut a = file("guide/a.md", &["one"]);
+        a.tags = vec!["red".into(), "blue".into()];
+        a.date = Some(date(2026, 1, 1));
+        let mut b = file("guide/deep/b.md", &["two"]);
+        b.tags = vec!["blue".into()];
+        b.date = Some(date(2026, 1, 31));
+        b.chunks[0].chunk.language = Language::Ja;
+        let mut c = file("c.txt", &["three"]);
+        c.chunks.push(parent(0, "three", 0, 100));
+        let rows = [a, b, c].map(|file| fixture.put(&file)[0]);
+        fixture
+            .store
+            .write("mention entities", |tx, _| {
+                tx.execute_batch(
+                    "INSERT INTO entities (id, public_id, type_label, name, created_at, updated_at)
+                 VALUES (1, 'ent_1', 'PERSON', 'x', 0, 0), (2, 'ent_2', 'ORG', 'y', 0, 0);",
+                )?;
+                let mut mention = tx.prepare("INSERT INTO unit_entities VALUES (?1, ?2, 1, 1)")?;
+                mention.execute([rows[0].get(), 1])?;
+                mention.execute([rows[1].get(), 1])?;
+                mention.execute([rows[1].get(), 2])
+            })
+            .unwrap();
+        (fixture, rows)
+    }
+
+    #[test]
+    fn each_filter_admits_what_it_says() {
+        let (fixture, rows) = three();
+        let check = |filters: SearchFilters, expected: &[usize]| {
+            let Allowed::Only(allowed) = fixture.store.allowed(&filters).unwrap() else {
+                panic!("all: {filters:?}")
+            };
+            let expected: Vec<RowId> = expected.iter().map(|&n| rows[n]).collect();
+            assert_eq!(allowed.iter().collect::<Vec<_>>(), expected, "{filters:?}");
+        };
+        let any = SearchFilters::default;
+        let tags = |tags: &[&str]| SearchFilters {
+            tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
+            ..any()
+        };
+        let days = |start, end| SearchFilters {
+            date_range: Some(DateRange::new(start, end).unwrap()),
+            ..any()
+        };
+        let types = |label: &str| SearchFilters { entity_types: vec![label.to_owned()], ..any() };
+        let glob = |glob: &str| SearchFilters { path_glob: Some(glob.to_owned()), ..any() };
+        let files = |paths: &[&str]| SearchFilters {
+            file_ids: paths.iter().map(|path| file_id(path).unwrap()).collect(),
+            ..any()
+        };
+        let languages =
+            |languages: &[Language]| SearchFilters { languages: languages.to_vec(), ..any() };
+
+        check(files(&["c.txt", "guide/a.md"]), &[0, 2]);
+        check(files(&["no/such/file"]), &[]);
+        check(tags(&["blue"]), &[0, 1]);
+        check(tags(&["red", "green"]), &[0]);
+        check(tags(&["re"]), &[]);
+        check(tags(&["\"red\"", "' OR 1=1 --"]), &[]);
+        check(languages(&[Language::Ja]), &[1]);
+        check(languages(&[Language::En, Language::Ko]), &[0, 2]);
+        check(types("person"), &[0, 1]);
+        check(types("ORG"), &[1]);
+        check(types("EVENT"), &[]);
+        check(days(Some(date(2026, 1, 1)), Some(date(2026, 1, 31))), &[0, 1]);
+        check(days(Some(date(2026, 1, 2)), None), &[1]);
+        check(days(None, Some(date(2026, 1, 1))), &[0]);
+        check(days(None, None), &[0, 1]);
+        check(days(None, Some(date(-44, 3, 15))), &[]);
+        check(glob("guide/**/*.md"), &[0, 1]);
+        check(glob("guide/*.md"), &[0]);
+        check(glob("**/*.{txt,rs}"), &[2]);
+        check(glob("nothing"), &[]);
+        check(
+            SearchFilters {
+                languages: vec![Language::Ja],
+                path_glob: Some("guide/**".into()),
+                ..tags(&["blue"])
+            },
+            &[1],
+        );
+        check(SearchFilters { languages: vec![Language::Ko], ..tags(&["blue"]) }, &[]);
+    }
+
+    #[test]
+    fn no_filter_admits_all() {
+        assert!(matches!(
+            Fixture::new().store.allowed(&SearchFilters::default()).unwrap(),
+            Allowed::All
+        ));
+    }
+
+    #[test]
+    fn a_broken_glob_is_an_invalid_query() {
+        let filters =
+            SearchFilters { path_glob: Some("a[".to_owned()), ..SearchFilters::default() };
+        let error = Fixture::new().store.allowed(&filters).unwrap_err();
+        assert!(matches!(error, Error::InvalidQuery { field: "filters.pathGlob", .. }), "{error}");
+    }
+}

@@ -168,3 +168,103 @@ pub(crate) fn counts(tx: &Connection) -> rusqlite::Result<JobCounts> {
 fn backoff(tries: u32) -> i64 {
     2_i64.saturating_pow(tries).clamp(5, 3600)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    fn claim(fixture: &Fixture, limit: usize) -> Vec<String> {
+        let jobs = fixture.store.claim_jobs("k", limit, 30).unwrap();
+        jobs.into_iter().map(|job| job.payload_json).collect()
+    }
+
+    #[test]
+    fn asking_twice_runs_once() {
+        let fixture = Fixture::new();
+        let store = &fixture.store;
+        assert!(store.enqueue_job("k", "1").unwrap());
+        assert!(!store.enqueue_job("k", "1").unwrap());
+        assert!(store.enqueue_job("other", "1").unwrap());
+        let job = store.claim_jobs("k", 9, 30).unwrap().remove(0);
+        assert!(!store.enqueue_job("k", "1").unwrap(), "running");
+        store.finish_jobs(&[job.id]).unwrap();
+        assert_eq!(claim(&fixture, 9), [""; 0]);
+        assert!(store.enqueue_job("k", "1").unwrap(), "done");
+        assert_eq!(claim(&fixture, 9), ["1"]);
+    }
+
+    #[test]
+    fn jobs_are_claimed_once_by_time_then_number() {
+        let fixture = Fixture::new();
+        for payload in ["1", "2", "3"] {
+            fixture.store.enqueue_job("k", payload).unwrap();
+        }
+        let first = fixture.store.claim_jobs("k", 1, 30).unwrap();
+        assert_eq!(first[0].payload_json, "1");
+        fixture.store.fail_jobs(&[first[0].id], "broke").unwrap();
+        fixture.store.enqueue_job("k", "4").unwrap();
+        fixture.clock.advance(5);
+        assert_eq!(claim(&fixture, 2), ["2", "3"]);
+        assert_eq!(claim(&fixture, 9), ["4", "1"]);
+        assert_eq!(
+            fixture.store.pending_jobs().unwrap(),
+            JobCounts { queued: 0, running: 4, failed: 0 }
+        );
+    }
+
+    #[test]
+    fn a_lease_that_runs_out_returns_the_job() {
+        let fixture = Fixture::new();
+        fixture.store.enqueue_job("k", "1").unwrap();
+        assert_eq!(claim(&fixture, 9), ["1"]);
+        fixture.clock.advance(29);
+        assert_eq!(claim(&fixture, 9), [""; 0]);
+        fixture.clock.advance(1);
+        assert_eq!(claim(&fixture, 9), ["1"]);
+        assert_eq!(fixture.store.release_jobs().unwrap(), 1);
+        assert_eq!(claim(&fixture, 9), ["1"]);
+    }
+
+    #[test]
+    fn a_job_is_tried_five_times_with_growing_waits() {
+        let fixture = Fixture::new();
+        fixture.store.enqueue_job("k", "1").unwrap();
+        for wait in [5, 5, 8, 16] {
+            let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
+            fixture.store.fail_jobs(&[job.id], "broke").unwrap();
+            fixture.clock.advance(wait - 1);
+            assert_eq!(claim(&fixture, 1), [""; 0], "{wait}");
+            fixture.clock.advance(1);
+        }
+        let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
+        assert_eq!(job.tries, 4);
+        fixture.store.fail_jobs(&[job.id], "broke").unwrap();
+        fixture.clock.advance(100_000);
+        assert_eq!(claim(&fixture, 1), [""; 0]);
+        assert_eq!(
+            fixture.store.pending_jobs().unwrap(),
+            JobCounts { queued: 0, running: 0, failed: 1 }
+        );
+        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "asked for anew");
+        assert_eq!(fixture.store.claim_jobs("k", 1, 30).unwrap()[0].tries, 0);
+    }
+
+    #[test]
+    fn the_wait_doubles_up_to_an_hour() {
+        assert_eq!([1, 2, 3, 11, 12, 64].map(backoff), [5, 5, 8, 2048, 3600, 3600]);
+    }
+
+    #[test]
+    fn done_jobs_are_forgotten_on_request() {
+        let fixture = Fixture::new();
+        for payload in ["1", "2"] {
+            fixture.store.enqueue_job("k", payload).unwrap();
+        }
+        let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
+        fixture.store.finish_jobs(&[job.id]).unwrap();
+        fixture.store.fail_jobs(&[job.id], "too late").unwrap();
+        assert_eq!(fixture.store.forget_done_jobs().unwrap(), 1);
+        assert_eq!(claim(&fixture, 9), ["2"]);
+    }
+}

@@ -28,3 +28,17 @@ pub(crate) fn set(tx: &Connection, key: &str, value: &str) -> rusqlite::Result<(
     .execute([key, value])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_setting_is_kept_and_replaced() {
+        let fixture = Fixture::new();
+        assert_eq!(fixture.store.meta("mode").unwrap(), None);
+        fixture.store.set_meta("mode", "one").unwrap();
+        fixture.store.set_meta("mode", "두번째").unwrap();
+        assert_eq!(fixture.reopen().store.meta("mode").unwrap().as_deref(), Some("두번째"));
+    }
+}

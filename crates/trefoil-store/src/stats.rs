@@ -52,3 +52,37 @@ impl Store {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, file, parent};
+
+    #[test]
+    fn everything_is_counted() {
+        let fixture = Fixture::new();
+        let empty = fixture.store.stats().unwrap();
+        assert_eq!(empty, StoreStats { bytes: empty.bytes, ..StoreStats::default() });
+        fixture.store.set_fingerprint("model").unwrap();
+        let mut doc = file("a", &["one", "two", "three"]);
+        doc.chunks[1].chunk.language = Language::Ko;
+        doc.chunks.push(parent(0, "all", 0, 300));
+        fixture.put(&doc);
+        fixture.store.claim_embed_jobs(1, 60).unwrap();
+        fixture.embed_all();
+        assert_eq!(
+            fixture.store.stats().unwrap(),
+            StoreStats {
+                files: 1,
+                chunks: 3,
+                parents: 1,
+                bytes: empty.bytes,
+                cached_embeddings: 2,
+                seq: fixture.store.seq().unwrap(),
+                jobs: JobCounts { queued: 0, running: 1, failed: 0 },
+                languages: vec![(Language::En, 2), (Language::Ko, 1)],
+            }
+        );
+        assert!(empty.bytes > 4096);
+    }
+}
