@@ -1,1 +1,38 @@
-//! Under construction.
+//! Text in any of our languages to terms, sentences, chunks and highlights, and
+//! files to documents.
+//!
+//! ```
+//! use trefoil_core::Language;
+//! use trefoil_text::{Highlighter, ScriptAnalyzer, language_of, terms};
+//!
+//! let analyzer = ScriptAnalyzer::new();
+//! assert_eq!(terms(&analyzer, "Running shoes", Language::En), ["run", "shoe"]);
+//! assert_eq!(terms(&analyzer, "東京", Language::Ja), ["東", "東京", "京"]);
+//! assert_eq!(language_of("서울의 날씨"), Language::Ko);
+//!
+//! let highlighter = Highlighter::new(&analyzer, "running", Language::En);
+//! let highlight = highlighter.highlight("text", "She runs.", Language::En, 150).unwrap();
+//! assert_eq!(&highlight.fragment[highlight.offsets[0].start..highlight.offsets[0].end], "runs");
+//! ```
+
+mod analyze;
+mod chunk;
+mod front_matter;
+mod highlight;
+mod language;
+mod load;
+mod normalize;
+mod script;
+mod sentence;
+mod stop;
+mod tokens;
+mod walk;
+
+pub use analyze::{ScriptAnalyzer, terms};
+pub use chunk::{ChunkSizes, Chunker, contextual_text};
+pub use highlight::{FRAGMENT_CHARS, Highlighter, MAX_FRAGMENT_CHARS};
+pub use language::language_of;
+pub use load::load;
+pub use sentence::sentences;
+pub use tokens::ApproximateTokens;
+pub use walk::{Skipped, SourceFile, Walk, WalkOptions, stored_name, walk};

@@ -1,0 +1,265 @@
+//! Own rules, not a segmentation crate: Unicode's (UAX #29) break after `Dr.` and
+//! inside 「」, and no crate tried knows Korean quotation or wrapped lines.
+
+use trefoil_core::{ByteSpan, Language};
+
+use crate::{
+    script::Script,
+    stop::is_stop,
+};
+
+/// Lines at least this long, in characters, are taken for wrapped prose: such a line
+/// goes on in the next one.
+const WRAPPED_LINE: usize = 50;
+
+/// Longest bracketed or quoted stretch, in bytes, that may not be cut: 200 ideographs.
+/// What is longer is an unbalanced bracket, or a speech of many sentences.
+const LONGEST_QUOTE: usize = 600;
+
+/// The sentences of a text: trimmed, in order, apart, and together all of it that is
+/// not blank.
+///
+/// A line ends a sentence unless it is wrapped prose. There is no break in `3. 14`,
+/// after abbreviations and initials, before a small letter, inside brackets and
+/// Japanese or Korean quotes, between a quote and its と or 라고, and before 「.
+pub fn sentences(text: &str, language: Language) -> Vec<ByteSpan> {
+    let mut spans = Vec::new();
+    for block in blocks(text) {
+        let Some(inside) = text.get(block.start..block.end) else { continue };
+        let mut start = 0;
+        for end in breaks(inside, language) {
+            push_trimmed(inside, start, end, block.start, &mut spans);
+            start = end;
+        }
+        push_trimmed(inside, start, inside.len(), block.start, &mut spans);
+    }
+    spans
+}
+
+fn push_trimmed(text: &str, start: usize, end: usize, offset: usize, spans: &mut Vec<ByteSpan>) {
+    let sentence = text.get(start..end).unwrap_or_default();
+    let trimmed = sentence.trim();
+    if !trimmed.is_empty() {
+        let start = offset + start + (sentence.len() - sentence.trim_start().len());
+        spans.push(ByteSpan { start, end: start + trimmed.len() });
+    }
+}
+
+/// Stretches that no sentence crosses: lines, those of wrapped prose united.
+fn blocks(text: &str) -> Vec<ByteSpan> {
+    let mut blocks = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    let mut lines = text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}']).peekable();
+    while let Some(line) = lines.next() {
+        at += line.len();
+        // The `\n` of `\r\n` is a line of its own here; it does not count as a blank one.
+        let next = if line.ends_with('\r') { lines.next_if_eq(&"\n").map(|newline| at += newline.len()) } else { None };
+        let _ = next;
+        if !lines.peek().is_some_and(|next| is_wrapped(line, next)) {
+            blocks.push(ByteSpan { start, end: at });
+            start = at;
+        }
+    }
+    blocks
+}
+
+/// True if a sentence may go on from `line` to `next`.
+fn is_wrapped(line: &str, next: &str) -> bool {
+    let (line, next) = (line.trim(), next.trim_start());
+    let goes_on = line.chars().next_back().is_some_and(|c| !Script::of(c).is_cjk() && !is_cjk_end(c));
+    let is_prose = !line.starts_with(['#', '|']);
+    let next_is_prose = next.chars().next().is_some_and(|c| Script::of(c) == Script::Spaced || is_opener(c))
+        && !next.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
+    goes_on && is_prose && next_is_prose && line.chars().nth(WRAPPED_LINE - 1).is_some()
+}
+
+/// Where the sentences of a block end, in order.
+fn breaks(text: &str, language: Language) -> Vec<usize> {
+    let mut quotes = quotes(text, language).into_iter().peekable();
+    let mut breaks = Vec::new();
+    // End of the quotes that were opened.
+    let mut quoted = 0;
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        while let Some(quote) = quotes.next_if(|quote| quote.start <= at) {
+            quoted = quoted.max(quote.end);
+        }
+        let before = at;
+        at += c.len_utf8();
+        if !is_end(c) {
+            continue;
+        }
+        at += prefix_len(text, at, is_end);
+        let marks = text.get(before..at).unwrap_or_default();
+        let closers = closers_len(text, at);
+        let end = at + closers;
+        if end < quoted {
+            continue;
+        }
+        let (head, rest) = (text.get(..before).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let was_quoted = closers > 0;
+        at = end;
+        if ends_sentence(head, marks, rest, was_quoted) {
+            breaks.push(end);
+        }
+    }
+    breaks
+}
+
+/// Whether `marks` after `head` end a sentence, given what follows the marks and the
+/// quotes closed after them.
+fn ends_sentence(head: &str, marks: &str, rest: &str, was_quoted: bool) -> bool {
+    let following = rest.trim_start();
+    let Some(next) = following.chars().next() else { return true };
+    let previous = head.chars().next_back();
+    let adjacent = following.len() == rest.len();
+    if matches!(next, '「' | '『') || (was_quoted && is_quotative(rest)) {
+        return false;
+    }
+    if marks.contains(is_cjk_end) {
+        let is_decimal = marks == "．" && previous.is_some_and(char::is_numeric) && next.is_numeric();
+        return !is_decimal;
+    }
+    if marks.chars().all(|c| matches!(c, '…' | '‥')) || (marks.starts_with("..") && !marks.contains(['!', '?'])) {
+        return !adjacent && next.is_uppercase();
+    }
+    let is_cjk = |c: char| Script::of(c).is_cjk();
+    if adjacent {
+        return is_cjk(next) && previous.is_some_and(|c| is_cjk(c) || marks.contains(['!', '?']));
+    }
+    if next.is_lowercase() {
+        return false;
+    }
+    marks != "." || was_quoted || period_ends_sentence(head, following)
+}
+
+/// Whether a lone period between `head` and `following`, which a space sets apart, is
+/// a full stop.
+fn period_ends_sentence(head: &str, following: &str) -> bool {
+    let word = head.rsplit(|c: char| c.is_whitespace() || is_opener(c)).next().unwrap_or_default();
+    let is_number = !word.is_empty() && word.chars().all(char::is_numeric);
+    let starts_block = head.trim().len() == word.len();
+    if is_number && (starts_block || following.starts_with(char::is_numeric)) {
+        return false;
+    }
+    let lower = word.to_lowercase();
+    if NEVER_LAST.binary_search(&&*lower).is_ok() {
+        return false;
+    }
+    // `J. Smith`, `the U.S. Government`, `Acme Co. Ltd`: the end of a sentence only if
+    // a function word with a capital letter follows.
+    let is_initial = word != "I" && word.chars().count() == 1 && word.starts_with(char::is_uppercase);
+    if is_initial || lower.contains('.') || SELDOM_LAST.binary_search(&&*lower).is_ok() {
+        let next = following.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        return next.chars().next().is_some_and(|c| Script::of(c).is_cjk())
+            || is_stop(Script::Spaced, &next.to_lowercase());
+    }
+    true
+}
+
+/// Abbreviations that stand before a name or a number.
+#[rustfmt::skip]
+const NEVER_LAST: &[&str] = &[
+    "adm", "approx", "art", "ca", "capt", "cf", "ch", "chap", "cmdr", "col", "dr", "e.g", "eq", "eqn", "esp", "fig",
+    "figs", "gen", "gov", "hon", "i.e", "lt", "messrs", "mr", "mrs", "ms", "mt", "no", "nos", "p", "pp",
+    "prof", "ref", "refs", "rep", "rev", "sec", "sen", "sgt", "st", "supt", "tab", "v", "viz", "vol", "vols", "vs",
+];
+
+/// Abbreviations that may end a sentence.
+#[rustfmt::skip]
+const SELDOM_LAST: &[&str] = &[
+    "al", "apr", "assn", "aug", "ave", "blvd", "bros", "co", "corp", "dec", "dept", "ed", "eds", "est", "etc", "feb",
+    "inc", "jan", "jr", "jul", "jun", "ltd", "mar", "nov", "oct", "rd", "sep", "sept", "sr", "univ",
+];
+
+fn is_end(c: char) -> bool {
+    is_cjk_end(c) || matches!(c, '.' | '!' | '?' | '…' | '‥' | '‼' | '⁇' | '⁈' | '⁉' | '؟' | '।')
+}
+
+/// Marks that end a sentence whatever follows.
+const fn is_cjk_end(c: char) -> bool {
+    matches!(c, '。' | '｡' | '．' | '！' | '？')
+}
+
+fn is_opener(c: char) -> bool {
+    BRACKETS.iter().any(|&(open, _)| open == c) || matches!(c, '"' | '\'' | '‘' | '«')
+}
+
+fn is_closer(c: char) -> bool {
+    BRACKETS.iter().any(|&(_, close)| close == c) || matches!(c, '"' | '\'' | '’' | '»' | '*' | '_')
+}
+
+const BRACKETS: [(char, char); 12] = [
+    ('「', '」'),
+    ('『', '』'),
+    ('｢', '｣'),
+    ('（', '）'),
+    ('(', ')'),
+    ('[', ']'),
+    ('［', '］'),
+    ('【', '】'),
+    ('〈', '〉'),
+    ('《', '》'),
+    ('〔', '〕'),
+    ('“', '”'),
+];
+
+/// Bytes of `text` from `at` on whose characters satisfy `matches`.
+fn prefix_len(text: &str, at: usize, matches: impl Fn(char) -> bool) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    rest.len() - rest.trim_start_matches(matches).len()
+}
+
+/// Length of the closing quotes, brackets and `[1]` notes at `at`.
+fn closers_len(text: &str, at: usize) -> usize {
+    let mut end = at;
+    loop {
+        let closers = prefix_len(text, end, |c| is_closer(c) || is_cjk_end(c));
+        let digits = if text.get(end..).is_some_and(|rest| rest.starts_with('[')) {
+            prefix_len(text, end + 1, |c| c.is_ascii_digit())
+        } else {
+            0
+        };
+        let note = if digits > 0 && text.get(end + 1 + digits..).is_some_and(|rest| rest.starts_with(']')) {
+            digits + 2
+        } else {
+            0
+        };
+        if closers + note == 0 {
+            return end - at;
+        }
+        end += closers.max(note);
+    }
+}
+
+/// True if a quote goes on into the clause that reports it.
+fn is_quotative(rest: &str) -> bool {
+    const PARTICLES: [&str; 19] = [
+        "と", "って", "の", "を", "が", "は", "に", "など", "라고", "라는", "라며", "라면", "라던", "이라", "란",
+        "하고", "고", "며", "는",
+    ];
+    PARTICLES.iter().any(|particle| rest.starts_with(particle))
+}
+
+/// Balanced brackets and quotes that are not too long, outermost first at a place.
+/// English quotes hold whole sentences and are cut.
+fn quotes(text: &str, language: Language) -> Vec<ByteSpan> {
+    let mut open: [Vec<usize>; BRACKETS.len()] = Default::default();
+    let mut quotes = Vec::new();
+    for (at, c) in text.char_indices() {
+        for (stack, (opening, closing)) in open.iter_mut().zip(BRACKETS) {
+            if opening == '“' && language == Language::En {
+                continue;
+            }
+            if c == opening {
+                stack.push(at);
+            } else if c == closing {
+                let end = at + c.len_utf8();
+                quotes.extend(stack.pop().filter(|start| end - start <= LONGEST_QUOTE).map(|start| ByteSpan { start, end }));
+            }
+        }
+    }
+    quotes.sort_unstable_by_key(|quote| quote.start);
+    quotes
+}
