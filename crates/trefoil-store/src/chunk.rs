@@ -1,7 +1,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jiff::civil::Date;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row};
 use trefoil_core::{
     ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId, StoredChunk,
 };
@@ -16,7 +16,7 @@ impl Store {
     /// one file share its [`FileInfo`].
     pub fn chunks(&self, rows: &[RowId]) -> Result<Vec<Arc<StoredChunk>>> {
         self.read("read chunks", |tx| {
-            let mut reader = Reader::new(tx);
+            let mut reader = Reader::new(tx)?;
             let chunks = rows.iter().filter_map(|&row| reader.chunk(row).transpose());
             chunks.collect()
         })
@@ -29,7 +29,7 @@ impl Store {
                 .prepare_cached("SELECT id FROM units WHERE public_id = ?1")?
                 .query_row([id.as_str()], |row| row.get(0))
                 .optional()?;
-            row.map_or(Ok(None), |row| Reader::new(tx).chunk(RowId::new(row)))
+            row.map_or(Ok(None), |row| Reader::new(tx)?.chunk(RowId::new(row)))
         })
     }
 
@@ -42,7 +42,7 @@ impl Store {
     /// unknown row have none.
     pub fn neighbours_of(&self, rows: &[RowId]) -> Result<Vec<Neighbours>> {
         self.read("read neighbouring chunks", |tx| {
-            let mut reader = Reader::new(tx);
+            let mut reader = Reader::new(tx)?;
             let mut before = tx.prepare_cached(
                 "SELECT n.unit_id FROM payload_chunk c
                  JOIN payload_chunk n ON n.file_id = c.file_id AND n.ordinal < c.ordinal AND n.ordinal >= 0
@@ -68,7 +68,7 @@ impl Store {
     /// The smallest parent that spans each of the leaves `rows`, in their order.
     pub fn parents_of(&self, rows: &[RowId]) -> Result<Vec<Option<Arc<StoredChunk>>>> {
         self.read("read parent chunks", |tx| {
-            let mut reader = Reader::new(tx);
+            let mut reader = Reader::new(tx)?;
             let mut parent = tx.prepare_cached(
                 "SELECT p.unit_id FROM payload_chunk c
                  JOIN payload_chunk p ON p.file_id = c.file_id AND p.ordinal < 0
@@ -98,37 +98,32 @@ pub(crate) fn to_json(texts: &[impl AsRef<str>]) -> rusqlite::Result<String> {
 
 /// Reads chunks, and each file once.
 pub(crate) struct Reader<'c> {
-    tx: &'c Connection,
+    select_chunk: CachedStatement<'c>,
+    select_file: CachedStatement<'c>,
     files: HashMap<i64, Arc<FileInfo>>,
 }
 
 impl<'c> Reader<'c> {
-    pub(crate) fn new(tx: &'c Connection) -> Self {
-        Self { tx, files: HashMap::new() }
+    pub(crate) fn new(tx: &'c Connection) -> rusqlite::Result<Self> {
+        Ok(Self {
+            select_chunk: tx.prepare_cached(
+                "SELECT u.public_id, c.file_id, c.ordinal, c.byte_start, c.byte_end, c.line_start,
+                        c.line_end, c.language, c.heading_path, c.text
+                 FROM payload_chunk c JOIN units u ON u.id = c.unit_id WHERE c.unit_id = ?1",
+            )?,
+            select_file: tx.prepare_cached(
+                "SELECT public_id, path, title, tags, dates FROM files WHERE id = ?1",
+            )?,
+            files: HashMap::new(),
+        })
     }
 
     pub(crate) fn chunk(&mut self, row: RowId) -> rusqlite::Result<Option<Arc<StoredChunk>>> {
         let found = self
-            .tx
-            .prepare_cached(
-                "SELECT u.public_id, c.file_id, c.ordinal, c.byte_start, c.byte_end, c.line_start,
-                        c.line_end, c.language, c.heading_path, c.text
-                 FROM payload_chunk c JOIN units u ON u.id = c.unit_id WHERE c.unit_id = ?1",
-            )?
+            .select_chunk
             .query_row([row.get().cast_signed()], |columns| {
-                let id: String = columns.get(0)?;
-                let (level, ordinal) = level_and_ordinal(columns.get(2)?);
-                let chunk = Chunk {
-                    level,
-                    ordinal: u32::try_from(ordinal).map_err(|error| unreadable(2, error))?,
-                    heading_path: texts(columns.get_ref(8)?.as_str()?, 8)?,
-                    text: columns.get(9)?,
-                    bytes: ByteSpan { start: columns.get(3)?, end: columns.get(4)? },
-                    lines: LineSpan { start: columns.get(5)?, end: columns.get(6)? },
-                    language: language(columns, 7)?,
-                };
-                let id = ChunkId::new(id).map_err(|error| unreadable(0, error))?;
-                Ok((id, columns.get::<_, i64>(1)?, chunk))
+                let id = ChunkId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))?;
+                Ok((id, columns.get(1)?, chunk(columns)?))
             })
             .optional()?;
         let Some((id, file, chunk)) = found else { return Ok(None) };
@@ -138,7 +133,7 @@ impl<'c> Reader<'c> {
     /// The chunk whose row `select` tells for `row`.
     fn related(
         &mut self,
-        select: &mut rusqlite::Statement<'_>,
+        select: &mut CachedStatement<'_>,
         row: RowId,
     ) -> rusqlite::Result<Option<Arc<StoredChunk>>> {
         let related: Option<u64> =
@@ -150,36 +145,53 @@ impl<'c> Reader<'c> {
         if let Some(file) = self.files.get(&id) {
             return Ok(Arc::clone(file));
         }
-        let file = self
-            .tx
-            .prepare_cached("SELECT public_id, path, title, tags, dates FROM files WHERE id = ?1")?
-            .query_row([id], |columns| {
-                let public_id: String = columns.get(0)?;
-                let date = texts(columns.get_ref(4)?.as_str()?, 4)?
-                    .first()
-                    .map(|date| date.parse::<Date>())
-                    .transpose();
-                Ok(FileInfo {
-                    id: FileId::new(public_id).map_err(|error| unreadable(0, error))?,
-                    path: columns.get(1)?,
-                    title: columns.get(2)?,
-                    tags: texts(columns.get_ref(3)?.as_str()?, 3)?,
-                    date: date.map_err(|error| unreadable(4, error))?,
-                })
-            })?;
-        let file = Arc::new(file);
+        let file = Arc::new(self.select_file.query_row([id], file_info)?);
         self.files.insert(id, Arc::clone(&file));
         Ok(file)
     }
+}
+
+fn chunk(columns: &Row<'_>) -> rusqlite::Result<Chunk> {
+    let (level, ordinal) = level_and_ordinal(columns.get(2)?);
+    Ok(Chunk {
+        level,
+        ordinal: u32::try_from(ordinal).map_err(|error| unreadable(2, error))?,
+        heading_path: texts(columns, 8)?,
+        text: columns.get(9)?,
+        bytes: ByteSpan { start: columns.get(3)?, end: columns.get(4)? },
+        lines: LineSpan { start: columns.get(5)?, end: columns.get(6)? },
+        language: language(columns, 7)?,
+    })
+}
+
+fn file_info(columns: &Row<'_>) -> rusqlite::Result<FileInfo> {
+    let date = texts(columns, 4)?.first().map(|date| date.parse::<Date>()).transpose();
+    Ok(FileInfo {
+        id: FileId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))?,
+        path: columns.get(1)?,
+        title: columns.get(2)?,
+        tags: texts(columns, 3)?,
+        date: date.map_err(|error| unreadable(4, error))?,
+    })
 }
 
 fn level_and_ordinal(stored: i64) -> (ChunkLevel, i64) {
     if stored < 0 { (ChunkLevel::Parent, -1 - stored) } else { (ChunkLevel::Leaf, stored) }
 }
 
-/// A JSON array of texts.
-fn texts(json: &str, column: usize) -> rusqlite::Result<Vec<String>> {
-    serde_json::from_str(json).map_err(|error| unreadable(column, error))
+fn text<'r>(columns: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
+    Ok(columns.get_ref(column)?.as_str()?)
+}
+
+/// Reads a column that holds a JSON array of texts.
+fn texts(columns: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let json = text(columns, column)?;
+    // Most lists are empty.
+    if json == "[]" {
+        Ok(Vec::new())
+    } else {
+        serde_json::from_str(json).map_err(|error| unreadable(column, error))
+    }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ impl Store {
         self.write("claim embed jobs", |tx, now| {
             let space = space(tx)?;
             job::return_expired(tx, now)?;
-            let mut reader = Reader::new(tx);
+            let mut reader = Reader::new(tx)?;
             let mut claimed = Vec::new();
             while claimed.len() < limit {
                 let waiting = waiting(tx, now, limit - claimed.len())?;

@@ -17,7 +17,7 @@ pub(crate) enum Format {
     Current,
     /// Written by an older version.
     Old,
-    /// Written by a newer version, or by another program.
+    /// Written by a newer version.
     Unsupported(u32),
     /// A database of another program.
     Foreign,
