@@ -10,12 +10,15 @@ pub const FRAGMENT_CHARS: usize = 150;
 /// Longest fragment, in characters; what a caller asks beyond it is cut to it.
 pub const MAX_FRAGMENT_CHARS: usize = 500;
 
-/// Weight of a term that is part of another term of the question, as a bigram is of
-/// a Katakana word.
-const INNER_WEIGHT: f32 = 0.5;
+/// What a term is worth in a fragment.
+const FULL_WEIGHT: u32 = 10;
 
-/// The same of a single character, which may well stand in an unrelated word.
-const FAINT_WEIGHT: f32 = 0.1;
+/// The same of a term that is part of another term of the question, as a bigram is of
+/// a Katakana word.
+const INNER_WEIGHT: u32 = 5;
+
+/// The same of a part of one character, which may well stand in an unrelated word.
+const FAINT_WEIGHT: u32 = 1;
 
 /// A sentence with this many terms says something by itself.
 const TELLING_TERMS: usize = 4;
@@ -31,8 +34,9 @@ pub struct Highlighter<'a> {
     analyzer: &'a dyn Analyzer,
     /// Each term of the question and its place in `weights`.
     ids: HashMap<String, usize>,
-    /// What a term is worth in a fragment; 0 for one that is not to be marked.
-    weights: Vec<f32>,
+    /// What a term is worth; 0 for one that is not to be marked. The last is the whole
+    /// question's: more than all its terms together.
+    weights: Vec<u32>,
     /// The whole question: its terms and their positions, from 0.
     phrase: Vec<(usize, u32)>,
 }
@@ -54,26 +58,29 @@ impl<'a> Highlighter<'a> {
         let only_stops = tokens.iter().all(|&(.., stop)| stop);
         let first_position = tokens.first().map_or(0, |&(_, _, position, _)| position);
         let mut ids = HashMap::new();
-        let mut weights: Vec<f32> = Vec::new();
+        let mut weights: Vec<u32> = Vec::new();
         let mut phrase = Vec::new();
         for (term, span, position, stop) in &tokens {
             let is_inner = tokens.iter().any(|(_, outer, ..)| {
-                outer.start <= span.start && span.end <= outer.end && outer.end - outer.start > span.end - span.start
+                outer.start <= span.start
+                    && span.end <= outer.end
+                    && outer.end - outer.start > span.end - span.start
             });
             let weight = match (stop, is_inner) {
-                (true, _) if !only_stops => 0.0,
+                (true, _) if !only_stops => 0,
                 (_, true) if term.chars().nth(1).is_none() => FAINT_WEIGHT,
                 (_, true) => INNER_WEIGHT,
-                (_, false) => 1.0,
+                (_, false) => FULL_WEIGHT,
             };
             let next = weights.len();
             let id = *ids.entry(term.clone()).or_insert(next);
             match weights.get_mut(id) {
-                Some(known) => *known = known.max(weight),
+                Some(known) => *known = (*known).max(weight),
                 None => weights.push(weight),
             }
             phrase.push((id, position.saturating_sub(first_position)));
         }
+        weights.push(weights.iter().sum::<u32>() + 1);
         Self { analyzer, ids, weights, phrase }
     }
 
@@ -82,7 +89,13 @@ impl<'a> Highlighter<'a> {
     ///
     /// The part is the text's own, from the start of a sentence if possible. A place
     /// that has the whole question, up to case, width and inflection, is preferred.
-    pub fn highlight(&self, field: &str, text: &str, language: Language, max_chars: usize) -> Option<Highlight> {
+    pub fn highlight(
+        &self,
+        field: &str,
+        text: &str,
+        language: Language,
+        max_chars: usize,
+    ) -> Option<Highlight> {
         let matches = self.matches(text, language);
         let ruler = Ruler::new(text);
         let max_chars = max_chars.clamp(1, MAX_FRAGMENT_CHARS);
@@ -94,13 +107,23 @@ impl<'a> Highlighter<'a> {
     /// The first telling sentence of `text`, marked whole and cut to `max_chars`
     /// characters: for a text that was found by its meaning alone. `None` for a blank
     /// text.
-    pub fn best_sentence(&self, field: &str, text: &str, language: Language, max_chars: usize) -> Option<Highlight> {
+    pub fn best_sentence(
+        &self,
+        field: &str,
+        text: &str,
+        language: Language,
+        max_chars: usize,
+    ) -> Option<Highlight> {
         let mut best: Option<(usize, ByteSpan)> = None;
         for sentence in sentences(text, language) {
             let mut terms = 0;
-            self.analyzer.analyze(text.get(sentence.start..sentence.end)?, language, &mut |token| {
-                terms += usize::from(!token.stop);
-            });
+            self.analyzer.analyze(
+                text.get(sentence.start..sentence.end)?,
+                language,
+                &mut |token| {
+                    terms += usize::from(!token.stop);
+                },
+            );
             if best.is_none_or(|(most, _)| terms > most) {
                 best = Some((terms, sentence));
             }
@@ -111,14 +134,15 @@ impl<'a> Highlighter<'a> {
         let (_, sentence) = best?;
         let ruler = Ruler::new(text);
         let start = ruler.chars_before(sentence.start);
-        let end = ruler.chars_before(sentence.end).min(start + max_chars.clamp(1, MAX_FRAGMENT_CHARS));
+        let end =
+            ruler.chars_before(sentence.end).min(start + max_chars.clamp(1, MAX_FRAGMENT_CHARS));
         let end = ruler.last_boundary(text, start + 1, end);
         let fragment = ByteSpan { start: sentence.start, end: ruler.byte(end) };
         marked(field, text, fragment, std::iter::once(fragment))
     }
 
-    /// What is to be marked in `text`, by place. The whole question is one match, with
-    /// the id after the last term's.
+    /// What is to be marked in `text`, by place. The whole question is a match of its
+    /// own, with the id after the last term's.
     fn matches(&self, text: &str, language: Language) -> Vec<Match> {
         let mut found = Vec::new();
         let mut places = HashMap::new();
@@ -128,16 +152,26 @@ impl<'a> Highlighter<'a> {
                 places.insert((id, token.position), token.span);
             }
         });
+        let mut matches: Vec<Match> = Vec::new();
         let first = self.phrase.first().map(|&(id, _)| id);
-        let whole = found.iter().filter(|(found, _)| Some(found.id) == first).filter_map(|&(found, position)| {
-            let mut end = found.span.end;
-            for &(id, offset) in &self.phrase {
-                end = end.max(places.get(&(id, position.checked_add(offset)?))?.end);
+        for &(found, position) in found.iter().filter(|(found, _)| Some(found.id) == first) {
+            // Places that overlap are one match; looking at each would be quadratic.
+            if matches.last().is_some_and(|whole| found.span.start < whole.span.end) {
+                continue;
             }
-            Some(Match { id: self.weights.len(), span: ByteSpan { start: found.span.start, end } })
-        });
-        let mut matches: Vec<Match> = whole.collect();
-        matches.extend(found.iter().map(|&(found, _)| found).filter(|found| self.weight(found.id) > 0.0));
+            let last = self.phrase.iter().rev().try_fold(found.span.end, |end, &(id, offset)| {
+                Some(end.max(places.get(&(id, position.checked_add(offset)?))?.end))
+            });
+            if let Some(end) = last {
+                matches.push(Match {
+                    id: self.ids.len(),
+                    span: ByteSpan { start: found.span.start, end },
+                });
+            }
+        }
+        matches.extend(
+            found.iter().map(|&(found, _)| found).filter(|found| self.weight(found.id) > 0),
+        );
         if matches.iter().any(|found| self.weight(found.id) > FAINT_WEIGHT) {
             matches.retain(|found| self.weight(found.id) > FAINT_WEIGHT);
         }
@@ -145,33 +179,41 @@ impl<'a> Highlighter<'a> {
         matches
     }
 
-    /// Worth of a term; of the whole question, more than all terms together.
-    fn weight(&self, id: usize) -> f32 {
-        self.weights.get(id).copied().unwrap_or_else(|| 1.0 + self.weights.iter().sum::<f32>())
+    fn weight(&self, id: usize) -> u32 {
+        self.weights.get(id).copied().unwrap_or(0)
     }
 
     /// The characters, from the first to after the last, of the matches that are worth
     /// most, each term counted once, among those that fit; the earliest of equals.
-    fn best_window(&self, matches: &[Match], ruler: &Ruler, max_chars: usize) -> Option<(usize, usize)> {
-        let mut best: Option<(f32, (usize, usize))> = None;
-        let mut counts = vec![0_u32; self.weights.len() + 1];
+    fn best_window(
+        &self,
+        matches: &[Match],
+        ruler: &Ruler,
+        max_chars: usize,
+    ) -> Option<(usize, usize)> {
+        let mut best: Option<(u32, (usize, usize))> = None;
+        let mut counts = vec![0_u32; self.weights.len()];
+        let mut worth = 0;
+        let mut end = 0;
         let mut ahead = matches.iter().enumerate().peekable();
         for (index, first) in matches.iter().enumerate() {
             let start = ruler.chars_before(first.span.start);
             let fits = |found: &Match| ruler.chars_before(found.span.end) <= start + max_chars;
-            let mut end = start + 1;
-            while let Some((_, found)) = ahead.next_if(|&(next, found)| next == index || fits(found)) {
+            while let Some((_, found)) =
+                ahead.next_if(|&(next, found)| next == index || fits(found))
+            {
                 if let Some(count) = counts.get_mut(found.id) {
+                    worth += if *count == 0 { self.weight(found.id) } else { 0 };
                     *count += 1;
                 }
-                end = end.max(ruler.chars_before(found.span.end).min(start + max_chars));
+                end = end.max(ruler.chars_before(found.span.end));
             }
-            let worth: f32 = (0..).zip(&counts).filter(|&(_, &count)| count > 0).map(|(id, _)| self.weight(id)).sum();
             if best.is_none_or(|(most, _)| worth > most) {
-                best = Some((worth, (start, end)));
+                best = Some((worth, (start, end.min(start + max_chars))));
             }
             if let Some(count) = counts.get_mut(first.id) {
-                *count = count.saturating_sub(1);
+                *count -= 1;
+                worth -= if *count == 0 { self.weight(first.id) } else { 0 };
             }
         }
         best.map(|(_, window)| window)
@@ -231,7 +273,11 @@ fn marked(
             _ => offsets.push(Offsets { start: from, end: to }),
         }
     }
-    (!offsets.is_empty()).then(|| Highlight { field: field.to_owned(), fragment: trimmed.to_owned(), offsets })
+    (!offsets.is_empty()).then(|| Highlight {
+        field: field.to_owned(),
+        fragment: trimmed.to_owned(),
+        offsets,
+    })
 }
 
 /// Characters to bytes and back.
@@ -262,8 +308,11 @@ impl Ruler {
     /// with spaces, nor before a mark or beside a joiner.
     fn is_boundary(&self, text: &str, character: usize) -> bool {
         let (before, after) = text.split_at(self.byte(character));
-        let (Some(before), Some(after)) = (before.chars().next_back(), after.chars().next()) else { return true };
-        let joined = |c| matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
+        let (Some(before), Some(after)) = (before.chars().next_back(), after.chars().next()) else {
+            return true;
+        };
+        let joined =
+            |c| matches!(c, '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
         let (left, right) = (Script::of(before), Script::of(after));
         let in_word = left != Script::Other && !left.is_cjk() && right == Script::Spaced;
         !in_word && right != Script::Mark && !joined(after) && before != '\u{200d}'
@@ -358,7 +407,9 @@ mod tests {
     fn the_best_sentence_is_marked_whole() {
         let analyzer = ScriptAnalyzer::new();
         let highlighter = Highlighter::new(&analyzer, "花見", Language::Ja);
-        let best = |text, max| highlighter.best_sentence("text", text, Language::En, max).map(|h| braced(&h));
+        let best = |text, max| {
+            highlighter.best_sentence("text", text, Language::En, max).map(|h| braced(&h))
+        };
         assert_eq!(
             best("Spring.\nCherry blossoms open in early April. More.", 150).unwrap(),
             "{Cherry blossoms open in early April.}"

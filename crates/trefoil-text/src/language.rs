@@ -14,7 +14,9 @@ pub fn language_of(text: &str) -> Language {
     for run in runs(text) {
         match run.script {
             Script::Hangul => hangul += run.text.chars().count(),
-            Script::Han | Script::Hiragana | Script::Katakana => japanese += run.text.chars().count(),
+            Script::Han | Script::Hiragana | Script::Katakana => {
+                japanese += run.text.chars().count()
+            }
             Script::Spaced => words += 1,
             Script::Mark | Script::Other => {}
         }
@@ -56,6 +58,9 @@ mod tests {
         check("Next.js の App Router で fetch を cache する", Language::Ja);
         check("React Server Components란?", Language::Ko);
         check("hello あ", Language::Ja);
-        check("The Japanese word ごみ is written with two characters and means garbage", Language::En);
+        check(
+            "The Japanese word ごみ is written with two characters and means garbage",
+            Language::En,
+        );
     }
 }

@@ -32,7 +32,9 @@ struct Piece {
 impl<'t> Normalized<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         let original_len = text.len();
-        if text.is_ascii() || (is_nfkc_quick(text.chars()) == IsNormalized::Yes && !text.contains(is_ignorable)) {
+        if text.is_ascii()
+            || (is_nfkc_quick(text.chars()) == IsNormalized::Yes && !text.contains(is_ignorable))
+        {
             return Self { text: Cow::Borrowed(text), pieces: Vec::new(), original_len };
         }
         let mut normalized = String::with_capacity(original_len);
@@ -40,7 +42,11 @@ impl<'t> Normalized<'t> {
         let mut rest = text;
         while let Some(first) = rest.chars().next() {
             let original = original_len - rest.len();
-            let end = rest.char_indices().skip(1).find(|&(_, c)| starts_unit(c)).map_or(rest.len(), |(at, _)| at);
+            let end = rest
+                .char_indices()
+                .skip(1)
+                .find(|&(_, c)| starts_unit(c))
+                .map_or(rest.len(), |(at, _)| at);
             let (unit, after) = rest.split_at(end);
             let verbatim = end == first.len_utf8() && is_stable(first);
             if !(verbatim && pieces.last().is_some_and(|piece| piece.verbatim)) {
@@ -87,7 +93,10 @@ fn starts_unit(c: char) -> bool {
     match c {
         '\u{ad}' => false,
         // Latin, kana, ideographs and syllables, for speed: the rule below agrees.
-        '\0'..='\u{2ff}' | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fe}' | '\u{4e00}'..='\u{9fff}'
+        '\0'..='\u{2ff}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{30a1}'..='\u{30fe}'
+        | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7a3}' => true,
         _ if is_ignorable(c) => false,
         _ => {

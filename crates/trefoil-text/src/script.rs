@@ -25,15 +25,27 @@ impl Script {
         match c {
             '0'..='9' | 'A'..='Z' | 'a'..='z' => Self::Spaced,
             '\0'..='\x7f' => Self::Other,
-            '々' | '〆' | '〇' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
-            | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => Self::Han,
+            '々'
+            | '〆'
+            | '〇'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}' => Self::Han,
             'ー' | '\u{ff70}' | '\u{3099}' | '\u{309a}' | '\u{ff9e}' | '\u{ff9f}' => Self::Mark,
-            '\u{3041}'..='\u{3096}' | 'ゝ' | 'ゞ' | 'ゟ' | '\u{1b001}'..='\u{1b11f}' => Self::Hiragana,
-            '\u{30a1}'..='\u{30fa}' | 'ヽ'..='ヿ' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9d}' => {
-                Self::Katakana
+            '\u{3041}'..='\u{3096}' | 'ゝ' | 'ゞ' | 'ゟ' | '\u{1b001}'..='\u{1b11f}' => {
+                Self::Hiragana
             }
-            '\u{ac00}'..='\u{d7a3}' | '\u{1100}'..='\u{11ff}' | '\u{3131}'..='\u{318e}'
-            | '\u{a960}'..='\u{a97c}' | '\u{d7b0}'..='\u{d7fb}' | '\u{ffa0}'..='\u{ffdc}' => Self::Hangul,
+            '\u{30a1}'..='\u{30fa}'
+            | 'ヽ'..='ヿ'
+            | '\u{31f0}'..='\u{31ff}'
+            | '\u{ff66}'..='\u{ff9d}' => Self::Katakana,
+            '\u{ac00}'..='\u{d7a3}'
+            | '\u{1100}'..='\u{11ff}'
+            | '\u{3131}'..='\u{318e}'
+            | '\u{a960}'..='\u{a97c}'
+            | '\u{d7b0}'..='\u{d7fb}'
+            | '\u{ffa0}'..='\u{ffdc}' => Self::Hangul,
             _ if unicode_normalization::char::is_combining_mark(c) => Self::Mark,
             _ if c.is_alphanumeric() => Self::Spaced,
             _ => Self::Other,
@@ -74,7 +86,9 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
         } else {
             Script::Other
         };
-        let end = scripts.find(|&(_, s)| s != script && s != Script::Mark).map_or(rest.len(), |(at, _)| at);
+        let end = scripts
+            .find(|&(_, s)| s != script && s != Script::Mark)
+            .map_or(rest.len(), |(at, _)| at);
         let run = Run { script, start, text: rest.get(..end)? };
         start += end;
         Some(run)
@@ -99,7 +113,10 @@ mod tests {
         check("a1 б", &[(Spaced, "a1"), (Other, " "), (Spaced, "б")]);
         check("東京の天気", &[(Han, "東京"), (Hiragana, "の"), (Han, "天気")]);
         check("データ時々らーめん", &[(Katakana, "データ"), (Han, "時々"), (Hiragana, "らーめん")]);
-        check("リアクト・ネイティブ", &[(Katakana, "リアクト"), (Other, "・"), (Katakana, "ネイティブ")]);
+        check(
+            "リアクト・ネイティブ",
+            &[(Katakana, "リアクト"), (Other, "・"), (Katakana, "ネイティブ")],
+        );
         check("React를", &[(Spaced, "React"), (Hangul, "를")]);
         check("ーa\u{301}", &[(Katakana, "ー"), (Spaced, "a\u{301}")]);
         check("\u{301}😀", &[(Other, "\u{301}😀")]);

@@ -3,10 +3,7 @@
 
 use trefoil_core::{ByteSpan, Language};
 
-use crate::{
-    script::Script,
-    stop::is_stop,
-};
+use crate::{script::Script, stop::is_stop};
 
 /// Lines at least this long, in characters, are taken for wrapped prose: such a line
 /// goes on in the next one.
@@ -53,9 +50,9 @@ fn blocks(text: &str) -> Vec<ByteSpan> {
     let mut lines = text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}']).peekable();
     while let Some(line) = lines.next() {
         at += line.len();
-        // The `\n` of `\r\n` is a line of its own here; it does not count as a blank one.
-        let next = if line.ends_with('\r') { lines.next_if_eq(&"\n").map(|newline| at += newline.len()) } else { None };
-        let _ = next;
+        if line.ends_with('\r') && lines.next_if_eq(&"\n").is_some() {
+            at += 1;
+        }
         if !lines.peek().is_some_and(|next| is_wrapped(line, next)) {
             blocks.push(ByteSpan { start, end: at });
             start = at;
@@ -67,10 +64,12 @@ fn blocks(text: &str) -> Vec<ByteSpan> {
 /// True if a sentence may go on from `line` to `next`.
 fn is_wrapped(line: &str, next: &str) -> bool {
     let (line, next) = (line.trim(), next.trim_start());
-    let goes_on = line.chars().next_back().is_some_and(|c| !Script::of(c).is_cjk() && !is_cjk_end(c));
+    let goes_on =
+        line.chars().next_back().is_some_and(|c| !Script::of(c).is_cjk() && !is_cjk_end(c));
     let is_prose = !line.starts_with(['#', '|']);
-    let next_is_prose = next.chars().next().is_some_and(|c| Script::of(c) == Script::Spaced || is_opener(c))
-        && !next.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
+    let next_is_prose =
+        next.chars().next().is_some_and(|c| Script::of(c) == Script::Spaced || is_opener(c))
+            && !next.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['.', ')']);
     goes_on && is_prose && next_is_prose && line.chars().nth(WRAPPED_LINE - 1).is_some()
 }
 
@@ -97,7 +96,8 @@ fn breaks(text: &str, language: Language) -> Vec<usize> {
         if end < quoted {
             continue;
         }
-        let (head, rest) = (text.get(..before).unwrap_or_default(), text.get(end..).unwrap_or_default());
+        let (head, rest) =
+            (text.get(..before).unwrap_or_default(), text.get(end..).unwrap_or_default());
         let was_quoted = closers > 0;
         at = end;
         if ends_sentence(head, marks, rest, was_quoted) {
@@ -118,10 +118,13 @@ fn ends_sentence(head: &str, marks: &str, rest: &str, was_quoted: bool) -> bool 
         return false;
     }
     if marks.contains(is_cjk_end) {
-        let is_decimal = marks == "．" && previous.is_some_and(char::is_numeric) && next.is_numeric();
+        let is_decimal =
+            marks == "．" && previous.is_some_and(char::is_numeric) && next.is_numeric();
         return !is_decimal;
     }
-    if marks.chars().all(|c| matches!(c, '…' | '‥')) || (marks.starts_with("..") && !marks.contains(['!', '?'])) {
+    if marks.chars().all(|c| matches!(c, '…' | '‥'))
+        || (marks.starts_with("..") && !marks.contains(['!', '?']))
+    {
         return !adjacent && next.is_uppercase();
     }
     let is_cjk = |c: char| Script::of(c).is_cjk();
@@ -149,7 +152,8 @@ fn period_ends_sentence(head: &str, following: &str) -> bool {
     }
     // `J. Smith`, `the U.S. Government`, `Acme Co. Ltd`: the end of a sentence only if
     // a function word with a capital letter follows.
-    let is_initial = word != "I" && word.chars().count() == 1 && word.starts_with(char::is_uppercase);
+    let is_initial =
+        word != "I" && word.chars().count() == 1 && word.starts_with(char::is_uppercase);
     if is_initial || lower.contains('.') || SELDOM_LAST.binary_search(&&*lower).is_ok() {
         let next = following.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
         return next.chars().next().is_some_and(|c| Script::of(c).is_cjk())
@@ -221,7 +225,9 @@ fn closers_len(text: &str, at: usize) -> usize {
         } else {
             0
         };
-        let note = if digits > 0 && text.get(end + 1 + digits..).is_some_and(|rest| rest.starts_with(']')) {
+        let note = if digits > 0
+            && text.get(end + 1 + digits..).is_some_and(|rest| rest.starts_with(']'))
+        {
             digits + 2
         } else {
             0
@@ -236,8 +242,8 @@ fn closers_len(text: &str, at: usize) -> usize {
 /// True if a quote goes on into the clause that reports it.
 fn is_quotative(rest: &str) -> bool {
     const PARTICLES: [&str; 19] = [
-        "と", "って", "の", "を", "が", "は", "に", "など", "라고", "라는", "라며", "라면", "라던", "이라", "란",
-        "하고", "고", "며", "는",
+        "と", "って", "の", "を", "が", "は", "に", "など", "라고", "라는", "라며", "라면", "라던",
+        "이라", "란", "하고", "고", "며", "는",
     ];
     PARTICLES.iter().any(|particle| rest.starts_with(particle))
 }
@@ -256,10 +262,137 @@ fn quotes(text: &str, language: Language) -> Vec<ByteSpan> {
                 stack.push(at);
             } else if c == closing {
                 let end = at + c.len_utf8();
-                quotes.extend(stack.pop().filter(|start| end - start <= LONGEST_QUOTE).map(|start| ByteSpan { start, end }));
+                quotes.extend(
+                    stack
+                        .pop()
+                        .filter(|start| end - start <= LONGEST_QUOTE)
+                        .map(|start| ByteSpan { start, end }),
+                );
             }
         }
     }
     quotes.sort_unstable_by_key(|quote| quote.start);
     quotes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::language_of;
+
+    /// `text` is `expected`, whose sentences are set apart by ` | `.
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let found: Vec<_> = sentences(text, language_of(text))
+            .into_iter()
+            .map(|span| &text[span.start..span.end])
+            .collect();
+        assert_eq!(found.join(" | "), expected);
+    }
+
+    #[track_caller]
+    fn check_whole(text: &str) {
+        check(text, text);
+    }
+
+    #[test]
+    fn english() {
+        check("", "");
+        check(" \n ", "");
+        check("Hello world! How are you?", "Hello world! | How are you?");
+        check("It works. It is fast.", "It works. | It is fast.");
+        check("“Stop.” He stood up.", "“Stop.” | He stood up.");
+        check(
+            "It ended.[1] Then came more.[2][3] Done.",
+            "It ended.[1] | Then came more.[2][3] | Done.",
+        );
+        check("Use Next.js. It renders.", "Use Next.js. | It renders.");
+        check(
+            "Plan one (see Fig. 3. It helps). Then go.",
+            "Plan one (see Fig. 3. It helps). | Then go.",
+        );
+        check(
+            "Wait... No one came. So it was... over.",
+            "Wait... | No one came. | So it was... over.",
+        );
+        check("This is UK. Not US", "This is UK. | Not US");
+    }
+
+    #[test]
+    fn english_periods_that_are_no_full_stops() {
+        check_whole("Mr. Smith and Dr. Jones met J. R. Hartley at 3.14 p.m. in St. Albans.");
+        check_whole("Please turn to p. 55.");
+        check_whole("She has $100.00 in her bag, i.e. Euros.");
+        check_whole("Pi is about 3. 14 or so.");
+        check_whole("1. Install the program");
+        check_whole("They closed the deal with Pitt, Briggs & Co. at noon.");
+        check_whole("I work for the U.S. Government in Virginia.");
+        check_whole("“Bah!” said Scrooge.");
+        check("I live in the U.S. How about you?", "I live in the U.S. | How about you?");
+    }
+
+    #[test]
+    fn japanese() {
+        check("これはペンです。それはマーカーです。", "これはペンです。 | それはマーカーです。");
+        check("本当？！すごい！", "本当？！ | すごい！");
+        check("何ですか?それです!はい", "何ですか? | それです! | はい");
+        check("「行く。」と彼は言った。終わり。", "「行く。」と彼は言った。 | 終わり。");
+        check("「行く。帰る。」彼は立った。", "「行く。帰る。」 | 彼は立った。");
+        check("（注。これ。）次。", "（注。これ。） | 次。");
+        check_whole("彼は言った。「行こう。」");
+        check_whole("３．１４は円周率だ");
+        check_whole("それは…何だ");
+        check("「閉じない。次。", "「閉じない。 | 次。");
+    }
+
+    #[test]
+    fn korean() {
+        check("안녕하세요. 반갑습니다.", "안녕하세요. | 반갑습니다.");
+        check("끝났다.그리고 시작했다.", "끝났다. | 그리고 시작했다.");
+        check("“간다. 온다.”라고 말했다. 끝.", "“간다. 온다.”라고 말했다. | 끝.");
+        check("\"간다.\"라고 말했다. 끝.", "\"간다.\"라고 말했다. | 끝.");
+        check("버전 3. 14를 쓴다.", "버전 3. 14를 쓴다.");
+        check("왜? 그냥!", "왜? | 그냥!");
+    }
+
+    #[test]
+    fn lines_end_sentences_unless_they_are_wrapped() {
+        check("one\ntwo\r\n\r\nthree", "one | two | three");
+        check("一\n二", "一 | 二");
+        let wrapped =
+            "Marley was dead: to begin with. There is no doubt whatever\nabout that.\n\nThe end";
+        check(
+            wrapped,
+            "Marley was dead: to begin with. | There is no doubt whatever\nabout that. | The end",
+        );
+        let list = "- a point that is as long as a line of wrapped prose could be\n- another";
+        check(list, &list.replace('\n', " | "));
+    }
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(NEVER_LAST.is_sorted() && SELDOM_LAST.is_sorted());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn sentences_are_trimmed_apart_and_complete(
+            text in "(\\PC|[a-zA-Z]|[。！？．.!?…]|[ \n\r]|[「」（）“”\"\\[\\]1]|[가-깋]|[ぁ-ん])*",
+        ) {
+            for language in Language::ALL {
+                let mut end = 0;
+                for span in sentences(&text, language) {
+                    prop_assert!(end <= span.start && span.start < span.end);
+                    prop_assert!(text[end..span.start].trim().is_empty());
+                    let sentence = &text[span.start..span.end];
+                    prop_assert_eq!(sentence.trim(), sentence);
+                    end = span.end;
+                }
+                prop_assert!(text[end..].trim().is_empty());
+            }
+        }
+    }
 }
