@@ -107,7 +107,7 @@ impl Fixture {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "rows of a test are small")]
+/// A vector that no other row has.
 pub(crate) fn vector(row: RowId) -> Vec<f32> {
     vec![row.get() as f32, 0.5, -1.0]
 }
