@@ -32,7 +32,7 @@
 //! let mut indexer = VectorIndexer::open(dir, "model-a", 2, &config)?;
 //! # let file = FileInfo { id: FileId::new("fil_1")?, path: "a".into(), title: String::new(), tags: vec![], date: None };
 //! # let chunk = Chunk { level: ChunkLevel::Leaf, ordinal: 0, heading_path: vec![], text: "a".into(),
-//! #     bytes: ByteSpan { start: 0, end: 1 }, lines: LineSpan { start: 1, end: 1 }, language: Language::English };
+//! #     bytes: ByteSpan { start: 0, end: 1 }, lines: LineSpan { start: 1, end: 1 }, language: Language::En };
 //! # let chunk = Arc::new(StoredChunk { row: RowId::new(7), id: ChunkId::new("chk_1")?, file: Arc::new(file), chunk });
 //! indexer.add(&[IndexEntry { chunk, vector: vec![0.6, 0.8] }])?; // the chunk of row 7
 //! indexer.commit(Seq::new(1))?;

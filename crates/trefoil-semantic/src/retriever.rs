@@ -97,6 +97,14 @@ impl Retriever for SemanticRetriever {
         Strategy::Semantic
     }
 
+    fn input(&self) -> IndexInput {
+        IndexInput::Vector
+    }
+
+    fn rows(&self) -> u64 {
+        self.len() as u64
+    }
+
     /// Native scores are cosines; relevance is the cosine on the embedder's
     /// [range](Embedder::cosine_range). The floor is the cosine at rank 200, or the last.
     /// A question without text and embedding, or an empty index, gives an empty list

@@ -12,8 +12,8 @@ use std::{
 use proptest::prelude::*;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
-    FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling, Quantization, Question,
-    Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
+    FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling, Quantization,
+    Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
@@ -35,7 +35,7 @@ fn entry(row: u64, vector: &[f32]) -> IndexEntry {
         text: String::new(),
         bytes: ByteSpan { start: 0, end: 0 },
         lines: LineSpan { start: 1, end: 1 },
-        language: Language::English,
+        language: Language::En,
     };
     let chunk = StoredChunk {
         row: RowId::new(row),
@@ -62,7 +62,8 @@ fn reader(dir: &Path, config: &VectorConfig) -> Result<VectorIndex> {
 fn noise(seed: u64) -> impl FnMut() -> f32 {
     let mut state = seed;
     move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
     }
 }
@@ -73,7 +74,9 @@ fn random(seed: u64, dimensions: usize) -> Vec<f32> {
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum() };
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+    };
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
@@ -96,7 +99,9 @@ fn agree(
         assert!((cosine(query, &model[&row.get()]) - f64::from(score)).abs() < 1e-5);
         assert!(allowed.contains(row));
     }
-    let ordered = |pair: &[(RowId, f32)]| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0);
+    let ordered = |pair: &[(RowId, f32)]| {
+        pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0)
+    };
     assert!(found.windows(2).all(ordered), "{found:?}");
 }
 
@@ -226,7 +231,9 @@ fn another_space_is_refused() {
     indexer.add(&[entry(1, &random(1, DIMENSIONS))]).unwrap();
     indexer.commit(Seq::new(1)).unwrap();
     let other = VectorIndexer::open(dir.path(), "other", DIMENSIONS, &config).unwrap_err();
-    assert!(matches!(&other, Error::ModelMismatch { expected, found } if expected == "other" && found == "space"));
+    assert!(
+        matches!(&other, Error::ModelMismatch { expected, found } if expected == "other" && found == "space")
+    );
     let other = VectorIndex::open(dir.path(), "other", DIMENSIONS, &config).unwrap_err();
     assert!(matches!(other, Error::ModelMismatch { .. }));
     let longer = VectorIndex::open(dir.path(), "space", 6, &config).unwrap_err();
@@ -330,16 +337,20 @@ fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
     let (mut found, mut wanted) = (0, 0);
     for query in vectors.iter().step_by(40) {
         let live = |row: u64| row % 5 != 0 && row % 2 == 1;
-        let mut exact: Vec<_> =
-            (0..).zip(&vectors).filter(|&(row, _)| live(row)).map(|(row, v)| (cosine(query, v), row)).collect();
+        let mut exact: Vec<_> = (0..)
+            .zip(&vectors)
+            .filter(|&(row, _)| live(row))
+            .map(|(row, v)| (cosine(query, v), row))
+            .collect();
         exact.sort_by(|a, b| b.0.total_cmp(&a.0));
         let near = index.search(query, 10, &odd).unwrap();
         assert_eq!(near.len(), 10);
         assert!(near.iter().all(|(row, _)| live(row.get())));
-        found += near.iter().filter(|(row, _)| exact[..10].iter().any(|e| e.1 == row.get())).count();
+        found +=
+            near.iter().filter(|(row, _)| exact[..10].iter().any(|e| e.1 == row.get())).count();
         wanted += 10;
     }
-    assert!(f64::from(found) >= 0.95 * f64::from(wanted), "{found} of {wanted}");
+    assert!(found as f64 >= 0.95 * wanted as f64, "{found} of {wanted}");
 }
 
 #[test]
@@ -398,7 +409,7 @@ impl Embedder for ByLength {
 
 fn question(text: &str, embedding: Option<Vec<f32>>) -> Question {
     let embedding = embedding.map(|vector| Embedding::new(vector).unwrap());
-    Question { text: text.into(), language: Language::English, embedding }
+    Question { text: text.into(), language: Language::En, embedding }
 }
 
 #[test]
