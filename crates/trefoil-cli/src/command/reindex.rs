@@ -1,0 +1,48 @@
+use std::time::Instant;
+
+use serde::Serialize;
+use trefoil::Engine;
+
+use super::{
+    Outcome,
+    fill::{drain, note_missing_model, plural, shown},
+};
+use crate::{console::Console, interrupt::say_on_ctrl_c, progress::duration, settings::Settings};
+
+#[derive(Serialize)]
+struct Reindexed {
+    files: usize,
+    chunks: usize,
+    embedded: usize,
+    seconds: f64,
+}
+
+/// Makes the indexes anew from the stored text.
+pub(super) fn run(settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    say_on_ctrl_c("stopped; the index is consistent, and the same command begins anew")?;
+    let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
+    let cached = engine.stats()?.store.cached_embeddings;
+    note_missing_model(&engine, console)?;
+    drain(&engine, console)?;
+    let store = engine.stats()?.store;
+    let done = Reindexed {
+        files: store.files,
+        chunks: store.chunks,
+        embedded: store.cached_embeddings.saturating_sub(cached),
+        seconds: started.elapsed().as_secs_f64(),
+    };
+    if console.json {
+        console.print_json(&done)?;
+    } else {
+        let Reindexed { files, chunks, embedded, .. } = done;
+        console.print(format_args!(
+            "{chunks} {} of {files} {} indexed anew, {embedded} embedded, {} → {}\n",
+            plural(chunks, "chunk"),
+            plural(files, "file"),
+            duration(started.elapsed()),
+            shown(settings.index()),
+        ))?;
+    }
+    Ok(Outcome::Found)
+}

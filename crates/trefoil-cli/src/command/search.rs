@@ -1,0 +1,75 @@
+use trefoil::{
+    DateRange, Engine, QueryText, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+};
+
+use super::Outcome;
+use crate::{
+    args::{FilterArgs, SearchArgs},
+    console::Console,
+    settings::Settings,
+    show::{self, Extent},
+};
+
+/// Answers one question.
+pub(super) fn run(args: SearchArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+    let extent = if args.full { Extent::Whole } else { Extent::Fragment };
+    let query = query(args)?;
+    query.check()?;
+    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let found = engine.search(&query)?;
+    if console.json {
+        console.print_json(&found)?;
+    } else {
+        console.print(show::results(&found, extent, console.columns()))?;
+        if !console.quiet {
+            console.print(show::summary(&found))?;
+        }
+        note_degraded(&found, console);
+    }
+    Ok(if found.results.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+/// Says what did not run as asked.
+pub(super) fn note_degraded(found: &SearchResult, console: &Console) {
+    for degraded in &found.degraded {
+        console.note(format_args!("{} — {}", degraded.stage, degraded.reason));
+    }
+}
+
+fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
+    let mut options = SearchOptions {
+        limit: args.limit,
+        offset: args.offset,
+        rerank_enabled: !args.no_rerank,
+        crag_enabled: args.crag,
+        ..SearchOptions::default()
+    };
+    if !args.strategies.is_empty() {
+        options.strategies = args.strategies.into_iter().map(Into::into).collect();
+    }
+    Ok(SearchQuery {
+        text: QueryText::new(&args.query)?,
+        query_type: args.query_type.map(Into::into),
+        embedding: None,
+        filters: filters(args.filters)?,
+        options,
+    })
+}
+
+fn filters(args: FilterArgs) -> trefoil::Result<SearchFilters> {
+    let FilterArgs { min_relevance, languages, path_glob, tags, file_ids, since, until } = args;
+    let defaults = SearchFilters::default();
+    let date_range = match (since, until) {
+        (None, None) => None,
+        (since, until) => Some(DateRange::new(since, until)?),
+    };
+    Ok(SearchFilters {
+        file_ids,
+        date_range,
+        min_relevance: min_relevance.unwrap_or(defaults.min_relevance),
+        tags,
+        languages: languages.into_iter().map(Into::into).collect(),
+        path_glob,
+        ..defaults
+    })
+}

@@ -1,0 +1,114 @@
+use std::{
+    path::{Path, PathBuf},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::Duration,
+};
+
+use anyhow::Context;
+use notify::{Event, RecursiveMode, Watcher};
+use trefoil::Engine;
+
+use super::{Outcome, fill::fill};
+use crate::{console::Console, failure};
+
+/// Editors and version control write in bursts: wait until one is over.
+const QUIET: Duration = Duration::from_millis(300);
+
+type Events = Receiver<notify::Result<Event>>;
+
+/// Indexes `paths` again whenever something below them changes, until the process ends.
+/// Unchanged files cost a look at their time stamp, so that the ignore rules are
+/// applied by the one place that knows them.
+pub(super) fn watch(engine: &Engine, paths: &[PathBuf], index: &Path, console: &Console) -> anyhow::Result<Outcome> {
+    let index = index.canonicalize().unwrap_or_else(|_| index.to_owned());
+    let (sender, events) = mpsc::channel();
+    let mut watcher = notify::recommended_watcher(sender).context("cannot watch for changes")?;
+    for path in paths {
+        let (target, mode) = watchable(path);
+        watcher
+            .watch(&target, mode)
+            .with_context(|| format!("cannot watch `{}` for changes", path.display()))?;
+    }
+    console.status("watching for changes; Ctrl-C stops");
+    while await_change(&events, &index) {
+        match fill(engine, paths, console) {
+            Ok(filled) if filled.changed() => {
+                filled.report_skipped(console);
+                if console.json {
+                    console.print_json(&filled)?;
+                } else {
+                    console.print(format_args!("{}\n", filled.summary()))?;
+                }
+            }
+            Ok(_) => {}
+            // A file may vanish while it is read; the next change brings another try.
+            Err(error) => failure::message(&error),
+        }
+    }
+    Ok(Outcome::Found)
+}
+
+/// A folder with all below it; of a file its folder, because editors replace files.
+fn watchable(path: &Path) -> (PathBuf, RecursiveMode) {
+    let full = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match full.parent() {
+        Some(folder) if full.is_file() => (folder.to_owned(), RecursiveMode::NonRecursive),
+        _ => (full, RecursiveMode::Recursive),
+    }
+}
+
+/// Waits for a burst of changes and for its end; false if there can be no more.
+fn await_change(events: &Events, index: &Path) -> bool {
+    let mut changed = false;
+    loop {
+        let event = if changed {
+            match events.recv_timeout(QUIET) {
+                Err(RecvTimeoutError::Timeout) => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Ok(event) => event,
+            }
+        } else {
+            let Ok(event) = events.recv() else { return false };
+            event
+        };
+        // Where events were lost, anything may have changed.
+        changed |= event.map_or(true, |event| concerns_documents(&event, index));
+    }
+}
+
+/// Reading is no change, and the index is no document.
+fn concerns_documents(event: &Event, index: &Path) -> bool {
+    !event.kind.is_access() && !event.paths.iter().all(|path| path.starts_with(index))
+        || event.need_rescan()
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::{EventKind, event::{AccessKind, ModifyKind}};
+
+    use super::*;
+
+    #[test]
+    fn what_the_index_writes_does_not_wake_the_indexer() {
+        let check = |kind: EventKind, path: &str, expected: bool| {
+            let event = Event::new(kind).add_path(path.into());
+            assert_eq!(concerns_documents(&event, Path::new("/notes/.trefoil")), expected, "{event:?}");
+        };
+        let modify = EventKind::Modify(ModifyKind::Any);
+        check(modify, "/notes/a.md", true);
+        check(modify, "/notes/.trefoil/store.db", false);
+        check(EventKind::Access(AccessKind::Any), "/notes/a.md", false);
+    }
+
+    #[test]
+    fn a_burst_is_one_change() {
+        let (sender, events) = mpsc::channel();
+        for name in ["/a", "/b", "/c"] {
+            sender.send(Ok(Event::new(EventKind::Modify(ModifyKind::Any)).add_path(name.into()))).unwrap();
+        }
+        assert!(await_change(&events, Path::new("/index")));
+        assert!(events.try_recv().is_err());
+        drop(sender);
+        assert!(!await_change(&events, Path::new("/index")));
+    }
+}

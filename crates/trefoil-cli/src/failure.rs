@@ -1,0 +1,110 @@
+//! Errors as a person and a script read them: a message on stderr, an exit code.
+
+use std::{io, process::ExitCode};
+
+use anstyle::{AnsiColor, Style};
+use trefoil::Error;
+
+/// A mistake in what was asked for, as opposed to a failure to do it.
+const USAGE: u8 = 2;
+const FAILURE: u8 = 3;
+
+/// Prints what clap has to say, which may also be the help that was asked for.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    match error.print() {
+        Err(io) if io.kind() != io::ErrorKind::BrokenPipe => ExitCode::from(FAILURE),
+        _ => u8::try_from(error.exit_code()).map_or(ExitCode::from(USAGE), ExitCode::from),
+    }
+}
+
+/// Prints an error with its causes. A reader that has gone away is none.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    message(error);
+    ExitCode::from(if is_usage(error) { USAGE } else { FAILURE })
+}
+
+/// `error: …: …`, in one line.
+pub(crate) fn message(error: &anyhow::Error) {
+    let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
+    let text = format!("{red}error:{red:#} {}\n", chain(error));
+    // Where stderr is closed there is nobody left to tell.
+    drop(io::Write::write_all(&mut anstream::stderr(), text.as_bytes()));
+}
+
+/// The message and its causes, without those that the message before already holds.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    let mut last = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        let cause = cause.trim_end();
+        if last.contains(cause) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(cause);
+        cause.clone_into(&mut last);
+    }
+    text
+}
+
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<crate::settings::InvalidSettings>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(
+                    Error::InvalidQuery { .. }
+                        | Error::InvalidId { .. }
+                        | Error::InvalidScore { .. }
+                        | Error::InvalidWeights { .. }
+                        | Error::InvalidK { .. }
+                        | Error::InvalidThreshold { .. }
+                        | Error::InvalidConfig { .. }
+                )
+            )
+    })
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        kind.or(json) == Some(io::ErrorKind::BrokenPipe)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_follow_the_message_and_repeat_nothing() {
+        let missing = io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error = Err::<(), _>(Error::io("open", "notes", missing)).context("cannot index").unwrap_err();
+        assert_eq!(chain(&error), "cannot index: cannot open `notes`: no such file");
+        assert_eq!(chain(&anyhow::anyhow!("broken: disk").context("broken: disk full")), "broken: disk full: broken: disk");
+        assert_eq!(chain(&anyhow::anyhow!("disk full").context("broken: disk full")), "broken: disk full");
+    }
+
+    #[test]
+    fn a_wrong_question_is_not_a_failure() {
+        assert!(is_usage(&Error::invalid_query("text", "", "something").into()));
+        assert!(!is_usage(&Error::IndexMissing { path: "x".into() }.into()));
+    }
+
+    #[test]
+    fn a_closed_pipe_is_seen_through_its_wrappers() {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_broken_pipe(&anyhow::Error::from(closed()).context("cannot print")));
+        assert!(is_broken_pipe(&serde_json::Error::io(closed()).into()));
+        assert!(!is_broken_pipe(&io::Error::from(io::ErrorKind::NotFound).into()));
+    }
+}

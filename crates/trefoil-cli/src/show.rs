@@ -1,0 +1,347 @@
+//! Search results as a person reads them.
+
+use std::{fmt::Write, ops::Range};
+
+use anstyle::{AnsiColor, Style};
+use trefoil::{
+    Content, Highlight, ItemMetadata, Score, SearchResult, SearchResultItem, Strategy,
+    StrategyMetrics,
+};
+
+use crate::wrap::{columns, wrap};
+
+const MATCH: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+const TITLE: Style = Style::new().bold();
+const SCORE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+const PATH: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
+const DIM: Style = Style::new().dimmed();
+const PLAIN: Style = Style::new();
+
+/// How much of each passage to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The fragment in which something matched.
+    Fragment,
+    /// All of it, with what stands before and after.
+    Whole,
+}
+
+/// Numbered results from `offset` on, each followed by an empty line.
+pub(crate) fn results(found: &SearchResult, extent: Extent, width: usize) -> String {
+    let offset = found.query.options.offset;
+    let digits = (offset + found.results.len()).to_string().len();
+    let mut page = Page { text: String::new(), indent: digits + 2, width };
+    for (number, item) in found.results.iter().enumerate() {
+        page.item(offset + number + 1, item, &found.strategies, extent);
+    }
+    page.text
+}
+
+/// What was found, how long it took, and how to go on.
+pub(crate) fn summary(found: &SearchResult) -> String {
+    let shown = found.results.len();
+    let mut parts = Vec::new();
+    parts.push(match (shown, found.total_count) {
+        (0, 0) => "nothing found".to_owned(),
+        (0, total) => format!(
+            "none of {total} candidates scores {} or more; try --min-relevance 0",
+            score(found.query.filters.min_relevance)
+        ),
+        (_, total) => format!("{shown} of {total}"),
+    });
+    parts.push(milliseconds(found.processing_time));
+    parts.extend(Strategy::ALL.into_iter().filter_map(|strategy| {
+        let metric = found.strategies.get(strategy);
+        metric.enabled.then(|| format!("{strategy} {}", milliseconds(metric.processing_time)))
+    }));
+    if let Some(next) = found.next_cursor {
+        parts.push(format!("more with --offset {next}"));
+    }
+    format!("{DIM}{}{DIM:#}\n", parts.join(" · "))
+}
+
+/// `.62`, `1.0`.
+fn score(score: Score) -> String {
+    let text = format!("{:.2}", score.get());
+    match text.strip_prefix('0') {
+        Some(decimals) => decimals.to_owned(),
+        None => "1.0".to_owned(),
+    }
+}
+
+fn milliseconds(time: f64) -> String {
+    if time < 10.0 { format!("{time:.1} ms") } else { format!("{time:.0} ms") }
+}
+
+/// Text that grows downwards between a margin and the edge of the terminal.
+struct Page {
+    text: String,
+    indent: usize,
+    width: usize,
+}
+
+impl Page {
+    fn item(&mut self, number: usize, item: &SearchResultItem, legs: &StrategyMetrics, extent: Extent) {
+        let heading = heading(item);
+        let number = format!("{number:>width$}", width = self.indent - 2);
+        for (line, at) in self.wrapped(&heading.text).into_iter().enumerate() {
+            if line == 0 {
+                _ = write!(self.text, "{TITLE}{number}{TITLE:#}  ");
+            } else {
+                self.margin();
+            }
+            self.line(&heading, at, TITLE);
+        }
+        self.evidence(item, legs);
+        match extent {
+            Extent::Fragment => self.fragments(item),
+            Extent::Whole => self.passage(&item.content, &item.highlights),
+        }
+        self.text.push('\n');
+    }
+
+    /// Score, what each leg says, and where the passage stands.
+    fn evidence(&mut self, item: &SearchResultItem, legs: &StrategyMetrics) {
+        self.margin();
+        let total = score(item.score);
+        let mut used = self.indent + total.len();
+        _ = write!(self.text, "{SCORE}{total}{SCORE:#}");
+        let relevance = &item.relevance;
+        let said = [
+            (Strategy::Keyword, relevance.keyword),
+            (Strategy::Semantic, relevance.semantic),
+            (Strategy::Graph, relevance.graph),
+        ]
+        .into_iter()
+        .filter(|&(strategy, _)| legs.get(strategy).enabled)
+        .map(|(strategy, relevance)| (strategy.name(), Some(relevance).filter(|&r| r > Score::ZERO)))
+        .chain(relevance.rerank.map(|relevance| ("rerank", Some(relevance))));
+        for (name, relevance) in said {
+            let part = format!("  {name} {}", relevance.map_or("–".to_owned(), score));
+            used += columns(&part);
+            _ = write!(self.text, "{DIM}{part}{DIM:#}");
+        }
+        if let Some(ItemMetadata { path, lines, .. }) = &item.metadata {
+            let place = format!("{}:{}", printable(path), lines.start);
+            // A path is kept whole, so that it can be copied and clicked.
+            if used + 2 + columns(&place) > self.width {
+                self.text.push('\n');
+                self.margin();
+            } else {
+                self.text.push_str("  ");
+            }
+            _ = write!(self.text, "{PATH}{place}{PATH:#}");
+        }
+        self.text.push('\n');
+    }
+
+    fn fragments(&mut self, item: &SearchResultItem) {
+        let mut shown = false;
+        for highlight in item.highlights.iter().filter(|highlight| highlight.field == "text") {
+            self.paragraph(&Marked::from(highlight).on_one_line(), PLAIN);
+            shown = true;
+        }
+        if !shown {
+            let start: String = item.content.text.chars().take(150).collect();
+            self.paragraph(&Marked::plain(&start).on_one_line(), PLAIN);
+        }
+    }
+
+    fn passage(&mut self, content: &Content, highlights: &[Highlight]) {
+        self.text.push('\n');
+        if let Some(before) = &content.context_before {
+            self.paragraph(&Marked::plain(before), DIM);
+        }
+        let mut whole = Marked::plain(&content.text);
+        for highlight in highlights.iter().filter(|highlight| highlight.field == "text") {
+            if let Some(at) = content.text.find(&highlight.fragment) {
+                whole.mark(at, highlight);
+            }
+        }
+        self.paragraph(&whole, PLAIN);
+        if let Some(after) = &content.context_after {
+            self.paragraph(&Marked::plain(after), DIM);
+        }
+    }
+
+    fn paragraph(&mut self, marked: &Marked, style: Style) {
+        for at in self.wrapped(&marked.text) {
+            self.margin();
+            self.line(marked, at, style);
+        }
+    }
+
+    /// One line of `marked`, which has been told to fit.
+    fn line(&mut self, marked: &Marked, at: Range<usize>, style: Style) {
+        for (part, is_match) in marked.parts(at) {
+            let style = if is_match { MATCH } else { style };
+            _ = write!(self.text, "{style}{part}{style:#}");
+        }
+        self.text.push('\n');
+    }
+
+    fn margin(&mut self) {
+        self.text.extend(std::iter::repeat_n(' ', self.indent));
+    }
+
+    fn wrapped(&self, text: &str) -> Vec<Range<usize>> {
+        wrap(text, self.width.saturating_sub(self.indent).max(10))
+    }
+}
+
+/// `Title › heading › heading`, without a first heading that repeats the title.
+fn heading(item: &SearchResultItem) -> Marked {
+    const SEPARATOR: &str = " › ";
+    let highlighted = |field: &str, value: &str| {
+        item.highlights
+            .iter()
+            .find(|highlight| highlight.field == field && highlight.fragment == value)
+            .map_or_else(|| Marked::plain(value), Marked::from)
+    };
+    let mut title = highlighted("title", item.title());
+    let path = item.metadata.as_ref().map_or(&[][..], |metadata| &metadata.heading_path);
+    let mut headings = highlighted("heading", &path.join(SEPARATOR));
+    if path.first().is_some_and(|first| printable(first) == title.text) {
+        headings = headings.skip(title.text.len() + SEPARATOR.len());
+    }
+    if !headings.text.is_empty() {
+        title.push(&Marked::plain(SEPARATOR));
+        title.push(&headings);
+    }
+    title
+}
+
+/// Text in which something matched.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Marked {
+    text: String,
+    /// Byte ranges, in order.
+    marks: Vec<Range<usize>>,
+}
+
+impl Marked {
+    fn plain(text: &str) -> Self {
+        Self { text: printable(text), marks: Vec::new() }
+    }
+
+    fn mark(&mut self, at: usize, highlight: &Highlight) {
+        self.marks.extend(highlight.offsets.iter().map(|offset| at + offset.start..at + offset.end));
+    }
+
+    fn push(&mut self, other: &Self) {
+        let at = self.text.len();
+        self.marks.extend(other.marks.iter().map(|mark| at + mark.start..at + mark.end));
+        self.text.push_str(&other.text);
+    }
+
+    /// What follows the first `bytes`; nothing if there are no more.
+    fn skip(self, bytes: usize) -> Self {
+        let text = self.text.get(bytes..).unwrap_or_default().to_owned();
+        let marks = self.marks.into_iter().filter(|mark| mark.start >= bytes);
+        Self { marks: marks.map(|mark| mark.start - bytes..mark.end - bytes).collect(), text }
+    }
+
+    /// Line breaks become spaces, which are as long.
+    fn on_one_line(mut self) -> Self {
+        self.text = self.text.replace('\n', " ");
+        self
+    }
+
+    /// The pieces of a range, and whether each is a match.
+    fn parts(&self, at: Range<usize>) -> Vec<(&str, bool)> {
+        let mut parts = Vec::new();
+        let mut from = at.start;
+        let mut push = |range: Range<usize>, is_match| {
+            if let Some(part) = self.text.get(range).filter(|part| !part.is_empty()) {
+                parts.push((part, is_match));
+            }
+        };
+        for mark in &self.marks {
+            let (start, end) = (mark.start.max(from), mark.end.min(at.end));
+            if start < end {
+                push(from..start, false);
+                push(start..end, true);
+                from = end;
+            }
+        }
+        push(from..at.end, false);
+        parts
+    }
+}
+
+impl From<&Highlight> for Marked {
+    fn from(highlight: &Highlight) -> Self {
+        let mut marked = Self::plain(&highlight.fragment);
+        marked.mark(0, highlight);
+        marked
+    }
+}
+
+/// `text` without control characters, which could steer the terminal. Each is replaced
+/// by as many bytes, so that offsets stay true; line breaks stay.
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |char: char| match char {
+        '\n' => '\n',
+        char if char.is_control() && char.len_utf8() == 1 => ' ',
+        char if char.is_control() => '·',
+        char => char,
+    };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::Offsets;
+
+    use super::*;
+
+    fn highlight(fragment: &str, matches: &[&str]) -> Highlight {
+        let offsets = matches.iter().map(|found| {
+            let start = fragment.find(found).unwrap();
+            Offsets { start, end: start + found.len() }
+        });
+        Highlight { field: "text".to_owned(), fragment: fragment.to_owned(), offsets: offsets.collect() }
+    }
+
+    #[test]
+    fn a_match_may_run_over_the_end_of_a_line() {
+        let marked = Marked::from(&highlight("台風の目は晴れる", &["風の目", "晴れ"]));
+        assert_eq!(marked.parts(0..9), [("台", false), ("風の", true)]);
+        assert_eq!(marked.parts(9..24), [("目", true), ("は", false), ("晴れ", true), ("る", false)]);
+    }
+
+    #[test]
+    fn control_characters_cannot_steer_the_terminal() {
+        let text = "a\u{1b}[31m\tb\u{9b}c\r\n";
+        assert_eq!(printable(text), "a [31m b·c \n");
+        assert_eq!(printable(text).len(), text.len());
+    }
+
+    #[test]
+    fn a_heading_does_not_repeat_the_title() {
+        let mut item: SearchResultItem = serde_json::from_str(
+            r#"{"id": "chk_1", "type": "chunk", "score": 0.5,
+                "relevance": {"combined": 0.5, "keyword": 0.5, "semantic": 0, "graph": 0},
+                "content": {"text": "body"}, "highlights": [],
+                "sources": {"chunkId": "chk_1", "entityIds": [], "relationIds": []},
+                "metadata": {"title": "Tides", "headingPath": ["Tides", "Springs"], "path": "tides.md",
+                             "lines": {"start": 3, "end": 4}, "language": "en", "tags": []}}"#,
+        )
+        .unwrap();
+        assert_eq!(heading(&item).text, "Tides › Springs");
+        item.highlights = vec![Highlight { field: "heading".into(), ..highlight("Tides › Springs", &["Springs"]) }];
+        assert_eq!(heading(&item).parts(0..17), [("Tides › ", false), ("Springs", true)]);
+        item.metadata.as_mut().unwrap().heading_path.truncate(1);
+        item.highlights.clear();
+        assert_eq!(heading(&item).text, "Tides");
+        item.metadata.as_mut().unwrap().title.clear();
+        assert_eq!(heading(&item).text, "tides.md › Tides");
+    }
+
+    #[test]
+    fn scores_have_two_figures() {
+        for (value, expected) in [(0.0, ".00"), (0.625, ".62"), (0.996, "1.0"), (1.0, "1.0")] {
+            assert_eq!(score(Score::clamped(value)), expected);
+        }
+    }
+}

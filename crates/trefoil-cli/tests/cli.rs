@@ -1,0 +1,450 @@
+//! The binary as people and scripts meet it.
+//!
+//! These tests stand beside the binary and not with the other integration tests: only
+//! here does cargo promise to have built it. Unless they say so they run without a
+//! model, by pointing `TREFOIL_HOME` at an empty folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+use trefoil::SearchResult;
+
+/// An empty folder to run the binary in.
+struct Place {
+    folder: TempDir,
+}
+
+/// What a run printed, and its exit code.
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// One document in each language, from the fixtures, already indexed.
+    fn indexed() -> Self {
+        let place = Self::new();
+        for name in ["en/tides.md", "ja/typhoon.md", "ko/ondol.md"] {
+            let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus");
+            place.write(&format!("docs/{name}"), fs::read(fixtures.join(name)).unwrap());
+        }
+        place.run(&["index", "docs"]).expect(0);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), contents).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        for name in ["TREFOIL_INDEX", "TREFOIL_MODEL", "TREFOIL_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(name);
+        }
+        command.env("TREFOIL_HOME", self.path("no-models"));
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Run {
+        self.finish(&mut self.command(args))
+    }
+
+    fn finish(&self, command: &mut Command) -> Run {
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        Run { code: output.status.code().unwrap(), stdout, stderr }
+    }
+}
+
+impl Run {
+    #[track_caller]
+    fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Both streams, for a snapshot.
+    fn shown(&self) -> String {
+        format!("exit {}\n── stdout\n{}── stderr\n{}", self.code, self.stdout, self.stderr)
+    }
+
+    fn paths(&self) -> Vec<String> {
+        let found: SearchResult = serde_json::from_str(&self.stdout).unwrap();
+        found.results.into_iter().map(|item| item.metadata.unwrap().path).collect()
+    }
+}
+
+/// Compares with a snapshot in which times, scores and temporary folders are blanked.
+macro_rules! assert_shown {
+    ($name:literal, $shown:expr) => {
+        insta::with_settings!({
+            filters => [
+                (r"\d+(\.\d+)? ms", "# ms"),
+                (r"\d+\.\d s", "# s"),
+                (r"( |  )(\.\d\d|1\.0)\b", "$1.##"),
+                (r"\d+\.?\d* [kM]B", "# kB"),
+                (r"/\S*/\.tmp\w+", "[FOLDER]"),
+            ],
+            prepend_module_to_snapshot => false,
+        }, { insta::assert_snapshot!($name, $shown) })
+    };
+}
+
+#[test]
+fn a_question_is_answered_in_each_language() {
+    let place = Place::indexed();
+    for (name, question) in [
+        ("search-en", "why are there two high tides a day?"),
+        ("search-ja", "台風の目"),
+        ("search-ko", "온돌의 구들장"),
+    ] {
+        let run = place.run(&["search", question, "--limit", "2", "--min-relevance", "0"]);
+        assert_shown!(name, run.expect(0).shown());
+    }
+}
+
+#[test]
+fn a_whole_passage_comes_with_what_stands_around_it() {
+    let run = Place::indexed().run(&["search", "neap tides", "--limit", "1", "--full"]).expect(0);
+    assert_shown!("search-full", run.shown());
+}
+
+#[test]
+fn indexing_says_what_it_did_and_what_it_skipped() {
+    let place = Place::indexed();
+    place.write("trefoil.toml", "max_file_bytes = 2000");
+    place.write("docs/empty.md", "");
+    place.write("docs/binary.md", [0, 159, 146, 150, 0, 1, 2, 3]);
+    place.write("docs/large.md", "x".repeat(2001));
+    place.write("docs/picture.png", [137, 80, 78, 71]);
+    place.write("docs/api.key", "hunter2");
+    place.write("docs/new.md", "A new document.");
+    fs::remove_file(place.path("docs/ko/ondol.md")).unwrap();
+    assert_shown!("index-skipped", place.run(&["index", "docs"]).expect(0).shown());
+    assert_shown!("index-unchanged", place.run(&["index", "docs", "--quiet"]).expect(0).shown());
+    assert_shown!("stats", place.run(&["stats"]).expect(0).shown());
+}
+
+#[test]
+fn a_long_list_of_skipped_files_is_cut_unless_all_are_wanted() {
+    let place = Place::new();
+    for number in 0..13 {
+        place.write(&format!("docs/{number}.png"), "");
+    }
+    let short = place.run(&["index", "docs"]).expect(0).stderr;
+    assert!(short.contains("and 3 more") && !short.contains("docs/9.png"), "{short}");
+    let long = place.run(&["index", "docs", "--verbose"]).expect(0).stderr;
+    assert!(!long.contains("more") && long.contains("docs/9.png"), "{long}");
+}
+
+#[test]
+fn bytes_that_are_no_unicode_are_read_or_skipped_but_never_fatal() {
+    let place = Place::new();
+    place.write("docs/latin1.txt", b"caf\xe9 cr\xe8me br\xfbl\xe9e");
+    place.write("docs/broken.md", b"broken \xff\xfe\xfd sentence about walruses");
+    place.run(&["index", "docs"]).expect(0);
+    assert!(place.run(&["search", "walruses", "--json"]).code <= 1);
+}
+
+#[test]
+fn wrong_usage_is_told_from_failure() {
+    let place = Place::indexed();
+    place.write("taken", "a file");
+    let check = |args: &[&str], code: i32, message: &str| {
+        let run = place.run(args).expect(code);
+        assert!(run.stderr.contains(message), "{args:?}: {}", run.stderr);
+        assert_eq!(run.stdout, "", "{args:?}");
+    };
+    check(&["search"], 2, "required arguments");
+    check(&["serach"], 2, "search");
+    check(&["search", "tides", "--limit", "0"], 2, "error: invalid query: `options.limit`");
+    check(&["search", "tides", "--limit", "101"], 2, "1–100");
+    check(&["search", "tides", "--min-relevance", "1.5"], 2, "0 to 1");
+    check(&["search", "tides", "--lang", "fr"], 2, "possible values: en, ja, ko");
+    check(&["search", "tides", "--file-id", "chk_1"], 2, "not a valid FileId");
+    check(&["search", "tides", "--path-glob", "["], 2, "glob");
+    check(&["search", "tides", "--since", "2026-02-30"], 2, "--since");
+    check(&["search", "tides", "--since", "2026-02-02", "--until", "2026-02-01"], 2, "start on or before end");
+    check(&["search", "   "], 2, "1–1,000 characters");
+    check(&["search", &"🦀".repeat(1_001)], 2, "1001 characters");
+    check(&["search", "tides", "--index", "nowhere"], 3, "make one with `trefoil index PATH`");
+    check(&["stats", "--index", "nowhere"], 3, "there is no index at `nowhere`");
+    check(&["remove", "docs", "--index", "nowhere"], 3, "there is no index at `nowhere`");
+    check(&["reindex", "--index", "nowhere"], 3, "there is no index at `nowhere`");
+    check(&["index", "absent.md"], 3, "error: cannot read `absent.md`: ");
+    check(&["index", "docs", "--index", "taken/index"], 3, "error: cannot create the index directory");
+    check(&["index", "docs", "--model", "nonsense"], 3, "nonsense");
+    check(&["models", "path", "multilingual-e5-small"], 3, "trefoil models pull");
+    check(&["models", "verify", "multilingual-e5-small"], 3, "trefoil models pull");
+    assert!(!place.path("nowhere").exists(), "a question makes no index");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_that_cannot_be_written_is_an_error_that_names_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::indexed();
+    let index = place.path(".trefoil");
+    let allow = |mode| fs::set_permissions(&index, fs::Permissions::from_mode(mode)).unwrap();
+    allow(0o555);
+    // The superuser may write anyway.
+    let refused = fs::write(index.join("probe"), "").is_err();
+    place.write("docs/new.md", "A new document.");
+    let run = place.run(&["index", "docs"]);
+    allow(0o755);
+    assert!(!refused || run.code == 3 && run.stderr.contains(".trefoil"), "{}", run.shown());
+}
+
+#[test]
+fn finding_nothing_has_its_own_code() {
+    let place = Place::new();
+    fs::create_dir(place.path("empty")).unwrap();
+    assert_shown!("index-empty", place.run(&["index", "empty"]).expect(0).shown());
+    assert_shown!("search-nothing", place.run(&["search", "anything"]).expect(1).shown());
+    place.run(&["stats"]).expect(1);
+    place.run(&["remove", "docs"]).expect(1);
+    let place = Place::indexed();
+    place.run(&["search", &"🦀".repeat(1_000)]).expect(1);
+    place.run(&["search", "\"tides AND (", "--min-relevance", "0"]).expect(0);
+}
+
+#[test]
+fn json_is_the_wire_form() {
+    let place = Place::indexed();
+    let run = place.run(&["search", "tides", "--json"]).expect(0);
+    let found: SearchResult = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(found.query.text.as_str(), "tides");
+    assert!(found.results.iter().all(|item| item.is_chunk_result()));
+    let again = serde_json::to_string_pretty(&found).unwrap();
+    assert_eq!(run.stdout.trim_end(), again);
+    for args in [
+        &["index", "docs", "--json"][..],
+        &["stats", "--json"],
+        &["reindex", "--json"],
+        &["models", "list", "--json"],
+        &["models", "path", "--json"],
+        &["remove", "docs/en", "--json"],
+    ] {
+        let run = place.run(args).expect(0);
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}"));
+    }
+}
+
+#[test]
+fn filters_narrow_what_is_found() {
+    let place = Place::indexed();
+    let check = |filters: &[&str], expected: &[&str]| {
+        let args = ["search", "tides 台風 온돌", "--json", "--min-relevance", "0", "--limit", "100"];
+        let run = place.run(&[&args, filters].concat());
+        let mut paths = run.paths();
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths, expected, "{filters:?}");
+    };
+    let (en, ja, ko) = ("docs/en/tides.md", "docs/ja/typhoon.md", "docs/ko/ondol.md");
+    check(&[], &[en, ja, ko]);
+    check(&["--lang", "ja"], &[ja]);
+    check(&["--lang", "ja", "--lang", "ko"], &[ja, ko]);
+    check(&["--path-glob", "docs/k*/**"], &[ko]);
+    check(&["--tag", "sea"], &[en]);
+    check(&["--since", "2024-10-01"], &[en]);
+    check(&["--until", "2023-12-31"], &[ko]);
+    check(&["--since", "2030-01-01"], &[]);
+}
+
+#[test]
+fn pages_follow_one_another() {
+    let place = Place::indexed();
+    let ids = |args: &[&str]| -> Vec<String> {
+        let run = place.run(&[&["search", "tides", "--json", "--min-relevance", "0"], args].concat());
+        let found: SearchResult = serde_json::from_str(&run.stdout).unwrap();
+        found.results.into_iter().map(|item| item.id).collect()
+    };
+    let all = ids(&[]);
+    assert!(all.len() >= 2, "{all:?}");
+    assert_eq!([ids(&["--limit", "1"]), ids(&["--limit", "1", "--offset", "1"])].concat(), all[..2]);
+}
+
+#[test]
+fn what_is_removed_is_not_found() {
+    let place = Place::indexed();
+    let run = place.run(&["remove", "./docs/en", "docs/nothing"]).expect(0);
+    assert_shown!("remove", run.shown());
+    place.run(&["search", "high tides"]).expect(1);
+    place.run(&["search", "台風"]).expect(0);
+    place.run(&["remove", "."]).expect(0);
+    place.run(&["search", "台風"]).expect(1);
+}
+
+#[test]
+fn an_index_made_anew_answers_the_same() {
+    let place = Place::indexed();
+    let before = place.run(&["search", "台風の目", "--json"]).paths();
+    assert_shown!("reindex", place.run(&["reindex"]).expect(0).shown());
+    assert_eq!(place.run(&["search", "台風の目", "--json"]).paths(), before);
+}
+
+#[test]
+fn flags_stand_above_the_environment_and_that_above_the_file() {
+    let place = Place::new();
+    place.write("sub/notes.md", "A walrus.");
+    place.write("trefoil.toml", "index = 'from-file'");
+    let run = |args: &[&str], environment: bool| {
+        let mut command = place.command(args);
+        command.current_dir(place.path("sub"));
+        if environment {
+            command.env("TREFOIL_INDEX", "from-environment");
+        }
+        place.finish(&mut command).expect(0);
+    };
+    let made = |name: &str| place.path(name).join("store.db").exists();
+    run(&["index", "."], false);
+    assert!(made("from-file"), "relative to the file");
+    run(&["index", "."], true);
+    assert!(made("sub/from-environment"));
+    run(&["index", ".", "--index", "from-flag"], true);
+    assert!(made("sub/from-flag"));
+}
+
+#[test]
+fn a_mistake_in_the_settings_is_located() {
+    let place = Place::new();
+    let check = |text: &str, message: &str| {
+        place.write("trefoil.toml", text);
+        let run = place.run(&["search", "x"]).expect(2);
+        assert!(run.stderr.contains("trefoil.toml") && run.stderr.contains(message), "{}", run.stderr);
+    };
+    check("index = 'a'\nindicies = 'b'\n", "line 2: unknown field `indicies`");
+    check("threads = 'many'", "line 1: invalid type");
+    place.write("trefoil.toml", "threads = 0");
+    place.run(&["index", "."]).expect(2);
+}
+
+#[test]
+fn colours_are_for_terminals_and_yield_to_no_color() {
+    let place = Place::indexed();
+    let run = |variables: &[&str]| {
+        let mut command = place.command(&["search", "tides"]);
+        command.envs(variables.iter().map(|name| (name, "1")));
+        place.finish(&mut command).expect(0)
+    };
+    let coloured = |run: &Run| run.stdout.contains('\u{1b}') || run.stderr.contains('\u{1b}');
+    assert!(!coloured(&run(&[])));
+    assert!(coloured(&run(&["CLICOLOR_FORCE"])));
+    assert!(!coloured(&run(&["CLICOLOR_FORCE", "NO_COLOR"])));
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = Place::new().run(&["completions", shell]).expect(0);
+        assert!(run.stdout.contains("min-relevance"), "{shell}");
+    }
+}
+
+#[test]
+fn the_help_is_short_and_has_examples() {
+    assert_shown!("help", Place::new().run(&["-h"]).expect(0).shown());
+    assert_shown!("help-search", Place::new().run(&["search", "-h"]).expect(0).shown());
+}
+
+#[test]
+fn models_are_listed_without_a_network() {
+    let run = Place::new().run(&["models", "list"]).expect(0);
+    for name in ["onnxruntime", "multilingual-e5-small", "bge-small-en-v1.5", "ms-marco-MiniLM-L-12-v2"] {
+        assert!(run.stdout.lines().any(|line| line.starts_with(name) && line.contains("absent")), "{}", run.stdout);
+    }
+    let run = Place::new().run(&["models", "pull", "--offline"]).expect(3);
+    assert!(run.stderr.contains("fetching is off"), "{}", run.stderr);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = Place::indexed();
+    for args in [&["search", "tides"][..], &["search", "tides", "--json"], &["completions", "bash"], &["-h"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = place.command(args).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr).matches("error").count(), 0, "{args:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn watching_follows_changes_until_ctrl_c() {
+    let place = Place::indexed();
+    let log = place.path("log");
+    let stderr = fs::File::create(&log).unwrap();
+    let mut child =
+        place.command(&["index", "docs", "--watch"]).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
+    eventually("watching", || fs::read_to_string(&log).unwrap().contains("watching"));
+    let found = |word: &str| place.run(&["search", word]).code == 0;
+    place.write("docs/.gitignore", "secretive.md");
+    place.write("docs/secretive.md", "A pangolin.");
+    place.write("docs/new.md", "A walrus.");
+    eventually("a new file is found", || found("walrus"));
+    assert!(!found("pangolin"), "ignore rules hold");
+    fs::remove_file(place.path("docs/new.md")).unwrap();
+    eventually("a removed file is not", || !found("walrus"));
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = fs::read_to_string(&log).unwrap();
+    assert!(said.contains("the index is consistent"), "{said}");
+}
+
+/// Waits for something that another process does.
+#[track_caller]
+fn eventually(what: &str, happens: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !happens() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Uses the models of whoever runs the tests, and fetches them if they are absent.
+#[test]
+fn with_a_model_a_question_finds_an_answer_in_another_language() {
+    let place = Place::indexed();
+    let with_model = |args: &[&str]| {
+        let mut command = place.command(args);
+        match std::env::var_os("TREFOIL_HOME") {
+            Some(home) => command.env("TREFOIL_HOME", home),
+            None => command.env_remove("TREFOIL_HOME"),
+        };
+        place.finish(&mut command).expect(0)
+    };
+    let indexed = with_model(&["index", "docs", "--pull"]);
+    assert!(!indexed.stderr.contains("keywords only"), "{}", indexed.stderr);
+    let again = with_model(&["index", "docs"]);
+    assert!(again.stdout.contains("0 embedded"), "{}", again.stdout);
+    for (question, path) in [
+        ("潮の満ち引きはなぜ起こる?", "docs/en/tides.md"),
+        ("how did floor heating work in old Korean houses?", "docs/ko/ondol.md"),
+        ("태풍에 대비하려면?", "docs/ja/typhoon.md"),
+    ] {
+        let run = with_model(&["search", question, "--json", "--limit", "1", "--min-relevance", "0"]);
+        assert_eq!(run.paths(), [path], "{question}");
+        let found: SearchResult = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!(found.degraded, [], "{question}");
+    }
+}
