@@ -153,7 +153,11 @@ impl ScriptAnalyzer {
             match run.script {
                 Script::Han => kanji(start + run.start, run.text, output),
                 Script::Katakana => katakana(start + run.start, run.text, output),
-                _ => {
+                Script::Hiragana
+                | Script::Hangul
+                | Script::Spaced
+                | Script::Mark
+                | Script::Other => {
                     if breaks.is_empty() {
                         breaks.extend(self.words.segment_str(stretch));
                     }

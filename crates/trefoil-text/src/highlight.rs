@@ -344,7 +344,7 @@ mod tests {
         let mut done = 0;
         for offsets in &highlight.offsets {
             out += &highlight.fragment[done..offsets.start];
-            out += &format!("{{{}}}", &highlight.fragment[offsets.start..offsets.end]);
+            out += &["{", &highlight.fragment[offsets.start..offsets.end], "}"].concat();
             done = offsets.end;
         }
         out + &highlight.fragment[done..]

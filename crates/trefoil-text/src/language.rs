@@ -15,7 +15,7 @@ pub fn language_of(text: &str) -> Language {
         match run.script {
             Script::Hangul => hangul += run.text.chars().count(),
             Script::Han | Script::Hiragana | Script::Katakana => {
-                japanese += run.text.chars().count()
+                japanese += run.text.chars().count();
             }
             Script::Spaced => words += 1,
             Script::Mark | Script::Other => {}

@@ -75,13 +75,13 @@ fn is_wrapped(line: &str, next: &str) -> bool {
 
 /// Where the sentences of a block end, in order.
 fn breaks(text: &str, language: Language) -> Vec<usize> {
-    let mut quotes = quotes(text, language).into_iter().peekable();
+    let mut pairs = quotes(text, language).into_iter().peekable();
     let mut breaks = Vec::new();
     // End of the quotes that were opened.
     let mut quoted = 0;
     let mut at = 0;
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        while let Some(quote) = quotes.next_if(|quote| quote.start <= at) {
+        while let Some(quote) = pairs.next_if(|quote| quote.start <= at) {
             quoted = quoted.max(quote.end);
         }
         let before = at;
