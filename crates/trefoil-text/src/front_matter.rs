@@ -67,7 +67,8 @@ impl FrontMatter {
 }
 
 fn starts_with_a_key(block: &str) -> bool {
-    let Some(line) = block.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')) else {
+    let Some(line) = block.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    else {
         return true;
     };
     line.split_once(':').is_some_and(|(key, _)| {
@@ -108,17 +109,41 @@ mod tests {
     #[test]
     fn title_tags_and_date_are_read() {
         let may = Some(date(2024, 5, 31));
-        check("---\ntitle: A\ntags: [b, a, b]\ndate: 2024-05-31\n---\nx", "A", &["a", "b"], may, "x");
-        check("---\r\ntitle: \"日: 本\"\r\ntags: b, a\r\n---\r\nx", "日: 本", &["a", "b"], None, "x");
+        check(
+            "---\ntitle: A\ntags: [b, a, b]\ndate: 2024-05-31\n---\nx",
+            "A",
+            &["a", "b"],
+            may,
+            "x",
+        );
+        check(
+            "---\r\ntitle: \"日: 本\"\r\ntags: b, a\r\n---\r\nx",
+            "日: 本",
+            &["a", "b"],
+            None,
+            "x",
+        );
         check("---\ndate: 2024/05/31\n...\n", "", &[], may, "");
         check("---\ndate: 2024-05-31T10:00:00Z\nauthor: {name: c}\n---", "", &[], may, "");
-        check("---\ntitle: 2024\ntags:\n  - 1\n  - true\n  - [x]\n---\n", "2024", &["1", "true"], None, "");
+        check(
+            "---\ntitle: 2024\ntags:\n  - 1\n  - true\n  - [x]\n---\n",
+            "2024",
+            &["1", "true"],
+            None,
+            "",
+        );
         check("---\n# note\ndate: soon\n---\n", "", &[], None, "");
     }
 
     #[test]
     fn what_is_no_front_matter_stays() {
-        for text in ["", "---", "---\ntitle: A\n", "a\n---\ntitle: b\n---\n", "---\n\nOnce upon a time: it was.\n\n---\n"] {
+        for text in [
+            "",
+            "---",
+            "---\ntitle: A\n",
+            "a\n---\ntitle: b\n---\n",
+            "---\n\nOnce upon a time: it was.\n\n---\n",
+        ] {
             assert_eq!(FrontMatter::of(text), None, "{text}");
         }
         let long = format!("---\na: {}\n---\n", "x".repeat(MAX_BYTES));

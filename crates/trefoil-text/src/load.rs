@@ -37,7 +37,7 @@ const MAX_TITLE_CHARS: usize = 80;
 /// | the rest that is text | text | first line if it is short, file stem |
 ///
 /// Text is UTF-8, UTF-16 with a byte order mark, what an HTML page declares, or
-/// Shift_JIS, EUC-JP or EUC-KR if it is that beyond doubt.
+/// `Shift_JIS`, EUC-JP or EUC-KR if it is that beyond doubt.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read, and [`Error::UnreadableDocument`] if it
@@ -98,7 +98,8 @@ fn markdown(mut document: Document) -> Document {
 /// A short first line that does not end like a sentence is the title.
 fn text(document: Document) -> Document {
     let title = document.body.lines().map(str::trim).find(|line| !line.is_empty()).filter(|line| {
-        line.chars().nth(MAX_TITLE_CHARS).is_none() && !line.ends_with(['.', ',', ';', ':', '!', '?', '。', '、', '！', '？'])
+        line.chars().nth(MAX_TITLE_CHARS).is_none()
+            && !line.ends_with(['.', ',', ';', ':', '!', '?', '。', '、', '！', '？'])
     });
     let title = title.unwrap_or_default().to_owned();
     document.title(title)
@@ -146,21 +147,40 @@ mod tests {
 
     #[test]
     fn a_short_first_line_is_the_title_of_a_text() {
-        let text = |body: &str, title| check(written("note.txt", body.as_bytes()), title, DocumentFormat::Text, body);
+        let text = |body: &str, title| {
+            check(written("note.txt", body.as_bytes()), title, DocumentFormat::Text, body);
+        };
         text("\n  Meadow notes \n\nIt rains.\n", "Meadow notes");
         text("It rains.\n", "note");
         text(&"long ".repeat(30), "note");
         text("", "note");
         check(written("README", b"Read me\n"), "Read me", DocumentFormat::Text, "Read me\n");
-        check(written("main.rs", b"fn main() {}\n"), "main.rs", DocumentFormat::Code, "fn main() {}\n");
+        check(
+            written("main.rs", b"fn main() {}\n"),
+            "main.rs",
+            DocumentFormat::Code,
+            "fn main() {}\n",
+        );
     }
 
     #[test]
     fn what_is_no_text_is_refused_with_the_place() {
-        check_fails(written("a.txt", b"ab\xFFcdefg\xFE"), "`a.txt` cannot be read: it is not UTF-8 at byte 2");
-        check_fails(written("a.md", b"ab\0c"), "`a.md` cannot be read: it is binary: byte 2 is NUL");
-        check_fails(written("a.zip", b"PK"), "`a.zip` cannot be read: `.zip` files are not supported");
-        check_fails(written("a.txt", &[b'a'; LIMIT as usize + 1]), "`a.txt` cannot be read: it has more than 1048576 bytes");
+        check_fails(
+            written("a.txt", b"ab\xFFcdefg\xFE"),
+            "`a.txt` cannot be read: it is not UTF-8 at byte 2",
+        );
+        check_fails(
+            written("a.md", b"ab\0c"),
+            "`a.md` cannot be read: it is binary: byte 2 is NUL",
+        );
+        check_fails(
+            written("a.zip", b"PK"),
+            "`a.zip` cannot be read: `.zip` files are not supported",
+        );
+        check_fails(
+            written("a.txt", &"a".repeat((1 << 20) + 1).into_bytes()),
+            "`a.txt` cannot be read: it has more than 1048576 bytes",
+        );
     }
 
     #[test]
@@ -173,6 +193,9 @@ mod tests {
     #[cfg(not(feature = "pdf"))]
     #[test]
     fn a_kind_that_is_not_built_in_says_so() {
-        check_fails(sample("leaflet.pdf"), "`leaflet.pdf` cannot be read: `.pdf` files need the feature `pdf`");
+        check_fails(
+            sample("leaflet.pdf"),
+            "`leaflet.pdf` cannot be read: `.pdf` files need the feature `pdf`",
+        );
     }
 }

@@ -98,7 +98,9 @@ impl<'t> Measure<'t> {
         // `first` is the piece that holds the start; pieces before `last` end within the span.
         match (self.pieces.get(first), last.checked_sub(1).and_then(|i| self.pieces.get(i))) {
             (Some(&(head_end, head_total)), Some(&(tail_start, tail_total))) if first < last => {
-                self.count(span.start..head_end) + (tail_total - head_total) + self.count(tail_start..span.end)
+                self.count(span.start..head_end)
+                    + (tail_total - head_total)
+                    + self.count(tail_start..span.end)
             }
             _ => self.count(span),
         }
@@ -114,7 +116,10 @@ impl<'t> Measure<'t> {
     }
 
     fn count(&self, span: Range<usize>) -> usize {
-        self.text.get(span).filter(|part| !part.is_empty()).map_or(0, |part| self.counter.count(part))
+        self.text
+            .get(span)
+            .filter(|part| !part.is_empty())
+            .map_or(0, |part| self.counter.count(part))
     }
 }
 
@@ -126,7 +131,8 @@ mod tests {
 
     #[test]
     fn letters_are_quarters_and_cjk_two_thirds() {
-        let check = |text: &str, tokens| assert_eq!(ApproximateTokens.count(text), tokens, "{text:?}");
+        let check =
+            |text: &str, tokens| assert_eq!(ApproximateTokens.count(text), tokens, "{text:?}");
         check("", 0);
         check("a", 1);
         check("abcd", 1);

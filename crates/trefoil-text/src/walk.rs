@@ -105,7 +105,8 @@ pub fn walk(roots: &[PathBuf], options: &WalkOptions) -> Result<Walk> {
                     }
                 }
                 Err(error) => {
-                    let path = error_path(&error).map_or_else(|| name_of(&root), |path| name_of(&path));
+                    let path =
+                        error_path(&error).map_or_else(|| name_of(&root), |path| name_of(&path));
                     found.entry(path).or_insert(Err(error.to_string()));
                 }
             }
@@ -119,6 +120,17 @@ pub fn walk(roots: &[PathBuf], options: &WalkOptions) -> Result<Walk> {
         }
     }
     Ok(walk)
+}
+
+/// How `path` begins in the [`SourceFile::name`] of what is below it: empty for the
+/// current directory.
+///
+/// # Errors
+/// [`Error::Io`] if the path cannot be resolved.
+pub fn stored_name(path: &Path) -> Result<String> {
+    let path = absolute(path)?;
+    let here = std::env::current_dir().map_err(|error| Error::io("resolve", &path, error))?;
+    Ok(if path == here { String::new() } else { name_of(&path) })
 }
 
 /// A file to load, a reason to pass over, or nothing to say.
@@ -151,7 +163,11 @@ fn judge(
         return skip(reason);
     }
     if metadata.len() > options.max_file_bytes {
-        return skip(format!("has {} bytes, more than the limit of {}", metadata.len(), options.max_file_bytes));
+        return skip(format!(
+            "has {} bytes, more than the limit of {}",
+            metadata.len(),
+            options.max_file_bytes
+        ));
     }
     let mtime = metadata.modified().ok().and_then(|time| match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_secs()).ok(),
@@ -181,7 +197,8 @@ impl PrivacyGlobs {
         };
         let mut set = GlobSetBuilder::new();
         for glob in globs {
-            let built = GlobBuilder::new(glob).case_insensitive(true).literal_separator(true).build();
+            let built =
+                GlobBuilder::new(glob).case_insensitive(true).literal_separator(true).build();
             set.add(built.map_err(|_| invalid(glob))?);
         }
         let set = set.build().map_err(|_| invalid(&globs.join("`, `")))?;
@@ -191,10 +208,13 @@ impl PrivacyGlobs {
     /// The first glob that matches a file below `root`, or a folder that it is in.
     fn matching(&self, root: &Path, path: &Path) -> Option<&str> {
         // Of a root only its own name counts: where the corpus lies is the caller's business.
-        let below = path.strip_prefix(root).ok().filter(|below| below.components().next().is_some());
+        let below =
+            path.strip_prefix(root).ok().filter(|below| below.components().next().is_some());
         let below = below.or_else(|| path.file_name().map(Path::new).filter(|_| path == root))?;
         let whole = below.ancestors().find_map(|part| self.set.matches(part).into_iter().min());
-        let name = || below.components().find_map(|part| self.set.matches(Path::new(&part)).into_iter().min());
+        let name = || {
+            below.components().find_map(|part| self.set.matches(Path::new(&part)).into_iter().min())
+        };
         self.globs.get(whole.or_else(name)?).map(String::as_str)
     }
 }
@@ -202,7 +222,9 @@ impl PrivacyGlobs {
 fn error_path(error: &ignore::Error) -> Option<PathBuf> {
     if let ignore::Error::WithPath { path, .. } = error {
         Some(path.clone())
-    } else if let ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } = error {
+    } else if let ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } =
+        error
+    {
         error_path(err)
     } else {
         None
@@ -223,7 +245,11 @@ fn name_of(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let below = path.strip_prefix(&here).ok().filter(|below| !below.as_os_str().is_empty());
     let text = below.unwrap_or(path).to_string_lossy();
-    if std::path::MAIN_SEPARATOR == '/' { text.into_owned() } else { text.replace(std::path::MAIN_SEPARATOR, "/") }
+    if std::path::MAIN_SEPARATOR == '/' {
+        text.into_owned()
+    } else {
+        text.replace(std::path::MAIN_SEPARATOR, "/")
+    }
 }
 
 #[cfg(test)]
@@ -251,7 +277,8 @@ mod tests {
         let walk = walk(&[root.to_owned()], options).unwrap();
         let found: Vec<_> = walk.files.iter().map(|file| below(root, &file.name)).collect();
         assert_eq!(found, files);
-        let found: Vec<_> = walk.skipped.iter().map(|s| (below(root, &s.path), s.reason.as_str())).collect();
+        let found: Vec<_> =
+            walk.skipped.iter().map(|s| (below(root, &s.path), s.reason.as_str())).collect();
         assert_eq!(found, skipped);
     }
 
@@ -279,7 +306,14 @@ mod tests {
 
     #[test]
     fn private_files_and_folders_are_reported_unread() {
-        let root = folder(&["my-SECRETS/a.md", "prod.env", "x/server.key", "x/Passwords.txt", "x/ok.md", "drafts/d.md"]);
+        let root = folder(&[
+            "my-SECRETS/a.md",
+            "prod.env",
+            "x/server.key",
+            "x/Passwords.txt",
+            "x/ok.md",
+            "drafts/d.md",
+        ]);
         let mut options = WalkOptions::default();
         options.privacy_globs.push("drafts/**".to_owned());
         let skipped = [
@@ -291,14 +325,21 @@ mod tests {
         ];
         check(root.path(), &options, &["x/ok.md"], &skipped);
         options.privacy_globs.push("a[".to_owned());
-        assert!(walk(&[root.path().to_owned()], &options).unwrap_err().to_string().contains("`a[`"));
+        assert!(
+            walk(&[root.path().to_owned()], &options).unwrap_err().to_string().contains("`a[`")
+        );
     }
 
     #[test]
     fn a_file_above_the_limit_is_reported() {
         let root = folder(&["long-name.md", "b.md"]);
         let options = WalkOptions { max_file_bytes: 11, ..WalkOptions::default() };
-        check(root.path(), &options, &["b.md"], &[("long-name.md", "has 12 bytes, more than the limit of 11")]);
+        check(
+            root.path(),
+            &options,
+            &["b.md"],
+            &[("long-name.md", "has 12 bytes, more than the limit of 11")],
+        );
     }
 
     #[cfg(unix)]
@@ -307,7 +348,8 @@ mod tests {
         let outside = folder(&["o.md"]);
         let root = folder(&["a.md"]);
         std::os::unix::fs::symlink(outside.path(), root.path().join("folder")).unwrap();
-        std::os::unix::fs::symlink(outside.path().join("o.md"), root.path().join("file.md")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("o.md"), root.path().join("file.md"))
+            .unwrap();
         std::os::unix::fs::symlink("nowhere", root.path().join("dangling.md")).unwrap();
         let link = "is a symbolic link";
         let skipped = [("dangling.md", link), ("file.md", link), ("folder", link)];

@@ -13,7 +13,7 @@ pub(crate) const RECORD_SEPARATOR: char = '\u{1E}';
 
 /// Blocks within blocks are not looked into below this depth.
 const MAX_DEPTH: usize = 8;
-/// A longer heading is a paragraph that CommonMark takes for one, because a line
+/// A longer heading is a paragraph that `CommonMark` takes for one, because a line
 /// of dashes follows it.
 const MAX_HEADING_CHARS: usize = 200;
 
@@ -53,7 +53,7 @@ pub(super) fn sections(document: &Document) -> Vec<Section> {
             span: 0..body.len(),
             blocks: code(&document.path, body),
         }],
-        _ => vec![Section {
+        DocumentFormat::Text | _ => vec![Section {
             heading_path: Vec::new(),
             span: 0..body.len(),
             blocks: paragraphs(body, 0..body.len(), BlockKind::Prose),
@@ -64,7 +64,10 @@ pub(super) fn sections(document: &Document) -> Vec<Section> {
 /// The text of the first heading of level 1.
 pub(crate) fn first_title(body: &str) -> Option<String> {
     let (headings, _) = outline(body, 0);
-    headings.into_iter().find(|heading| heading.level == HeadingLevel::H1 && !heading.text.is_empty()).map(|h| h.text)
+    headings
+        .into_iter()
+        .find(|heading| heading.level == HeadingLevel::H1 && !heading.text.is_empty())
+        .map(|h| h.text)
 }
 
 /// The text of the first heading of any level.
@@ -92,14 +95,19 @@ fn markdown(body: &str, title: &str) -> Vec<Section> {
     loop {
         let next = headings.next();
         let end = next.as_ref().map_or(body.len(), |heading| heading.span.start);
-        let own: Vec<Block> = std::iter::from_fn(|| blocks.next_if(|block| block.span.start < end)).collect();
+        let own: Vec<Block> =
+            std::iter::from_fn(|| blocks.next_if(|block| block.span.start < end)).collect();
         let is_bare = body.get(content_start..end).is_none_or(|text| text.trim().is_empty());
         let leads_deeper = match (above.last(), &next) {
             (Some((level, _)), Some(heading)) => heading.level > *level,
             _ => false,
         };
         if !(is_bare && leads_deeper) {
-            sections.push(Section { heading_path: path(&above, title), span: start..end, blocks: own });
+            sections.push(Section {
+                heading_path: path(&above, title),
+                span: start..end,
+                blocks: own,
+            });
             start = end;
         }
         let Some(Heading { level, span, text }) = next else { return sections };
@@ -117,7 +125,7 @@ fn path(above: &[(HeadingLevel, String)], title: &str) -> Vec<String> {
         .iter()
         .map(|(_, text)| text)
         .enumerate()
-        .filter(|(i, text)| !text.is_empty() && !(*i == 0 && *text == title.trim()))
+        .filter(|(i, text)| !(text.is_empty() || *i == 0 && *text == title.trim()))
         .map(|(_, text)| text.clone())
         .collect()
 }
@@ -136,7 +144,11 @@ fn outline(body: &str, from: usize) -> (Vec<Heading>, Vec<Block>) {
         }
         if let Tag::Heading { level, .. } = tag {
             if open.is_empty() {
-                headings.push(Heading { level, text: heading_text(body.get(span.clone()).unwrap_or_default()), span });
+                headings.push(Heading {
+                    level,
+                    text: heading_text(body.get(span.clone()).unwrap_or_default()),
+                    span,
+                });
             }
         } else if let Some(kind) = kind_of(&tag)
             && open.len() < MAX_DEPTH
@@ -159,7 +171,10 @@ fn close(open: &mut Vec<Block>, blocks: &mut Vec<Block>) {
 fn kind_of(tag: &Tag<'_>) -> Option<BlockKind> {
     if matches!(tag, Tag::CodeBlock(_) | Tag::Table(_)) {
         Some(BlockKind::Lines)
-    } else if matches!(tag, Tag::Paragraph | Tag::BlockQuote(_) | Tag::List(_) | Tag::Item | Tag::HtmlBlock) {
+    } else if matches!(
+        tag,
+        Tag::Paragraph | Tag::BlockQuote(_) | Tag::List(_) | Tag::Item | Tag::HtmlBlock
+    ) {
         Some(BlockKind::Prose)
     } else {
         None
@@ -169,7 +184,8 @@ fn kind_of(tag: &Tag<'_>) -> Option<BlockKind> {
 /// What a heading says to a reader: without marks, links' addresses, JSX, and
 /// anchors such as `{/*install*/}` or `{#install}`.
 fn heading_text(source: &str) -> String {
-    static ANCHOR: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\{(?:/\*.*?\*/|#[^{}\s]*)\}").ok());
+    static ANCHOR: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\{(?:/\*.*?\*/|#[^{}\s]*)\}").ok());
     let source = ANCHOR.as_ref().map_or(source.into(), |anchor| anchor.replace_all(source, ""));
     let mut text = String::new();
     for event in Parser::new(&source) {
@@ -189,14 +205,19 @@ fn records(body: &str) -> Vec<Section> {
         .map(|record| {
             let span = start..start + record.len();
             start = span.end + RECORD_SEPARATOR.len_utf8();
-            Section { heading_path: Vec::new(), blocks: paragraphs(body, span.clone(), BlockKind::Prose), span }
+            Section {
+                heading_path: Vec::new(),
+                blocks: paragraphs(body, span.clone(), BlockKind::Prose),
+                span,
+            }
         })
         .collect()
 }
 
 #[cfg(feature = "code")]
 fn code(path: &str, body: &str) -> Vec<Block> {
-    super::syntax::items(path, body).unwrap_or_else(|| paragraphs(body, 0..body.len(), BlockKind::Lines))
+    super::syntax::items(path, body)
+        .unwrap_or_else(|| paragraphs(body, 0..body.len(), BlockKind::Lines))
 }
 
 #[cfg(not(feature = "code"))]
@@ -244,7 +265,10 @@ mod tests {
     #[test]
     fn sections_follow_the_headings_of_the_document_only() {
         let body = "---\ntitle: T\n---\nintro\n\n# T\n\n## A\n\n### B\n\nb\n\n```sh\n# no heading\n```\n> # nor this\n\n## C\nc\n\nSetext\n---\n\n# D";
-        let found: Vec<_> = markdown(body, "T").into_iter().map(|s| (s.heading_path.join("/"), body[s.span].to_owned())).collect();
+        let found: Vec<_> = markdown(body, "T")
+            .into_iter()
+            .map(|s| (s.heading_path.join("/"), body[s.span].to_owned()))
+            .collect();
         let expected = [
             ("", "intro\n\n"),
             ("A/B", "# T\n\n## A\n\n### B\n\nb\n\n```sh\n# no heading\n```\n> # nor this\n\n"),

@@ -4,12 +4,18 @@ use std::ops::Range;
 
 use text_splitter::{ChunkCapacity, ChunkConfig, ChunkSizer, TextSplitter};
 
-use super::{ChunkSizes, block::{Block, BlockKind}};
+use super::{
+    ChunkSizes,
+    block::{Block, BlockKind},
+};
 use crate::tokens::Measure;
 
 /// The sentence splitter looks over all that is left for each chunk it makes; in
-/// windows of this many bytes its cost stays linear on a file of one line.
-const WINDOW_BYTES: usize = 16 * 1024;
+/// windows of this many bytes, two or three chunks, its cost stays linear.
+const WINDOW_BYTES: usize = 4 * 1024;
+
+/// What ends a sentence without a space after it.
+const SENTENCE_ENDS: [char; 3] = ['。', '！', '？'];
 
 /// Cuts sections into spans that are no larger than they may be.
 #[derive(Debug)]
@@ -71,8 +77,9 @@ impl<'m, 't> Cutter<'m, 't> {
             if block.span.start < start || end <= start {
                 continue;
             }
-            let whole_only_alone =
-                block.kind == BlockKind::Lines && !self.fits(start..end) && self.fits(block.span.clone());
+            let whole_only_alone = block.kind == BlockKind::Lines
+                && !self.fits(start..end)
+                && self.fits(block.span.clone());
             if whole_only_alone {
                 self.block(start..block.span.start, BlockKind::Prose, &[], units);
                 self.block(block.span.clone(), block.kind, &[], units);
@@ -91,7 +98,13 @@ impl<'m, 't> Cutter<'m, 't> {
         self.measure.tokens(span) <= self.sizes.max
     }
 
-    fn block(&self, span: Range<usize>, kind: BlockKind, children: &[Block], units: &mut Vec<Unit>) {
+    fn block(
+        &self,
+        span: Range<usize>,
+        kind: BlockKind,
+        children: &[Block],
+        units: &mut Vec<Unit>,
+    ) {
         let tokens = self.measure.tokens(span.clone());
         let limit = match kind {
             BlockKind::Prose => *self.sizes.target.end(),
@@ -120,15 +133,34 @@ impl<'m, 't> Cutter<'m, 't> {
 
     fn sentences(&self, span: Range<usize>, units: &mut Vec<Unit>) {
         let (start, end) = (*self.sizes.target.start(), *self.sizes.target.end());
-        let capacity = ChunkCapacity::new(start).with_max(end).unwrap_or_else(|_| ChunkCapacity::new(end));
-        let splitter = TextSplitter::new(ChunkConfig::new(capacity).with_sizer(self).with_trim(false));
+        let capacity =
+            ChunkCapacity::new(start).with_max(end).unwrap_or_else(|_| ChunkCapacity::new(end));
+        let splitter =
+            TextSplitter::new(ChunkConfig::new(capacity).with_sizer(self).with_trim(false));
         for window in windows(self.measure.text(), span) {
             let text = self.measure.text().get(window.clone()).unwrap_or_default();
+            if !text.contains(char::is_whitespace) && !text.contains(SENTENCE_ENDS) {
+                self.halves(window, units);
+                continue;
+            }
             for (offset, part) in splitter.chunk_indices(text) {
                 let start = window.start + offset;
                 let span = start..start + part.len();
                 units.push(Unit { tokens: self.measure.tokens(span.clone()), span });
             }
+        }
+    }
+
+    /// Cuts a run without words or sentences anywhere: looking for words in it would
+    /// take long and find none.
+    fn halves(&self, span: Range<usize>, units: &mut Vec<Unit>) {
+        let tokens = self.measure.tokens(span.clone());
+        let middle = self.measure.text().ceil_char_boundary(span.start.midpoint(span.end));
+        if tokens <= *self.sizes.target.end() || middle == span.end {
+            units.push(Unit { span, tokens });
+        } else {
+            self.halves(span.start..middle, units);
+            self.halves(middle..span.end, units);
         }
     }
 }
@@ -139,24 +171,30 @@ impl ChunkSizer for Cutter<'_, '_> {
     }
 }
 
-/// Tiles a span with windows that end at a line, a word or at least a character.
+/// Tiles a span with windows that end at a line, a sentence, a word or at least a character.
 fn windows(text: &str, span: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut start = span.start;
     std::iter::from_fn(move || {
         let rest = text.get(start..span.end).filter(|rest| !rest.is_empty())?;
         let window = rest.get(..rest.floor_char_boundary(WINDOW_BYTES)).unwrap_or(rest);
-        let end = if window.len() == rest.len() {
-            rest.len()
-        } else {
-            let after = |at: usize, c: char| at + c.len_utf8();
-            let newline = window.rfind('\n').map(|at| after(at, '\n'));
-            let space = || window.char_indices().rev().find(|(_, c)| c.is_whitespace()).map(|(at, c)| after(at, c));
-            newline.or_else(space).unwrap_or(window.len())
-        };
-        let window = start..start + end;
+        let length = if window.len() == rest.len() { rest.len() } else { last_break(window) };
+        let window = start..start + length;
         start = window.end;
         Some(window)
     })
+}
+
+/// Where the last line of a text ends; where it is one line the last sentence, the
+/// last word, the text itself.
+fn last_break(text: &str) -> usize {
+    let after = |(at, mark): (usize, &str)| at + mark.len();
+    let last = |mark: &str| text.rmatch_indices(mark).next().map(after);
+    let sentence = || {
+        let spaced = [". ", "! ", "? "].into_iter().filter_map(last).max();
+        spaced.max(text.rmatch_indices(SENTENCE_ENDS).next().map(after))
+    };
+    let word = || text.rmatch_indices(char::is_whitespace).next().map(after);
+    last("\n").or_else(sentence).or_else(word).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -172,8 +210,12 @@ mod tests {
         check("", &[]);
         check("short", &[5]);
         check(&"x".repeat(WINDOW_BYTES + 9), &[WINDOW_BYTES, WINDOW_BYTES + 9]);
-        check(&"東".repeat(WINDOW_BYTES / 3 + 2), &[WINDOW_BYTES / 3 * 3, WINDOW_BYTES / 3 * 3 + 6]);
+        check(
+            &"東".repeat(WINDOW_BYTES / 3 + 2),
+            &[WINDOW_BYTES / 3 * 3, WINDOW_BYTES / 3 * 3 + 6],
+        );
         check(&format!("a b\n{}", "x y".repeat(WINDOW_BYTES / 3)), &[4, 4 + WINDOW_BYTES / 3 * 3]);
+        check(&format!("東。 b {}", "x".repeat(WINDOW_BYTES)), &[6, 9, 9 + WINDOW_BYTES]);
         check(&format!("a b {}", "x".repeat(WINDOW_BYTES)), &[4, 4 + WINDOW_BYTES]);
     }
 }

@@ -68,7 +68,8 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let at = head.windows(marker.len()).position(|window| window == marker)? + marker.len();
     let label = head.get(at..)?;
     let label = label.strip_prefix(b"\"").or_else(|| label.strip_prefix(b"'")).unwrap_or(label);
-    let end = label.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte)))?;
+    let end =
+        label.iter().position(|byte| !(byte.is_ascii_alphanumeric() || b"-_:.".contains(byte)))?;
     Encoding::for_label(label.get(..end)?)
 }
 
@@ -95,7 +96,8 @@ mod tests {
 
     #[test]
     fn what_is_not_sure_is_refused() {
-        let check = |bytes: &[u8], reason: &str| assert_eq!(super::text(bytes), Err(reason.to_owned()));
+        let check =
+            |bytes: &[u8], reason: &str| assert_eq!(super::text(bytes), Err(reason.to_owned()));
         check(b"caf\xE9 au lait", "it is not UTF-8 at byte 3");
         check(b"\xFF\xFE\0\xD8a\0", "it is malformed UTF-16LE");
         check(b"a\0", "it is binary: byte 1 is NUL");
@@ -105,7 +107,10 @@ mod tests {
     fn a_page_may_declare_its_encoding() {
         let check = |bytes: &[u8], text: &str| assert_eq!(html(bytes).as_deref(), Ok(text));
         check(b"<meta charset=windows-1252>caf\xE9", "<meta charset=windows-1252>café");
-        check(b"<meta content='text/html; CHARSET=Latin1'>\xE9", "<meta content='text/html; CHARSET=Latin1'>é");
+        check(
+            b"<meta content='text/html; CHARSET=Latin1'>\xE9",
+            "<meta content='text/html; CHARSET=Latin1'>é",
+        );
         check("<meta charset='latin1'>é".as_bytes(), "<meta charset='latin1'>é");
         assert!(html(b"<meta charset=utf-8>\xE9").is_err());
     }

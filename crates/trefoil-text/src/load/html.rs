@@ -14,10 +14,18 @@ use crate::chunk::first_heading;
 
 /// Pages nest some dozens of elements. The converter recurses: this bounds its stack.
 const MAX_DEPTH: usize = 512;
+/// The parser looks through all open elements for each new one: this bounds its time.
+const MAX_OPEN: usize = 5_000;
+/// Elements that need no end tag (HTML Standard, 13.1.2).
+const ENDLESS: &[&str] = &[
+    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "rp", "rt", "source",
+    "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+];
 /// What is not read, wherever it stands.
 const SKIPPED: &[&str] = &[
-    "button", "canvas", "head", "iframe", "input", "nav", "noscript", "object", "script", "select", "style", "svg",
-    "template", "textarea",
+    "button", "canvas", "head", "iframe", "input", "nav", "noscript", "object", "script", "select",
+    "style", "svg", "template", "textarea",
 ];
 /// What is not read on a page that does not mark its main part.
 const AROUND_MAIN: &[&str] = &["aside", "footer"];
@@ -32,7 +40,12 @@ pub(super) fn document(name: &str, html: String) -> Result<Document, String> {
 
 /// Title and body.
 fn convert(html: &str) -> Result<(String, String), String> {
-    let page = HtmlToMarkdown::new().html_to_tree(html).map_err(|error| format!("it is not HTML: {error}"))?;
+    if open_elements(html) > MAX_OPEN {
+        return Err(format!("it leaves more than {MAX_OPEN} elements open"));
+    }
+    let page = HtmlToMarkdown::new()
+        .html_to_tree(html)
+        .map_err(|error| format!("it is not HTML: {error}"))?;
     let mut mains = Vec::new();
     let mut articles = Vec::new();
     let mut title = None;
@@ -61,8 +74,28 @@ fn convert(html: &str) -> Result<(String, String), String> {
     Ok((title, body))
 }
 
+/// The most elements that are open at one place, as far as their tags tell.
+fn open_elements(html: &str) -> usize {
+    let mut open = 0_usize;
+    let mut most = 0;
+    for after in html.split('<').skip(1) {
+        let (is_end, after) = after.strip_prefix('/').map_or((false, after), |after| (true, after));
+        let name = after.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+        if name.is_empty() || ENDLESS.iter().any(|endless| endless.eq_ignore_ascii_case(name)) {
+            continue;
+        }
+        open = if is_end { open.saturating_sub(1) } else { open + 1 };
+        most = most.max(open);
+    }
+    most
+}
+
 fn converter(skipped: Vec<&str>) -> HtmlToMarkdown {
-    HtmlToMarkdown::builder().skip_tags(skipped).add_handler(vec!["table"], table).add_handler(vec!["a"], link).build()
+    HtmlToMarkdown::builder()
+        .skip_tags(skipped)
+        .add_handler(vec!["table"], table)
+        .add_handler(vec!["a"], link)
+        .build()
 }
 
 /// Links within the page, such as the anchors of headings, are only their text.
@@ -76,10 +109,17 @@ fn link(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> 
 }
 
 /// A table with every cell in its place, row headers too, which `htmd` drops.
+#[expect(
+    clippy::needless_pass_by_value,
+    clippy::unnecessary_wraps,
+    reason = "the signature of a handler"
+)]
 fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut caption = String::new();
-    let is_layout = descendants(element.node).skip(1).any(|(node, _)| tag(&node).is_some_and(|tag| LAYOUT.contains(&tag)));
+    let is_layout = descendants(element.node)
+        .skip(1)
+        .any(|(node, _)| tag(&node).is_some_and(|tag| LAYOUT.contains(&tag)));
     let text = |node: &Rc<Node>| {
         let content = handlers.walk_children(node).content;
         if is_layout { content.trim().to_owned() } else { one_line(&content) }
@@ -93,7 +133,11 @@ fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult>
         match tag(&child) {
             Some("caption") => caption = text(&child),
             Some("tr") => rows.push(
-                children(&child).iter().filter(|cell| matches!(tag(cell), Some("td" | "th"))).map(text).collect(),
+                children(&child)
+                    .iter()
+                    .filter(|cell| matches!(tag(cell), Some("td" | "th")))
+                    .map(text)
+                    .collect(),
             ),
             _ => {}
         }
@@ -124,7 +168,8 @@ fn descendants(root: &Rc<Node>) -> impl Iterator<Item = (Rc<Node>, usize)> + use
     let mut stack = vec![(Rc::clone(root), 0)];
     std::iter::from_fn(move || {
         let (node, depth) = stack.pop()?;
-        stack.extend(node.children.borrow().iter().rev().map(|child| (Rc::clone(child), depth + 1)));
+        stack
+            .extend(node.children.borrow().iter().rev().map(|child| (Rc::clone(child), depth + 1)));
         Some((node, depth))
     })
 }
@@ -155,8 +200,16 @@ mod tests {
 
     #[test]
     fn only_the_main_part_is_read() {
-        check("<title>T</title><nav>menu</nav><h1>A</h1><p>b<script>x</script><style>y</style><aside>z</aside>", "T", "# A\n\nb");
-        check("<title> A &amp; B - Site </title><header>h</header><main><h2>A &amp; B</h2><aside>note</aside></main>", "A & B", "## A & B\n\nnote");
+        check(
+            "<title>T</title><nav>menu</nav><h1>A</h1><p>b<script>x</script><style>y</style><aside>z</aside>",
+            "T",
+            "# A\n\nb",
+        );
+        check(
+            "<title> A &amp; B - Site </title><header>h</header><main><h2>A &amp; B</h2><aside>note</aside></main>",
+            "A & B",
+            "## A & B\n\nnote",
+        );
         check("<article><h2>One</h2></article><footer>f</footer>", "One", "## One");
         check("<article>1</article><article>2</article><footer>f</footer>", "", "1\n\n2");
     }
@@ -168,7 +221,11 @@ mod tests {
 
     #[test]
     fn code_keeps_its_lines() {
-        check("<pre><code class='language-rust'>fn a() {\n    b();\n\n}\n</code></pre>", "", "```rust\nfn a() {\n    b();\n\n}\n```");
+        check(
+            "<pre><code class='language-rust'>fn a() {\n    b();\n\n}\n</code></pre>",
+            "",
+            "```rust\nfn a() {\n    b();\n\n}\n```",
+        );
     }
 
     #[test]
@@ -179,12 +236,18 @@ mod tests {
             "C\n\n|  | x |\n| --- | --- |\n| r1 | a\\|b c |\n| r2 |  |",
         );
         check("<table><tr><td><pre>a\nb</pre></td><td>c</td></tr></table>", "", "a\nb\n\nc");
-        check("<table><tr><td>only</td></tr><tr><td>column</td></tr></table>", "", "only\n\ncolumn");
+        check(
+            "<table><tr><td>only</td></tr><tr><td>column</td></tr></table>",
+            "",
+            "only\n\ncolumn",
+        );
     }
 
     #[test]
     fn a_bottomless_page_is_refused() {
         assert!(convert(&"<div>".repeat(100_000)).is_err());
+        assert!(convert(&"<div>".repeat(MAX_DEPTH + 1)).is_err());
+        assert!(convert(&"<p>a<br>".repeat(10_000)).is_ok());
     }
 
     #[test]

@@ -23,17 +23,20 @@ const TEXT: &[&str] = &["adoc", "asciidoc", "log", "org", "rst", "tex", "text", 
 const HTML: &[&str] = &["htm", "html", "xhtml"];
 const OFFICE: &[&str] = &["docx", "pptx", "xlsx"];
 const CODE: &[&str] = &[
-    "bash", "bat", "c", "cc", "cfg", "clj", "cmake", "conf", "cpp", "cs", "css", "cjs", "dart", "el", "elm", "erl",
-    "ex", "exs", "fish", "fs", "go", "gradle", "graphql", "groovy", "h", "hpp", "hs", "ini", "java", "jl", "js",
-    "jsx", "kt", "kts", "less", "lisp", "lua", "m", "mjs", "ml", "mm", "nim", "nix", "php", "pl", "pm", "proto",
-    "ps1", "py", "pyi", "r", "rb", "rs", "sass", "scala", "scm", "scss", "sh", "sql", "svelte", "swift", "tcl", "tf",
-    "toml", "ts", "tsx", "vim", "vue", "xml", "yaml", "yml", "zig", "zsh",
+    "bash", "bat", "c", "cc", "cfg", "clj", "cmake", "conf", "cpp", "cs", "css", "cjs", "dart",
+    "el", "elm", "erl", "ex", "exs", "fish", "fs", "go", "gradle", "graphql", "groovy", "h", "hpp",
+    "hs", "ini", "java", "jl", "js", "jsx", "kt", "kts", "less", "lisp", "lua", "m", "mjs", "ml",
+    "mm", "nim", "nix", "php", "pl", "pm", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "sass",
+    "scala", "scm", "scss", "sh", "sql", "svelte", "swift", "tcl", "tf", "toml", "ts", "tsx",
+    "vim", "vue", "xml", "yaml", "yml", "zig", "zsh",
 ];
 
 impl Kind {
     /// The kind, or the reason why there is none. A file without extension is taken for text.
     pub(crate) fn of(path: &Path) -> Result<Self, String> {
-        let Some(extension) = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()) else {
+        let Some(extension) =
+            path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase())
+        else {
             return Ok(Self::Text);
         };
         let extension = extension.as_str();
@@ -51,6 +54,7 @@ impl Kind {
             "pdf" => Ok(Self::Pdf),
             #[cfg(feature = "office")]
             _ if is(OFFICE) => Ok(Self::Office),
+            #[cfg(not(feature = "pdf"))]
             "pdf" => Err("`.pdf` files need the feature `pdf`".to_owned()),
             _ if is(OFFICE) => Err(format!("`.{extension}` files need the feature `office`")),
             _ => Err(format!("`.{extension}` files are not supported")),

