@@ -41,7 +41,7 @@ impl Graph {
         config: &VectorConfig,
     ) -> Result<u32> {
         let codes = Codes {
-            codes: segment.codes(0, segment.len())?,
+            bytes: segment.codes(0, segment.len())?,
             stride: stride(dimensions),
             scales: segment.scales(0, segment.len())?.collect(),
         };
@@ -201,7 +201,6 @@ impl Node {
         Self(u64::from(sortable) << 32 | u64::from(!(ordinal as u32)))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "takes the halves apart")]
     fn score(self) -> f32 {
         let sortable = (self.0 >> 32) as u32;
         f32::from_bits(if sortable >> 31 == 1 { sortable & !(1 << 31) } else { !sortable })

@@ -20,7 +20,7 @@ const LAYERS: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Codes<'a> {
     /// Codes back to back.
-    pub(crate) codes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// Bytes of a code.
     pub(crate) stride: usize,
     /// What an integer of each code is worth; as many as there are codes.
@@ -63,7 +63,7 @@ fn build(codes: &Codes<'_>, config: &VectorConfig) -> Vec<Vec<u32>> {
     links
 }
 
-/// Lets every node be reached: hnsw_rs drops the farthest link of a full node, which
+/// Lets every node be reached: the crate drops the farthest link of a full node, which
 /// may be the only way to its other end.
 fn connect(links: &mut [Vec<u32>]) {
     for node in 0..links.len() {
@@ -82,7 +82,7 @@ impl Distance<u32> for &Codes<'_> {
     fn eval(&self, a: &[u32], b: &[u32]) -> f32 {
         let code = |ordinal: &[u32]| {
             let ordinal = *ordinal.first()? as usize;
-            let code = self.codes.get(ordinal * self.stride..(ordinal + 1) * self.stride)?;
+            let code = self.bytes.get(ordinal * self.stride..(ordinal + 1) * self.stride)?;
             Some((code, *self.scales.get(ordinal)?))
         };
         match (code(a), code(b)) {

@@ -16,6 +16,8 @@ use trefoil_core::{Error, Part, Result, Seq, Strategy};
 /// Name of the manifest's file.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 const TEMPORARY: &str = "MANIFEST.tmp";
+const SEGMENT: &str = "vectors";
+const GRAPH: &str = "graph";
 const FORMAT: &str = "trefoil-vectors";
 const VERSION: u32 = 1;
 /// Bytes of `trefoil-vectors 0001 0123456789abcdef 01234567\n`.
@@ -73,12 +75,12 @@ impl SegmentEntry {
 
 /// Name of a segment's file.
 pub(crate) fn segment_name(file: u64) -> String {
-    format!("{file:08x}.vectors")
+    format!("{file:08x}.{SEGMENT}")
 }
 
 /// Name of a graph's file.
 pub(crate) fn graph_name(file: u64) -> String {
-    format!("{file:08x}.graph")
+    format!("{file:08x}.{GRAPH}")
 }
 
 impl Manifest {
@@ -188,7 +190,8 @@ impl Manifest {
                 name == segment.segment_name()
                     || (segment.graph.is_some() && name == segment.graph_name())
             });
-            let ours = name == TEMPORARY || name.ends_with(".vectors") || name.ends_with(".graph");
+            let kind = name.split_once('.').map(|(_, kind)| kind);
+            let ours = name == TEMPORARY || matches!(kind, Some(SEGMENT | GRAPH));
             if ours && !named {
                 let _ = std::fs::remove_file(dir.join(name));
             }

@@ -6,8 +6,8 @@ use std::{
 
 use lru::LruCache;
 use trefoil_core::{
-    Allowed, Embedder, Error, Hit, Leg, Question, RankedList, Result, Retriever, Role, RowId,
-    Score, Seq, Strategy,
+    Allowed, Embedder, Error, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Role,
+    RowId, Score, Seq, Strategy,
 };
 
 use crate::{VectorConfig, VectorIndex};

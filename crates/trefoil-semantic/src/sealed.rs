@@ -45,9 +45,12 @@ pub(crate) struct SealedFile {
 impl SealedFile {
     /// Maps a file and checks its header, its length and its block table.
     pub(crate) fn open(path: &Path, magic: [u8; 8]) -> Result<Self> {
-        let file = File::open(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Fault::Damaged("it is missing").at(path),
-            _ => Error::io("open", path, e),
+        let file = File::open(path).map_err(|e| {
+            if e.kind() == ErrorKind::NotFound {
+                Fault::Damaged("it is missing").at(path)
+            } else {
+                Error::io("open", path, e)
+            }
         })?;
         #[expect(unsafe_code, reason = "a memory map cannot be made without it")]
         // SAFETY: sealed files are created under a new name, are never written again,
@@ -296,7 +299,7 @@ mod tests {
     fn what_was_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
-            let payload: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+            let payload: Vec<u8> = (0..=250).cycle().take(len).collect();
             let file = SealedFile::open(&sealed(dir.path(), &payload), MAGIC).unwrap();
             assert_eq!(file.bytes(0, len).unwrap(), payload);
             assert_eq!(file.numbers(), [7, 8]);
