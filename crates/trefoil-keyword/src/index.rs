@@ -1,4 +1,4 @@
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, io, path::Path, sync::Arc};
 
 use tantivy::{
     Directory, Index, IndexSettings, TantivyError,
@@ -116,6 +116,15 @@ pub(crate) fn backend(doing: &'static str) -> impl Fn(TantivyError) -> Error {
         | TantivyError::OpenReadError(
             OpenReadError::FileDoesNotExist(_) | OpenReadError::IncompatibleIndex(_),
         ) => corrupt(error),
+        TantivyError::IoError(ref cause)
+        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: ref cause, .. })
+            if matches!(
+                cause.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
+        {
+            corrupt(error)
+        }
         other => Error::backend(PART, doing, other),
     }
 }

@@ -47,6 +47,10 @@ impl FieldQuery {
         self.information.iter().sum()
     }
 
+    fn of(&self, term: usize) -> f32 {
+        self.information.get(term).copied().unwrap_or(0.0)
+    }
+
     /// The terms that count, with what their BM25 score is multiplied by.
     pub(crate) fn weighted<'q>(
         &self,
@@ -77,107 +81,117 @@ pub(crate) struct Scored {
 /// a score does not depend on how the documents lie in segments.
 #[derive(Debug)]
 pub(crate) struct Rescorer<'q> {
-    pub(crate) query: &'q QueryTerms,
-    pub(crate) passage: FieldQuery,
-    pub(crate) others: Vec<FieldQuery>,
-    pub(crate) phrase_boost: f32,
+    query: &'q QueryTerms,
+    passage: FieldQuery,
+    others: Vec<FieldQuery>,
+    phrase_boost: f32,
+    neighbours: Vec<Neighbours>,
+    /// The occurrences of terms that weigh something.
+    weighted: Vec<Occurrence>,
 }
 
-impl Rescorer<'_> {
+impl<'q> Rescorer<'q> {
+    pub(crate) fn new(
+        query: &'q QueryTerms,
+        passage: FieldQuery,
+        others: Vec<FieldQuery>,
+        phrase_boost: f32,
+    ) -> Self {
+        let mut weighted = query.sequence.clone();
+        weighted.retain(|at| passage.of(at.term) > 0.0);
+        weighted.sort_by_key(|at| at.position);
+        let neighbours =
+            if phrase_boost > 0.0 { neighbours(&weighted, &passage) } else { Vec::new() };
+        Self { query, passage, others, phrase_boost, neighbours, weighted }
+    }
+
     pub(crate) fn score(
         &self,
         searcher: &Searcher,
         mut candidates: Vec<Candidate>,
     ) -> Result<Vec<Scored>> {
         candidates.sort_unstable_by_key(|candidate| (candidate.segment, candidate.doc));
-        let pairs = self.neighbours();
         let mut scored = Vec::with_capacity(candidates.len());
         for group in candidates.chunk_by(|a, b| a.segment == b.segment) {
-            let Some(reader) =
-                group.first().and_then(|first| searcher.segment_readers().get(first.segment))
-            else {
-                continue;
-            };
-            let mut passage = FieldCursor::open(
-                reader,
-                self.query,
-                &self.passage,
-                IndexRecordOption::WithFreqsAndPositions,
-            )?;
+            let segment = group.first().and_then(|it| searcher.segment_readers().get(it.segment));
+            let Some(segment) = segment else { continue };
+            let open = |field, record| FieldCursor::open(segment, self.query, field, record);
+            let mut passage = open(&self.passage, IndexRecordOption::WithFreqsAndPositions)?;
             let mut others = Vec::with_capacity(self.others.len());
             for field in &self.others {
-                others.push(FieldCursor::open(
-                    reader,
-                    self.query,
-                    field,
-                    IndexRecordOption::WithFreqs,
-                )?);
+                others.push(open(field, IndexRecordOption::WithFreqs)?);
             }
-            for candidate in group {
-                let bm25 = passage.score(candidate.doc);
-                passage.read_positions(candidate.doc);
-                let close: f32 = pairs
-                    .iter()
-                    .map(|pair| {
-                        let frequency = passage.closeness(pair);
-                        pair.information
-                            * self.passage.statistics.saturation(frequency, passage.length)
-                    })
-                    .sum();
-                let boosted: f32 = others
-                    .iter_mut()
-                    .map(|field| field.query.boost * field.score(candidate.doc))
-                    .sum();
+            for &Candidate { doc, row, .. } in group {
+                let bm25 = passage.score(doc);
+                let boosted: f32 =
+                    others.iter_mut().map(|field| field.query.boost * field.score(doc)).sum();
+                if passage.complete || !self.neighbours.is_empty() {
+                    passage.read_positions(doc, |information| information > 0.0);
+                }
                 scored.push(Scored {
-                    row: candidate.row,
-                    ranking: bm25 + boosted + self.phrase_boost * close,
+                    row,
+                    ranking: bm25 + boosted + self.phrase_boost * self.closeness(&passage),
                     passage: bm25,
-                    literal: occurs_literally(&self.query.sequence, &passage.positions),
+                    literal: self.is_literal(&mut passage, doc),
                 });
             }
         }
         Ok(scored)
     }
 
-    /// Query terms that stand next to each other, stop words left out; where several
-    /// share a position, the rarest.
-    fn neighbours(&self) -> Vec<Neighbours> {
-        let information =
-            |at: &Occurrence| self.passage.information.get(at.term).copied().unwrap_or(0.0);
-        let mut chain: Vec<Occurrence> = Vec::new();
-        let mut sequence: Vec<_> =
-            self.query.sequence.iter().filter(|at| information(at) > 0.0).copied().collect();
-        sequence.sort_by_key(|at| at.position);
-        for at in sequence {
-            match chain.last_mut() {
-                Some(last) if last.position == at.position => {
-                    if information(&at) > information(last) {
-                        *last = at;
-                    }
-                }
-                _ => chain.push(at),
-            }
+    fn closeness(&self, passage: &FieldCursor<'_>) -> f32 {
+        let close = |pair: &Neighbours| {
+            let (first, second) =
+                (passage.positions.get(pair.first), passage.positions.get(pair.second));
+            let frequency = closeness(first?, second?, pair.distance);
+            Some(pair.information * self.passage.statistics.saturation(frequency, passage.length))
+        };
+        self.neighbours.iter().filter_map(close).sum()
+    }
+
+    /// Stop words are long lists: they are read only where the rest occurs literally.
+    fn is_literal(&self, passage: &mut FieldCursor<'_>, doc: DocId) -> bool {
+        if !passage.complete || !occurs_literally(&self.weighted, &passage.positions) {
+            return false;
         }
-        chain
-            .iter()
-            .zip(chain.iter().skip(1))
-            .filter(|(first, second)| first.term != second.term)
-            .map(|(first, second)| Neighbours {
-                first: first.term,
-                second: second.term,
-                distance: second.position - first.position,
-                information: information(first).min(information(second)),
-            })
-            .collect()
+        if self.weighted.len() == self.query.sequence.len() {
+            return true;
+        }
+        passage.read_positions(doc, |information| information == 0.0);
+        occurs_literally(&self.query.sequence, &passage.positions)
     }
 }
 
+/// Two terms that stand next to each other in the question.
 #[derive(Debug)]
 struct Neighbours {
     first: usize,
     second: usize,
     distance: u32,
+    /// That of the commoner of the two.
     information: f32,
+}
+
+/// The neighbours in a sequence by position; where several terms share a position, the
+/// rarest of them.
+fn neighbours(sequence: &[Occurrence], passage: &FieldQuery) -> Vec<Neighbours> {
+    let rarest: Vec<_> = sequence
+        .chunk_by(|a, b| a.position == b.position)
+        .filter_map(|here| {
+            here.iter().max_by(|a, b| passage.of(a.term).total_cmp(&passage.of(b.term)))
+        })
+        .collect();
+    rarest
+        .iter()
+        .zip(rarest.iter().skip(1))
+        .filter(|(first, second)| first.term != second.term)
+        .map(|(first, second)| Neighbours {
+            first: first.term,
+            second: second.term,
+            distance: second.position - first.position,
+            information: passage.of(first.term).min(passage.of(second.term)),
+        })
+        .collect()
 }
 
 /// The postings of a question's terms in one field of one segment. Documents are
@@ -186,7 +200,10 @@ struct FieldCursor<'q> {
     query: &'q FieldQuery,
     norms: Option<FieldNormReader>,
     postings: Vec<Option<SegmentPostings>>,
+    /// Of the document scored last: its number of terms, whether it holds all the terms
+    /// that weigh something, and the positions read.
     length: u32,
+    complete: bool,
     positions: Vec<Vec<u32>>,
 }
 
@@ -210,39 +227,35 @@ impl<'q> FieldCursor<'q> {
             );
         }
         let positions = vec![Vec::new(); postings.len()];
-        Ok(Self { query, norms, postings, length: 0, positions })
+        Ok(Self { query, norms, postings, length: 0, complete: false, positions })
     }
 
     /// BM25 of the question's terms in `doc`.
     fn score(&mut self, doc: DocId) -> f32 {
         self.length = self.norms.as_ref().map_or(0, |norms| norms.fieldnorm(doc));
-        let (statistics, length) = (&self.query.statistics, self.length);
-        self.postings
-            .iter_mut()
-            .zip(&self.query.information)
-            .filter(|&(_, &information)| information > 0.0)
-            .map(|(postings, information)| match at(postings, doc) {
-                Some(postings) => {
-                    information * statistics.saturation(postings.term_freq() as f32, length)
-                }
-                None => 0.0,
-            })
-            .sum()
-    }
-
-    fn read_positions(&mut self, doc: DocId) {
-        for (postings, positions) in self.postings.iter_mut().zip(&mut self.positions) {
-            positions.clear();
-            if let Some(postings) = at(postings, doc) {
-                postings.positions(positions);
+        self.complete = true;
+        let mut score = 0.0;
+        for (postings, &information) in self.postings.iter_mut().zip(&self.query.information) {
+            if information > 0.0 {
+                let frequency = at(postings, doc).map_or(0, |postings| postings.term_freq());
+                score +=
+                    information * self.query.statistics.saturation(frequency as f32, self.length);
+                self.complete &= frequency > 0;
             }
         }
+        score
     }
 
-    fn closeness(&self, pair: &Neighbours) -> f32 {
-        match (self.positions.get(pair.first), self.positions.get(pair.second)) {
-            (Some(first), Some(second)) => closeness(first, second, pair.distance),
-            _ => 0.0,
+    /// Reads where the terms whose information is `wanted` stand in `doc`.
+    fn read_positions(&mut self, doc: DocId, wanted: impl Fn(f32) -> bool) {
+        let terms = self.postings.iter_mut().zip(&self.query.information).zip(&mut self.positions);
+        for ((postings, &information), positions) in terms {
+            if wanted(information) {
+                positions.clear();
+                if let Some(postings) = at(postings, doc) {
+                    postings.positions(positions);
+                }
+            }
         }
     }
 }

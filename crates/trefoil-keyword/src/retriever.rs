@@ -1,12 +1,13 @@
 use std::{
-    fmt,
+    fmt, iter,
     path::Path,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use tantivy::{IndexReader, ReloadPolicy, Searcher, columnar::Column};
 use trefoil_core::{
-    Allowed, Analyzer, Hit, Leg, Question, RankedList, Result, Retriever, Score, Seq, Strategy,
+    Allowed, Analyzer, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Score, Seq,
+    Strategy,
 };
 
 use crate::{
@@ -71,11 +72,6 @@ impl KeywordRetriever {
         Ok(Self { shared: Arc::new(Shared { index, config: *config, reader, shown }) })
     }
 
-    /// How many passages are shown.
-    pub fn documents(&self) -> u64 {
-        self.snapshot().searcher.num_docs()
-    }
-
     /// Size of the files that hold what is shown.
     ///
     /// # Errors
@@ -110,16 +106,11 @@ impl Retriever for KeywordRetriever {
                 others.push(FieldQuery::new(searcher, field, &query, boost)?);
             }
         }
-        let terms =
-            others.iter().fold(passage.weighted(&query).collect::<Vec<_>>(), |mut terms, field| {
-                terms.extend(field.weighted(&query));
-                terms
-            });
-        let found =
-            candidates(searcher, rows, terms.into_iter(), allowed, leg.depth.max(CANDIDATES))?;
+        let terms = iter::once(&passage).chain(&others).flat_map(|field| field.weighted(&query));
+        let limit = leg.depth.max(CANDIDATES);
+        let found = candidates(searcher, rows, terms, allowed, limit)?;
         let information = passage.total();
-        let rescorer =
-            Rescorer { query: &query, passage, others, phrase_boost: config.phrase_boost };
+        let rescorer = Rescorer::new(&query, passage, others, config.phrase_boost);
         let scored = rescorer.score(searcher, found)?;
         Ok(ranked(&scored, information, allowed).truncated(leg.depth))
     }
@@ -129,6 +120,14 @@ impl Retriever for KeywordRetriever {
         let seq = newest.seq;
         *self.shared.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newest);
         Ok(seq)
+    }
+
+    fn input(&self) -> IndexInput {
+        IndexInput::Text
+    }
+
+    fn rows(&self) -> u64 {
+        self.snapshot().searcher.num_docs()
     }
 }
 
