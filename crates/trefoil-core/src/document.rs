@@ -11,7 +11,7 @@ pub enum DocumentFormat {
     /// Paragraphs separated by blank lines.
     #[default]
     Text,
-    /// CommonMark, with headings that become heading paths.
+    /// Markdown, with headings that become heading paths.
     Markdown,
     /// Source code; the language is told from the path's extension.
     Code,

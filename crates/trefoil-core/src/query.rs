@@ -337,3 +337,202 @@ impl Default for RerankConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{
+        Just, ProptestConfig, Strategy as Generator, any, prop_assert, prop_assert_eq, prop_oneof,
+        proptest,
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::{DateRange, FileId, Language, Score};
+
+    fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
+        serde_json::from_value(json.clone())
+    }
+
+    #[test]
+    fn empty_options_and_filters_are_the_defaults() {
+        assert_eq!(serde_json::from_str::<SearchOptions>("{}").unwrap(), SearchOptions::default());
+        assert_eq!(serde_json::from_str::<SearchFilters>("{}").unwrap(), SearchFilters::default());
+        assert_eq!(serde_json::from_str::<RrfConfig>("{}").unwrap(), RrfConfig::default());
+        assert_eq!(serde_json::from_str::<RerankConfig>("{}").unwrap(), RerankConfig::default());
+        let options = SearchOptions::default();
+        assert_eq!((options.limit, options.offset), (20, 0));
+        assert!(options.include_metadata && options.include_highlights && options.rerank_enabled);
+        assert!(!options.crag_enabled);
+        assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
+        let weights = Strategy::ALL.map(|strategy| options.weights.get(strategy));
+        assert_eq!(weights, [0.35, 0.35, 0.30]);
+        assert_eq!(SearchFilters::default().min_relevance, Score::clamped(0.3));
+        assert_eq!(RrfConfig::default(), RrfConfig { k: 60, normalize_scores: true });
+    }
+
+    #[test]
+    fn camel_case_is_written_and_snake_case_is_read_too() {
+        let camel = json!({"text": "q", "options": {"includeMetadata": false, "cragEnabled": true},
+            "filters": {"minRelevance": 0.5, "fileIds": ["fil_1"], "pathGlob": "*.md"}});
+        let snake = json!({"text": "q", "options": {"include_metadata": false, "crag_enabled": true},
+            "filters": {"min_relevance": 0.5, "file_ids": ["fil_1"], "path_glob": "*.md"}});
+        assert_eq!(parse(&camel).unwrap(), parse(&snake).unwrap());
+        let printed = serde_json::to_string(&parse(&snake).unwrap()).unwrap();
+        assert!(printed.contains("includeMetadata") && !printed.contains("include_metadata"));
+    }
+
+    #[test]
+    fn what_is_unknown_or_out_of_range_is_refused() {
+        for bad in [
+            json!({}),
+            json!({"text": ""}),
+            json!({"text": " \n\u{3000}"}),
+            json!({"text": "q", "limit": 3}),
+            json!({"text": "q", "type": "Local"}),
+            json!({"text": "q", "options": {"limits": 3}}),
+            json!({"text": "q", "options": {"strategies": ["bm25"]}}),
+            json!({"text": "q", "options": {"limit": -1}}),
+            json!({"text": "q", "options": {"weights": {"keyword": 1.0, "semantic": 0.1, "graph": 0.0}}}),
+            json!({"text": "q", "filters": {"minRelevance": 1.1}}),
+            json!({"text": "q", "filters": {"fileIds": ["chk_1"]}}),
+            json!({"text": "q", "filters": {"dateRange": {"start": "2026-02-30"}}}),
+            json!({"text": "q", "embedding": []}),
+            json!({"text": "q", "embedding": [0.0, 0.0]}),
+        ] {
+            assert!(parse(&bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn each_limit_holds_at_its_edge_and_fails_beyond() {
+        let text = |chars: usize| QueryText::new(&"語".repeat(chars)).is_ok();
+        assert_eq!([0, 1, 1_000, 1_001].map(text), [false, true, true, false]);
+        let limit = |limit| SearchQuery::new("q").unwrap().limit(limit).check().is_ok();
+        assert_eq!([0, 1, 100, 101].map(limit), [false, true, true, false]);
+        let with = |change: &dyn Fn(&mut SearchQuery)| {
+            let mut query = SearchQuery::new("q").unwrap();
+            change(&mut query);
+            query.check().is_ok()
+        };
+        assert_eq!([10_000, 10_001].map(|o| with(&|q| q.options.offset = o)), [true, false]);
+        assert!(!with(&|query| query.options.strategies.clear()));
+        let id = FileId::new("fil_1").unwrap();
+        let ids = |count| with(&|query| query.filters.file_ids = vec![id.clone(); count]);
+        assert_eq!([10_000, 10_001].map(ids), [true, false]);
+        let tags = |count| with(&|query| query.filters.tags = vec![String::new(); count]);
+        assert_eq!([100, 101].map(tags), [true, false]);
+        let glob = |chars| with(&|query| query.filters.path_glob = Some("*".repeat(chars)));
+        assert_eq!([1_000, 1_001].map(glob), [true, false]);
+    }
+
+    #[test]
+    fn weights_sum_to_one_within_a_hundredth() {
+        for (weights, valid) in [
+            ((0.35, 0.35, 0.30), true),
+            ((1.0, 0.0, 0.0), true),
+            ((0.34, 0.33, 0.34), true),
+            ((0.33, 0.33, 0.33), true),
+            ((0.35, 0.35, 0.32), false),
+            ((0.33, 0.33, 0.32), false),
+            ((1.01, 0.0, 0.0), false),
+            ((-0.01, 0.5, 0.51), false),
+            ((f32::NAN, 0.5, 0.5), false),
+        ] {
+            let (keyword, semantic, graph) = weights;
+            assert_eq!(SearchWeights::new(keyword, semantic, graph).is_ok(), valid, "{weights:?}");
+        }
+    }
+
+    fn any_query() -> impl Generator<Value = SearchQuery> {
+        let text = "\\PC{1,60}".prop_filter_map("blank", |text| QueryText::new(&text).ok());
+        let query_type = proptest::option::of(prop_oneof![
+            Just(QueryType::Local),
+            Just(QueryType::Global),
+            Just(QueryType::Relationship),
+            Just(QueryType::Hybrid),
+        ]);
+        let embedding = proptest::option::of(
+            proptest::collection::vec(-1.0_f32..1.0, 1..8)
+                .prop_filter_map("zero", |vector| Embedding::new(vector).ok()),
+        );
+        (text, query_type, embedding, any_filters(), any_options()).prop_map(
+            |(text, query_type, embedding, filters, options)| SearchQuery {
+                text,
+                query_type,
+                embedding,
+                filters,
+                options,
+            },
+        )
+    }
+
+    fn any_filters() -> impl Generator<Value = SearchFilters> {
+        let day = || proptest::option::of((2000_i16..2040, 1_i8..=12, 1_i8..=28));
+        let range = proptest::option::of((day(), day()).prop_filter_map("order", |(start, end)| {
+            let date = |(year, month, day)| jiff::civil::date(year, month, day);
+            DateRange::new(start.map(date), end.map(date)).ok()
+        }));
+        let languages = proptest::sample::subsequence(Language::ALL.to_vec(), 0..=3);
+        let words = || proptest::collection::vec("\\PC{0,8}", 0..3);
+        let ids = proptest::collection::vec("[a-z0-9]{1,12}", 0..3);
+        let least = (0.0_f32..=1.0).prop_map(Score::clamped);
+        (ids, words(), range, least, words(), languages, proptest::option::of("\\PC{0,9}")).prop_map(
+            |(ids, entity_types, date_range, min_relevance, tags, languages, path_glob)| {
+                SearchFilters {
+                    file_ids: ids
+                        .iter()
+                        .filter_map(|id| FileId::new(format!("fil_{id}")).ok())
+                        .collect(),
+                    entity_types,
+                    date_range,
+                    min_relevance,
+                    tags,
+                    languages,
+                    path_glob,
+                }
+            },
+        )
+    }
+
+    fn any_options() -> impl Generator<Value = SearchOptions> {
+        let strategies = proptest::sample::subsequence(
+            vec![SearchStrategy::Keyword, SearchStrategy::Semantic, SearchStrategy::Graph],
+            1..=3,
+        );
+        let weights = (0.0_f32..=1.0, 0.0_f32..=1.0).prop_filter_map("sum", |(a, b)| {
+            SearchWeights::new(a, (1.0 - a) * b, (1.0 - a) * (1.0 - b)).ok()
+        });
+        (1_usize..=100, 0_usize..=10_000, any::<[bool; 4]>(), strategies, weights).prop_map(
+            |(limit, offset, [metadata, highlights, rerank, crag], strategies, weights)| {
+                SearchOptions {
+                    limit,
+                    offset,
+                    include_metadata: metadata,
+                    include_highlights: highlights,
+                    rerank_enabled: rerank,
+                    crag_enabled: crag,
+                    strategies,
+                    weights,
+                }
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn what_is_printed_parses_back(query in any_query()) {
+            prop_assert!(query.check().is_ok());
+            let printed = serde_json::to_string(&query)?;
+            let parsed: SearchQuery = serde_json::from_str(&printed)?;
+            prop_assert_eq!(&parsed, &query);
+            prop_assert_eq!(serde_json::to_string(&parsed)?, printed);
+        }
+
+        #[test]
+        fn any_text_of_allowed_length_is_a_question(text in "\\PC{1,1000}") {
+            let chars = text.trim().chars().count();
+            prop_assert_eq!(QueryText::new(&text).is_ok(), (1..=1_000).contains(&chars));
+        }
+    }
+}

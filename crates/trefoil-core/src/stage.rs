@@ -173,6 +173,10 @@ pub trait Retriever: Debug + Send + Sync {
     /// Shows the newest commit to the searches that start from now on, and says
     /// which change it reaches.
     fn refresh(&self) -> Result<Seq>;
+    /// What the index behind it feeds on.
+    fn input(&self) -> IndexInput;
+    /// How many rows can be found.
+    fn rows(&self) -> u64;
 }
 
 /// Lists to one list. Pure.
