@@ -156,7 +156,7 @@ pub(crate) fn bytes(count: u64) -> String {
     if unit == "B" || value >= 99.95 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
-/// `.42 s`, `7.3 s`, `2 min 5 s`, `1 h 10 min`.
+/// `7.3 s`, `42 s`, `2 min 5 s`, `1 h 10 min`.
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -17,6 +17,9 @@ const PATH: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::C
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
+/// Characters shown of a passage in which nothing is highlighted.
+const BEGINNING: usize = 150;
+
 /// How much of each passage to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
@@ -136,37 +139,49 @@ impl Page {
     }
 
     fn fragments(&mut self, item: &SearchResultItem) {
-        let mut shown = false;
-        for highlight in item.highlights.iter().filter(|highlight| highlight.field == "text") {
-            self.paragraph(&Marked::from(highlight).on_one_line(), PLAIN);
-            shown = true;
+        let text = &item.content.text;
+        let mut fragments: Vec<Marked> = item
+            .highlights
+            .iter()
+            .filter(|highlight| highlight.field == "text")
+            .map(|highlight| excerpt(text, highlight))
+            .collect();
+        if fragments.is_empty() {
+            let fragment = text.chars().take(BEGINNING).collect();
+            let start = Highlight { field: "text".to_owned(), fragment, offsets: Vec::new() };
+            fragments.push(excerpt(text, &start));
         }
-        if !shown {
-            let start: String = item.content.text.chars().take(150).collect();
-            self.paragraph(&Marked::plain(&start).on_one_line(), PLAIN);
+        for fragment in &fragments {
+            self.paragraph(fragment, PLAIN);
         }
     }
 
     fn passage(&mut self, content: &Content, highlights: &[Highlight]) {
-        self.text.push('\n');
-        if let Some(before) = &content.context_before {
-            self.paragraph(&Marked::plain(before), DIM);
-        }
         let mut whole = Marked::plain(&content.text);
         for highlight in highlights.iter().filter(|highlight| highlight.field == "text") {
             if let Some(at) = content.text.find(&highlight.fragment) {
                 whole.mark(at, highlight);
             }
         }
-        self.paragraph(&whole, PLAIN);
-        if let Some(after) = &content.context_after {
-            self.paragraph(&Marked::plain(after), DIM);
+        let context = |text: &Option<String>| text.as_deref().map(Marked::plain);
+        let parts = [
+            (context(&content.context_before), DIM),
+            (Some(whole), PLAIN),
+            (context(&content.context_after), DIM),
+        ];
+        for (part, style) in parts {
+            if let Some(part) = part {
+                self.text.push('\n');
+                self.paragraph(&part, style);
+            }
         }
     }
 
     fn paragraph(&mut self, marked: &Marked, style: Style) {
         for at in self.wrapped(&marked.text) {
-            self.margin();
+            if !at.is_empty() {
+                self.margin();
+            }
             self.line(marked, at, style);
         }
     }
@@ -189,7 +204,7 @@ impl Page {
     }
 }
 
-/// `Title › heading › heading`, without a first heading that repeats the title.
+/// `Title › heading › heading`; the title is left out where the first heading says it.
 fn heading(item: &SearchResultItem) -> Marked {
     const SEPARATOR: &str = " › ";
     let highlighted = |field: &str, value: &str| {
@@ -198,17 +213,35 @@ fn heading(item: &SearchResultItem) -> Marked {
             .find(|highlight| highlight.field == field && highlight.fragment == value)
             .map_or_else(|| Marked::plain(value), Marked::from)
     };
-    let mut title = highlighted("title", item.title());
     let path = item.metadata.as_ref().map_or(&[][..], |metadata| &metadata.heading_path);
-    let mut headings = highlighted("heading", &path.join(SEPARATOR));
-    if path.first().is_some_and(|first| printable(first) == title.text) {
-        headings = headings.skip(title.text.len() + SEPARATOR.len());
+    let headings = highlighted("heading", &path.join(SEPARATOR));
+    // Pages often add the name of their site to the title.
+    let said = |first: &String| item.title().to_lowercase().starts_with(&first.to_lowercase());
+    if path.first().is_some_and(said) {
+        return headings;
     }
+    let mut title = highlighted("title", item.title());
     if !headings.text.is_empty() {
         title.push(&Marked::plain(SEPARATOR));
         title.push(&headings);
     }
     title
+}
+
+/// A fragment of `text` on one line, with marks where the text goes on.
+fn excerpt(text: &str, highlight: &Highlight) -> Marked {
+    let fragment = Marked::from(highlight).tidy();
+    let ends = |char: char| matches!(char, '\n' | '.' | '!' | '?' | ':' | '。' | '！' | '？' | '|' | '`');
+    let at = text.find(&highlight.fragment).unwrap_or_default();
+    let before = text.get(..at).unwrap_or_default().trim_end_matches(' ').chars().next_back();
+    let after = text.get(at + highlight.fragment.len()..).unwrap_or_default().trim_start_matches(' ');
+    let cut_off = !fragment.text.ends_with(ends) && after.chars().next().is_some_and(|next| next != '\n');
+    let mut excerpt = Marked::plain(if before.is_some_and(|char| !ends(char)) { "… " } else { "" });
+    excerpt.push(&fragment);
+    if cut_off {
+        excerpt.push(&Marked::plain(" …"));
+    }
+    excerpt
 }
 
 /// Text in which something matched.
@@ -234,17 +267,38 @@ impl Marked {
         self.text.push_str(&other.text);
     }
 
-    /// What follows the first `bytes`; nothing if there are no more.
-    fn skip(self, bytes: usize) -> Self {
-        let text = self.text.get(bytes..).unwrap_or_default().to_owned();
-        let marks = self.marks.into_iter().filter(|mark| mark.start >= bytes);
-        Self { marks: marks.map(|mark| mark.start - bytes..mark.end - bytes).collect(), text }
-    }
-
-    /// Line breaks become spaces, which are as long.
-    fn on_one_line(mut self) -> Self {
-        self.text = self.text.replace('\n', " ");
-        self
+    /// On one line, without the headings and the punctuation that it begins with, and
+    /// without the marks of strong emphasis, which are for another reader.
+    fn tidy(&self) -> Self {
+        let mut rest = self.text.as_str();
+        loop {
+            rest = rest.trim_start_matches([' ', '\n', ',', ';', ':', '.', '、', '。', '，']);
+            match rest.split_once('\n') {
+                Some((line, body)) if line.starts_with('#') && !body.trim().is_empty() => rest = body,
+                _ => break,
+            }
+        }
+        let start = self.text.len() - rest.len();
+        let mut tidy = Self::default();
+        // Where each byte of the original went; one more for the end.
+        let mut moved = vec![0; start];
+        let mut chars = rest.chars().peekable();
+        while let Some(char) = chars.next() {
+            moved.extend(std::iter::repeat_n(tidy.text.len(), char.len_utf8()));
+            if char == '*' && chars.next_if_eq(&'*').is_some() {
+                moved.push(tidy.text.len());
+            } else if !char.is_whitespace() {
+                tidy.text.push(char);
+            } else if !tidy.text.ends_with(' ') {
+                tidy.text.push(' ');
+            }
+        }
+        tidy.text.truncate(tidy.text.trim_end().len());
+        moved.push(tidy.text.len());
+        let place = |at: usize| moved.get(at).copied().unwrap_or(tidy.text.len()).min(tidy.text.len());
+        let marks = self.marks.iter().map(|mark| place(mark.start)..place(mark.end));
+        tidy.marks = marks.filter(|mark| !mark.is_empty()).collect();
+        tidy
     }
 
     /// The pieces of a range, and whether each is a match.
@@ -311,6 +365,35 @@ mod tests {
     }
 
     #[test]
+    fn an_excerpt_says_where_the_text_goes_on() {
+        let check = |text: &str, fragment: &str, expected: &str| {
+            assert_eq!(excerpt(text, &highlight(fragment, &[])).text, expected);
+        };
+        check("One. Two is longer. Three.", "Two is longer.", "Two is longer.");
+        check("One, two and three.", ", two and", "… two and …");
+        check("One two.", "One two.", "One two.");
+        check("# Tides\n\nThe sea\nrises.", "# Tides\n\nThe sea\nrises.", "The sea rises.");
+        check("# Tides", "# Tides", "# Tides");
+        check("海が上がる。海が下がる。", "海が下がる。", "海が下がる。");
+        check("", "", "");
+    }
+
+    #[test]
+    fn what_matched_is_still_marked_when_tidied() {
+        let check = |fragment: &str, matches: &[&str], expected: &str| {
+            let tidy = Marked::from(&highlight(fragment, matches)).tidy();
+            let parts = tidy.parts(0..tidy.text.len()).into_iter();
+            let shown: String =
+                parts.map(|(part, is_match)| if is_match { format!("[{part}]") } else { part.to_owned() }).collect();
+            assert_eq!(shown, expected);
+        };
+        check("## 目\n\n雲のない「目」が  **できる**。", &["「目」", "できる"], "雲のない[「目」]が [できる]。");
+        check("## 目\n\n雲", &["目"], "雲");
+        check(", 2 ** 3  ", &["2", "3"], "[2] [3]");
+        check("", &[], "");
+    }
+
+    #[test]
     fn control_characters_cannot_steer_the_terminal() {
         let text = "a\u{1b}[31m\tb\u{9b}c\r\n";
         assert_eq!(printable(text), "a [31m b·c \n");
@@ -329,6 +412,11 @@ mod tests {
         )
         .unwrap();
         assert_eq!(heading(&item).text, "Tides › Springs");
+        item.metadata.as_mut().unwrap().title = "tides - The Sea".into();
+        assert_eq!(heading(&item).text, "Tides › Springs");
+        item.metadata.as_mut().unwrap().title = "The Sea".into();
+        assert_eq!(heading(&item).text, "The Sea › Tides › Springs");
+        item.metadata.as_mut().unwrap().title = "Tides".into();
         item.highlights = vec![Highlight { field: "heading".into(), ..highlight("Tides › Springs", &["Springs"]) }];
         assert_eq!(heading(&item).parts(0..17), [("Tides › ", false), ("Springs", true)]);
         item.metadata.as_mut().unwrap().heading_path.truncate(1);

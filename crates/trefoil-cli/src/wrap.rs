@@ -44,26 +44,6 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
     lines
 }
 
-/// `text` in at most `width` columns: where it is longer, its middle is left out.
-pub(crate) fn elide(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let room = width.saturating_sub(1);
-    let head: String = fitting(text.chars(), room / 3).collect();
-    let tail: Vec<char> = fitting(text.chars().rev(), room - columns(&head)).collect();
-    head + "…" + &tail.into_iter().rev().collect::<String>()
-}
-
-/// The first characters that fit into `width` columns.
-fn fitting(chars: impl Iterator<Item = char>, width: usize) -> impl Iterator<Item = char> {
-    let mut room = width;
-    chars.map_while(move |char| {
-        room = room.checked_sub(char.width().unwrap_or(0))?;
-        Some(char)
-    })
-}
-
 /// Where to cut a line without breaks so that no part is wider than `width`.
 fn overlong(text: &str, line: Range<usize>, width: usize) -> Vec<usize> {
     let mut cuts = Vec::new();
@@ -116,12 +96,5 @@ mod tests {
     fn a_word_wider_than_the_line_is_cut() {
         check("abcdefghij kl", 4, &["abcd", "efgh", "ij", "kl"]);
         check("🦀🦀🦀", 4, &["🦀🦀", "🦀"]);
-    }
-
-    #[test]
-    fn the_middle_of_a_long_path_is_left_out() {
-        assert_eq!(elide("short.md", 20), "short.md");
-        assert_eq!(elide("a/very/long/path/to/file.md", 16), "a/ver…to/file.md");
-        assert_eq!(columns(&elide("東京の天気はどうですか", 11)), 10);
     }
 }

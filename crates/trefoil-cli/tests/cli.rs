@@ -93,7 +93,7 @@ impl Run {
 
 /// Compares with a snapshot in which times, scores and temporary folders are blanked.
 macro_rules! assert_shown {
-    ($name:literal, $shown:expr) => {
+    ($name:expr, $shown:expr) => {
         insta::with_settings!({
             filters => [
                 (r"\d+(\.\d+)? ms", "# ms"),

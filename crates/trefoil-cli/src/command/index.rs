@@ -24,6 +24,9 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings, console: &Console) -> a
     note_missing_model(&engine, console)?;
     let filled = fill(&engine, &args.paths, console)?;
     filled.report_skipped(console);
+    if filled.written + filled.unchanged == 0 {
+        console.note("there is no document to index at or below the given paths");
+    }
     if console.json {
         console.print_json(&filled)?;
     } else {

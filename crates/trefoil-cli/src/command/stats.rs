@@ -13,6 +13,8 @@ struct Stats {
     files: usize,
     chunks: usize,
     languages: BTreeMap<&'static str, usize>,
+    /// Chunks that each leg can find.
+    rows: BTreeMap<&'static str, u64>,
     cached_embeddings: usize,
     model: Option<String>,
     jobs: Jobs,
@@ -43,11 +45,12 @@ pub(super) fn run(settings: &Settings, console: &Console) -> anyhow::Result<Outc
 
 impl From<EngineStats> for Stats {
     fn from(stats: EngineStats) -> Self {
-        let EngineStats { store, bytes, embedding, absent } = stats;
+        let EngineStats { store, bytes, embedding, rows, absent } = stats;
         Self {
             files: store.files,
             chunks: store.chunks,
             languages: store.languages.iter().map(|&(language, chunks)| (language.code(), chunks)).collect(),
+            rows: rows.iter().map(|&(strategy, rows)| (strategy.name(), rows)).collect(),
             cached_embeddings: store.cached_embeddings,
             model: embedding,
             jobs: Jobs {
@@ -75,7 +78,9 @@ fn text(stats: &Stats) -> String {
         [] => stats.chunks.to_string(),
         languages => format!("{} ({})", stats.chunks, languages.join(", ")),
     });
-    line("vectors", format!("{} cached", stats.cached_embeddings));
+    for (leg, rows) in &stats.rows {
+        line(leg, format!("finds {rows} chunks"));
+    }
     // The name; the rest of the fingerprint is for programs.
     let model = stats.model.as_deref().and_then(|model| model.split(' ').next());
     line("model", model.unwrap_or("none").to_owned());
