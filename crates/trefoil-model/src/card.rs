@@ -78,7 +78,8 @@ pub struct EmbeddingCard {
     pub passage_prefix: String,
     /// Arithmetic of the matrix products.
     pub quantization: Quantization,
-    /// Mean cosine of questions with unrelated passages, and with their own.
+    /// The cosines that count as unrelated and as a perfect match: the mean of questions
+    /// with passages of other questions, and the 90th percentile with their own.
     pub cosine_range: [f32; 2],
 }
 

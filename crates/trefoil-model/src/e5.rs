@@ -90,7 +90,9 @@ pub(crate) fn tokenizer(weights: &Weights<'_>) -> Result<Vec<u8>> {
     );
     for (token, (piece, score)) in weights.vocabulary.iter().enumerate() {
         let comma = if token == 0 { "" } else { "," };
-        json.push_str(&format!("{comma}[{},{}]", quoted(piece)?, f64::from(*score)));
+        for part in [comma, "[", &quoted(piece)?, ",", &f64::from(*score).to_string(), "]"] {
+            json.push_str(part);
+        }
     }
     json.push_str(r#"],"byte_fallback":false}}"#);
     Ok(json.into_bytes())
@@ -124,8 +126,8 @@ impl Encoder<'_> {
         let graph = &mut self.graph;
         let table =
             graph.floats("embeddings.position", &[sizes.positions, sizes.hidden], &positions);
-        let zero = graph.ints("zero", &[0]);
-        let one = graph.ints("one", &[1]);
+        let zero = graph.sizes("zero", &[0]);
+        let one = graph.sizes("one", &[1]);
         let shape = graph.op("Shape", &[ids], &[]);
         let length = graph.op("Gather", &[&shape, &one], &[]);
         let position = graph.op("Slice", &[&table, &zero, &length, &zero], &[]);
@@ -151,9 +153,9 @@ impl Encoder<'_> {
         let low_half = graph.tensor("low_half", Element::Uint8, &[], &[15]);
         let half = graph.tensor("half_byte", Element::Uint8, &[], &[4]);
         let middle = graph.floats("middle", &[], &[8.0]);
-        let by_block = graph.ints("by_block", &[0, 0, blocks as i64, (BLOCK / 2) as i64]);
-        let by_row = graph.ints("by_row", &[0, 0, words.columns as i64]);
-        let last = graph.ints("last", &[-1]);
+        let by_block = graph.sizes("by_block", &[0, 0, blocks, BLOCK / 2]);
+        let by_row = graph.sizes("by_row", &[0, 0, words.columns]);
+        let last = graph.tensor("last", Element::Int64, &[1], &(-1_i64).to_le_bytes());
 
         let bytes = graph.op("Gather", &[&packed, ids], &[]);
         let bytes = graph.op("Reshape", &[&bytes, &by_block], &[]);
@@ -206,9 +208,9 @@ impl Encoder<'_> {
         let (query, key, value) = (linear("q")?, linear("k")?, linear("v")?);
 
         let graph = &mut self.graph;
-        let heads = self.weights.sizes.heads as i64;
-        let split = graph.ints(&format!("l{layer}.split"), &[0, 0, heads, head as i64]);
-        let joined = graph.ints(&format!("l{layer}.joined"), &[0, 0, size as i64]);
+        let heads = self.weights.sizes.heads;
+        let split = graph.sizes(&format!("l{layer}.split"), &[0, 0, heads, head]);
+        let joined = graph.sizes(&format!("l{layer}.joined"), &[0, 0, size]);
         let scale = graph.floats(&format!("l{layer}.scale"), &[], &[1.0 / (head as f32).sqrt()]);
         let mut by_head = |value: &str, order: &[i64]| {
             let value = graph.op("Reshape", &[value, &split], &[]);
@@ -299,6 +301,7 @@ impl<'a> Activation<'a> {
 const LARGEST: f32 = 64.0;
 
 /// Symmetric integers, −64–64, with one scale a row.
+#[expect(clippy::cast_possible_truncation, reason = "a quotient is within ±LARGEST")]
 fn quantize_rows(values: &[f32], columns: usize) -> (Vec<i8>, Vec<f32>) {
     let mut integers = Vec::with_capacity(values.len());
     let scales = values

@@ -121,9 +121,12 @@ impl OnnxEmbedder {
                 normalize(&mut vector).map_err(&failed)?;
                 Ok(vector)
             })
-            .map_err(|error| match error {
-                Error::Backend { source, .. } => failed(source.to_string()),
-                other => other,
+            .map_err(|error| {
+                if let Error::Backend { source, .. } = error {
+                    failed(source.to_string())
+                } else {
+                    error
+                }
             })
     }
 }
@@ -229,6 +232,7 @@ fn pool(
 }
 
 /// Brings a vector to length 1.
+#[expect(clippy::cast_possible_truncation, reason = "components of a unit vector")]
 fn normalize(vector: &mut [f32]) -> Result<(), String> {
     let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
     if !length.is_finite() {
@@ -237,6 +241,8 @@ fn normalize(vector: &mut [f32]) -> Result<(), String> {
     if length < f64::from(f32::MIN_POSITIVE) {
         return Err("its output is zero".to_owned());
     }
-    vector.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+    for value in vector {
+        *value = (f64::from(*value) / length) as f32;
+    }
     Ok(())
 }

@@ -286,6 +286,12 @@ pub(crate) mod tests {
     use super::*;
 
     /// A whole file of the smallest model there can be.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::case_sensitive_file_extension_comparisons,
+        reason = "small numbers, and names that are not files"
+    )]
     pub(crate) fn tiny_file() -> Vec<u8> {
         let (hidden, feed_forward, positions) = (32, 32, 8);
         let pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", "a"];

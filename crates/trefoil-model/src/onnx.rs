@@ -69,7 +69,7 @@ impl Graph {
     ) -> String {
         let mut tensor = Message::with_capacity(data.len() + name.len() + 64);
         for &size in shape {
-            tensor.int(1, size as i64);
+            tensor.size(1, size);
         }
         tensor.int(2, element as i64).bytes(8, name).bytes(9, data);
         self.bytes += data.len();
@@ -83,9 +83,9 @@ impl Graph {
         self.tensor(name, Element::Float, shape, &data)
     }
 
-    /// Adds a constant list of integers.
-    pub(crate) fn ints(&mut self, name: &str, data: &[i64]) -> String {
-        let bytes: Vec<u8> = data.iter().flat_map(|value| value.to_le_bytes()).collect();
+    /// Adds a constant list of sizes.
+    pub(crate) fn sizes(&mut self, name: &str, data: &[usize]) -> String {
+        let bytes: Vec<u8> = data.iter().flat_map(|&size| (size as u64).to_le_bytes()).collect();
         self.tensor(name, Element::Int64, &[data.len()], &bytes)
     }
 
@@ -167,7 +167,7 @@ fn value_info(name: &str, element: Element, shape: &[Axis<'_>]) -> Message {
     for axis in shape {
         let mut dimension = Message::default();
         match axis {
-            Axis::Fixed(size) => dimension.int(1, *size as i64),
+            Axis::Fixed(size) => dimension.size(1, *size),
             Axis::Named(name) => dimension.bytes(2, name),
         };
         dimensions.bytes(1, dimension);

@@ -21,6 +21,13 @@ impl Message {
         self
     }
 
+    /// An integer field that holds a size.
+    pub(crate) fn size(&mut self, field: u32, value: usize) -> &mut Self {
+        self.tag(field, VARINT);
+        self.varint(value as u64);
+        self
+    }
+
     /// A 32-bit floating-point field.
     pub(crate) fn float(&mut self, field: u32, value: f32) -> &mut Self {
         self.tag(field, FIXED_32);
@@ -45,6 +52,7 @@ impl Message {
         self.varint(u64::from(field << 3 | wire_type));
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
     fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push((value & 0x7f) as u8 | 0x80);
@@ -67,25 +75,54 @@ mod tests {
     /// Expected bytes are those of the format's documentation.
     #[test]
     fn fields_are_written_as_the_format_says() {
-        fn check(write: impl Fn(&mut Message), expected: &[u8]) {
+        fn check(write: impl FnOnce(&mut Message), expected: &[u8]) {
             let mut message = Message::default();
             write(&mut message);
             assert_eq!(message.into_bytes(), expected);
         }
-        check(|m| drop(m.int(1, 150)), &[0x08, 0x96, 0x01]);
-        check(|m| drop(m.int(1, 0)), &[0x08, 0x00]);
         check(
-            |m| drop(m.int(1, -2)),
+            |m| {
+                m.int(1, 150);
+            },
+            &[0x08, 0x96, 0x01],
+        );
+        check(
+            |m| {
+                m.int(1, 0);
+            },
+            &[0x08, 0x00],
+        );
+        check(
+            |m| {
+                m.int(1, -2);
+            },
             &[0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
         );
         check(
-            |m| drop(m.bytes(2, "testing")),
+            |m| {
+                m.bytes(2, "testing");
+            },
             &[0x12, 7, b't', b'e', b's', b't', b'i', b'n', b'g'],
         );
-        check(|m| drop(m.float(2, 1.0)), &[0x15, 0, 0, 0x80, 0x3f]);
-        check(|m| drop(m.int(20, 7)), &[0xa0, 0x01, 0x07]);
+        check(
+            |m| {
+                m.float(2, 1.0);
+            },
+            &[0x15, 0, 0, 0x80, 0x3f],
+        );
+        check(
+            |m| {
+                m.int(20, 7);
+            },
+            &[0xa0, 0x01, 0x07],
+        );
         let mut inner = Message::default();
         inner.int(1, 150);
-        check(|m| drop(m.bytes(3, &inner)), &[0x1a, 0x03, 0x08, 0x96, 0x01]);
+        check(
+            |m| {
+                m.bytes(3, &inner);
+            },
+            &[0x1a, 0x03, 0x08, 0x96, 0x01],
+        );
     }
 }

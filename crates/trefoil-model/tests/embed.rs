@@ -1,0 +1,180 @@
+//! The real multilingual model, pulled at first use into the platform's cache.
+
+use serde::Deserialize;
+use trefoil_core::{Embedder, Error, Role, TokenCounter};
+use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, PullOptions};
+
+/// What the f32 model and the tokenizer of the reference implementation say.
+#[derive(Deserialize)]
+struct Reference {
+    /// `query`, `passage`, or nothing for a line that is only tokenised.
+    role: String,
+    text: String,
+    ids: Vec<u32>,
+    vector: Vec<f32>,
+}
+
+fn home() -> ModelHome {
+    let home = ModelHome::platform().unwrap();
+    home.pull(&[], &(), PullOptions::default()).unwrap();
+    home
+}
+
+fn embedder(threads: usize) -> OnnxEmbedder {
+    OnnxEmbedder::open(&home(), &ModelSource::default(), threads).unwrap()
+}
+
+fn references() -> Vec<Reference> {
+    serde_json::from_str(include_str!("../testdata/e5-reference.json")).unwrap()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn embed_one(embedder: &OnnxEmbedder, role: Role, text: &str) -> Vec<f32> {
+    embedder.embed(role, &[text]).unwrap().remove(0)
+}
+
+/// 8-bit products cost up to .006 of cosine on real passages; short texts more.
+#[test]
+fn vectors_are_near_those_of_the_reference() {
+    let embedder = embedder(2);
+    for Reference { role, text, vector, .. } in references() {
+        let role = match role.as_str() {
+            "query" => Role::Query,
+            "passage" => Role::Passage,
+            _ => continue,
+        };
+        let found = embed_one(&embedder, role, &text);
+        let cosine = cosine(&found, &vector);
+        assert!(cosine >= 0.985, "{text}: {cosine}");
+        assert!((found.iter().map(|x| x * x).sum::<f32>() - 1.0).abs() < 1e-5, "{text}");
+    }
+}
+
+#[test]
+fn tokens_are_those_of_the_reference() {
+    let path = home().path("multilingual-e5-small").unwrap().join("tokenizer.json");
+    let tokenizer = tokenizers::Tokenizer::from_file(path).unwrap();
+    let embedder = embedder(1);
+    for Reference { role, text, ids, .. } in references() {
+        let text = if role.is_empty() { text } else { format!("{role}: {text}") };
+        assert_eq!(tokenizer.encode(text.as_str(), true).unwrap().get_ids(), ids, "{text:?}");
+        assert_eq!(embedder.count(&text), ids.len() - 2, "{text:?}");
+    }
+}
+
+#[test]
+fn a_vector_depends_on_its_text_alone() {
+    let embedder = embedder(3);
+    let texts: Vec<String> = (1..12).map(|i| "雨 rain 비 ".repeat(i * i % 13 + 1)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let together = embedder.embed(Role::Passage, &texts).unwrap();
+    for (text, vector) in texts.iter().zip(&together) {
+        assert_eq!(&embed_one(&embedder, Role::Passage, text), vector);
+    }
+    assert_ne!(
+        embed_one(&embedder, Role::Query, texts[0]),
+        together[0],
+        "the roles are told apart"
+    );
+}
+
+#[test]
+fn a_question_is_nearest_its_passage_in_every_language() {
+    let passages = [
+        "The Great Barrier Reef lies off the coast of Queensland and is made of corals.",
+        "Sourdough bread rises through wild yeast and bacteria in its starter.",
+        "東京の地下鉄は一九二七年に上野と浅草の間で開業した。",
+        "味噌は大豆と麹と塩を発酵させて作る調味料である。",
+        "한글은 세종대왕이 1443년에 창제하였다.",
+        "김치는 배추를 소금에 절여 발효시킨 음식이다.",
+    ];
+    let embedder = embedder(2);
+    let vectors = embedder.embed(Role::Passage, &passages).unwrap();
+    let check = |question: &str, expected: usize| {
+        let question_vector = embed_one(&embedder, Role::Query, question);
+        let nearest = (0..passages.len()).max_by(|&a, &b| {
+            cosine(&question_vector, &vectors[a]).total_cmp(&cosine(&question_vector, &vectors[b]))
+        });
+        assert_eq!(nearest, Some(expected), "{question}");
+    };
+    check("Where is the largest coral reef?", 0);
+    check("What makes sourdough rise?", 1);
+    check("地下鉄はいつ開業しましたか", 2);
+    check("味噌の原料は何ですか", 3);
+    check("한글은 누가 만들었나요?", 4);
+    check("김치는 무엇으로 만드나요?", 5);
+}
+
+#[test]
+fn texts_of_any_length_are_embedded() {
+    let embedder = embedder(2);
+    let long = "A sentence that goes on and on. ".repeat(20_000);
+    let spaces = " ".repeat(1 << 20);
+    let vectors =
+        embedder.embed(Role::Passage, &["", &long, &spaces, "\0\u{feff}\u{202e}"]).unwrap();
+    assert!(vectors.iter().all(|vector| vector.len() == embedder.space().dimensions));
+    assert!(embedder.embed(Role::Passage, &[]).unwrap().is_empty());
+}
+
+#[test]
+fn opening_tells_the_space_and_what_is_missing() {
+    let space = embedder(1).space().clone();
+    assert_eq!(
+        (space.model.as_str(), space.dimensions, space.max_tokens),
+        ("multilingual-e5-small", 384, 512)
+    );
+    assert_eq!(space.sha256.len(), 64);
+
+    let empty = tempfile::tempdir().unwrap();
+    let error =
+        OnnxEmbedder::open(&ModelHome::at(empty.path()), &ModelSource::default(), 1).unwrap_err();
+    assert!(matches!(error, Error::ModelMissing { .. }), "{error}");
+    let folder = ModelSource::Folder(empty.path().to_owned());
+    let error = OnnxEmbedder::open(&home(), &folder, 1).unwrap_err();
+    assert!(matches!(error, Error::ModelMissing { .. }), "{error}");
+    let error =
+        OnnxEmbedder::open(&home(), &ModelSource::Name("onnxruntime".into()), 1).unwrap_err();
+    assert!(matches!(error, Error::InvalidConfig { .. }), "{error}");
+}
+
+#[test]
+fn a_folder_works_and_damage_in_it_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let real = home().path("multilingual-e5-small").unwrap();
+    let card = "name = 'mine'\nrole = 'embedder'\nlicense = 'MIT'\nmax-tokens = 64\n[embedding]\ndimensions = DIM\n\
+                pooling = 'mean'\nquantization = 'int8'\ncosine-range = [0.7, 0.9]\n";
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let copy = |name: &str| std::fs::copy(real.join(name), folder.path().join(name)).unwrap();
+    let open = || OnnxEmbedder::open(&home(), &ModelSource::Folder(folder.path().to_owned()), 1);
+    let embed = || open().and_then(|embedder| embedder.embed(Role::Query, &["text"]));
+
+    write("card.toml", card.replace("DIM", "384").as_bytes());
+    copy("model.onnx");
+    copy("tokenizer.json");
+    assert_eq!(embed().unwrap()[0].len(), 384);
+    assert_eq!(open().unwrap().space().sha256, embedder(1).space().sha256);
+
+    write("card.toml", card.replace("DIM", "383").as_bytes());
+    assert!(matches!(embed(), Err(Error::EmbeddingFailed { .. })));
+    write("card.toml", card.replace("DIM", "0").as_bytes());
+    assert!(matches!(embed(), Err(Error::Corrupt { .. })));
+    write("card.toml", card.replace("DIM", "384").as_bytes());
+    write("tokenizer.json", b"{}");
+    assert!(matches!(embed(), Err(Error::Corrupt { .. })));
+    assert_eq!(open().unwrap().count("eight by"), 2, "estimated");
+    copy("tokenizer.json");
+    write("model.onnx", b"not a model");
+    assert!(matches!(embed(), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn what_is_pulled_passes_its_check() {
+    let home = home();
+    home.verify("multilingual-e5-small").unwrap();
+    assert!(
+        home.list().unwrap().iter().any(|status| status.name() == "onnxruntime" && status.present)
+    );
+}
