@@ -20,7 +20,7 @@ use crate::engine::Inner;
 const BATCH: usize = 192;
 
 /// Seconds after which a job that nobody finished is taken up again.
-const LEASE: i64 = 600;
+const LEASE: u32 = 600;
 
 /// One thread that embeds what the store's job table asks for.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl EmbeddingWorker {
     /// Starts the thread, which looks for jobs at once; none without a model.
     pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
         let Some(embedder) = &inner.embedder else { return Ok(None) };
-        inner.store.requeue_running_jobs()?;
+        inner.store.release_jobs()?;
         let signal = Arc::new(Signal::default());
         signal.state().woken = true;
         let thread = std::thread::Builder::new()
@@ -156,8 +156,13 @@ fn work(signal: &Signal, inner: &Weak<Inner>, embedder: &dyn Embedder) {
 
 /// Embeds the next jobs: vectors into the cache, then into the index. How many.
 fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
+    let seq = inner.store.seq()?;
     let jobs = inner.store.claim_embed_jobs(BATCH, LEASE)?;
     if jobs.is_empty() {
+        // Jobs whose vectors turned out to be cached are closed at once.
+        if inner.store.seq()? != seq {
+            inner.replay_vectors()?;
+        }
         return Ok(0);
     }
     let texts: Vec<String> = jobs
@@ -171,7 +176,7 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
         Ok(vectors) => finish(inner, &jobs, vectors)?,
         Err(Error::EmbeddingFailed { .. }) => each_alone(inner, embedder, &jobs, &texts)?,
         Err(error) => {
-            inner.store.requeue_running_jobs()?;
+            inner.store.release_jobs()?;
             return Err(error);
         }
     }

@@ -72,6 +72,8 @@ pub struct EngineStats {
     pub bytes: u64,
     /// The model's fingerprint; absent when there is none.
     pub embedding: Option<String>,
+    /// Rows that each leg can find.
+    pub rows: Vec<(Strategy, u64)>,
     /// Legs that cannot run, and why.
     pub absent: Vec<Degraded>,
 }
@@ -196,6 +198,7 @@ impl Engine {
             store: self.inner.store.stats()?,
             bytes: directory_bytes(&self.inner.dir),
             embedding: self.inner.store.fingerprint()?,
+            rows: self.inner.retrievers.iter().map(|one| (one.strategy(), one.rows())).collect(),
             absent: self.inner.absent.clone(),
         })
     }
@@ -420,14 +423,9 @@ impl Inner {
         let mut lagging = Vec::new();
         for retriever in &self.retrievers {
             let reached = retriever.refresh()?;
-            let strategy = retriever.strategy();
-            let input = match strategy {
-                Strategy::Keyword => IndexInput::Text,
-                _ => IndexInput::Vector,
-            };
-            if lags(&self.store, input, reached)? {
+            if lags(&self.store, retriever.input(), reached)? {
                 lagging.push(Degraded {
-                    stage: strategy.into(),
+                    stage: retriever.strategy().into(),
                     reason: "the index is behind the store; run `trefoil index` to bring it up to date"
                         .to_owned(),
                 });

@@ -264,7 +264,7 @@ fn mean_and_deviation(hits: &[Hit]) -> (f32, f32) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::prelude::{ProptestConfig, Strategy as Generator, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -393,7 +393,7 @@ mod tests {
         }
     }
 
-    fn any_list(strategy: Strategy) -> impl proptest::strategy::Strategy<Value = RankedList> {
+    fn any_list(strategy: Strategy) -> impl Generator<Value = RankedList> {
         (proptest::collection::vec((0_u64..30, -1e3_f32..1e3), 0..40), 0.0_f32..5.0).prop_map(
             move |(scores, confidence)| list(strategy, &scores).with_confidence(confidence),
         )

@@ -142,9 +142,10 @@ impl Inner {
             let SourceFile { name, size, mtime, .. } = file;
             return Ok(Read::Touched { path: name.clone(), size: *size, mtime: *mtime });
         }
-        match load(&file.path, &file.name, bytes) {
+        match load(&file.path, &file.name, self.config.max_file_bytes) {
             Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, file.mtime, sha256)))),
             Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
+            Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
             Err(error) => Err(error),
         }
     }
@@ -218,7 +219,8 @@ impl Inner {
             .map(|file| file.name.as_str())
             .chain(found.skipped.iter().map(|skip| skip.path.as_str()))
             .collect();
-        let roots: Vec<String> = roots.iter().map(|root| trefoil_text::stored_name(root)).collect();
+        let roots: Vec<String> =
+            roots.iter().map(|root| trefoil_text::stored_name(root)).collect::<Result<_>>()?;
         let below = |path: &str| {
             roots.iter().any(|root| {
                 root.is_empty() && !path.starts_with('/')

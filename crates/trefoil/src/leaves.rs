@@ -138,17 +138,15 @@ pub(crate) fn models(config: &EngineConfig) -> Result<Models> {
 
 #[cfg(feature = "onnx")]
 fn onnx(config: &EngineConfig) -> Result<Models> {
-    use trefoil_model::{DEFAULT_EMBEDDER, ModelHome, ModelSource, OnnxEmbedder};
+    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder};
     let home = match &config.model_home {
         Some(path) => ModelHome::at(path),
         None => ModelHome::platform()?,
     };
     let source = match &config.model {
-        Model::Named(name) => ModelSource::Named(name.clone()),
+        Model::Named(name) => ModelSource::Name(name.clone()),
         Model::Folder(folder) => ModelSource::Folder(folder.clone()),
-        Model::None | Model::Default | Model::Custom(_) => {
-            ModelSource::Named(DEFAULT_EMBEDDER.to_owned())
-        }
+        Model::None | Model::Default | Model::Custom(_) => ModelSource::default(),
     };
     let threads = config
         .threads

@@ -156,7 +156,7 @@ fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) ->
         .filter_map(|(field, value)| highlighter.highlight(field, value, *language, max))
         .collect();
     if found.iter().all(|highlight| highlight.field != "text") {
-        found.extend(trefoil_text::best_sentence(text, *language, max));
+        found.extend(highlighter.best_sentence("text", text, *language, max));
     }
     found
 }
@@ -170,7 +170,7 @@ fn contexts(inner: &Inner, query: &SearchQuery, page: &[(&Passage, Score)]) -> R
         return Ok(vec![(None, None); page.len()]);
     }
     let rows: Vec<RowId> = page.iter().map(|(passage, _)| passage.chunk.row).collect();
-    let neighbours = inner.store.neighbours(&rows)?;
+    let neighbours = inner.store.neighbours_of(&rows)?;
     Ok(neighbours
         .into_iter()
         .map(|(before, after)| {

@@ -1,0 +1,25 @@
+# The checks that a change has to pass, in order of cost.
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Everything that `cargo test` runs; it fetches the default model once.
+test:
+    cargo test
+
+# Property tests with a thousand cases each.
+prop:
+    PROPTEST_CASES=1000 cargo test --release --workspace --lib
+
+# nDCG@10 and Recall@5 of each leg and of the fused list, on collections in BEIR layout.
+measure *COLLECTIONS:
+    cargo run --release -p trefoil --example measure -- {{COLLECTIONS}}
+
+# Recall and latency.
+bench:
+    cargo bench -p benches
+
+# Licences, sources and duplicate versions of the dependencies.
+deny:
+    cargo deny check licenses bans sources
