@@ -6,21 +6,22 @@ use trefoil_core::{Error, Result};
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VectorConfig {
     /// Allowed vectors of a segment up to which a search compares all of them, and
-    /// live vectors above which a segment gets a graph; 30,000 by default, where both
-    /// ways take about the same time.
+    /// live vectors above which a segment gets a graph; 30,000 by default, where a walk
+    /// with `ef_search` takes about the same time. A wider walk, or one through a
+    /// filter, has to save more to be taken.
     pub exact_limit: usize,
     /// Links of a graph node (twice as many on the ground layer), 2–128; 16 by
     /// default. More cost memory and build time and give recall.
     pub m: usize,
     /// Candidates for the links of a new node, 1–10,000; 200 by default.
     pub ef_construction: usize,
-    /// Candidates that a walk keeps, 1–10,000; 96 by default.
+    /// Candidates that a walk keeps, 1–10,000; 128 by default.
     pub ef_search: usize,
 }
 
 impl Default for VectorConfig {
     fn default() -> Self {
-        Self { exact_limit: 30_000, m: 16, ef_construction: 200, ef_search: 96 }
+        Self { exact_limit: 30_000, m: 16, ef_construction: 200, ef_search: 128 }
     }
 }
 

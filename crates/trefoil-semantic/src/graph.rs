@@ -45,7 +45,8 @@ impl Graph {
             stride: stride(dimensions),
             scales: segment.scales(0, segment.len())?.collect(),
         };
-        let links = links(&codes, config)?;
+        let mut links = links(&codes, config)?;
+        connect(&mut links);
         let mut writer = SealedWriter::create(path, MAGIC)?;
         let mut end = 0_u64;
         writer.write(&0_u32.to_le_bytes())?;
@@ -118,7 +119,7 @@ impl Graph {
             ahead: BinaryHeap::new(),
             found: BinaryHeap::with_capacity(ef + 1),
         };
-        for start in (0..self.nodes).step_by(self.nodes.isqrt().max(1)) {
+        for start in starts(self.nodes) {
             walk.visit(start, &admit)?;
         }
         while let Some(next) = walk.ahead.pop() {
@@ -143,6 +144,44 @@ impl Graph {
         let [begin, end] = [begin, end].map(|n| u32::from_le_bytes(n) as usize);
         let bytes = self.file.bytes(self.links + begin * 4, end.saturating_sub(begin) * 4)?;
         Ok(bytes.as_chunks::<4>().0)
+    }
+}
+
+/// Where every walk starts.
+fn starts(nodes: usize) -> impl Iterator<Item = usize> {
+    (0..nodes).step_by(nodes.isqrt().max(1))
+}
+
+/// Lets every node be reached from the starts. The builder drops the farthest link of a
+/// full node, which may be the only way to its other end.
+fn connect(links: &mut [Vec<u32>]) {
+    let add = |links: &mut [Vec<u32>], from: usize, to: usize| {
+        if let (Some(links), Ok(to)) = (links.get_mut(from), u32::try_from(to))
+            && !links.contains(&to)
+        {
+            links.push(to);
+        }
+    };
+    for node in 0..links.len() {
+        if let Some(&nearest) = links.get(node).and_then(|links| links.first()) {
+            add(links, nearest as usize, node);
+        }
+    }
+    let mut reached = vec![false; links.len()];
+    let mut ahead: Vec<usize> = Vec::new();
+    let stride = links.len().isqrt().max(1);
+    for node in starts(links.len()).chain(0..links.len()) {
+        if reached.get(node) == Some(&false) && !node.is_multiple_of(stride) {
+            add(links, node - node % stride, node);
+        }
+        ahead.push(node);
+        while let Some(node) = ahead.pop() {
+            match reached.get_mut(node) {
+                Some(reached) if !*reached => *reached = true,
+                _ => continue,
+            }
+            ahead.extend(links.get(node).into_iter().flatten().map(|&link| link as usize));
+        }
     }
 }
 
@@ -214,12 +253,28 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_node_is_reached(
+            mut links in prop::collection::vec(prop::collection::vec(0..40_u32, 0..2), 40)
+        ) {
+            connect(&mut links);
+            let mut reached: BTreeSet<usize> = starts(40).collect();
+            for _ in 0..40 {
+                let next: Vec<usize> =
+                    reached.iter().flat_map(|&node| &links[node]).map(|&link| link as usize).collect();
+                reached.extend(next);
+            }
+            prop_assert_eq!(reached.len(), 40);
+        }
+
         #[test]
         fn nodes_order_by_score_then_ordinal(
             a in (-2.0..2.0_f32, 0..5_usize), b in (-2.0..2.0_f32, 0..5_usize), same in any::<bool>()

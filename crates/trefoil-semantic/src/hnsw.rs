@@ -27,7 +27,7 @@ pub(crate) struct Codes<'a> {
     pub(crate) scales: Vec<f32>,
 }
 
-/// The links of every code, nearest first, at most `2 m` and a few. Uses all cores;
+/// The links of every code, nearest first, about `2 m` at most. Uses all cores;
 /// the result depends on how they take turns.
 pub(crate) fn links(codes: &Codes<'_>, config: &VectorConfig) -> Result<Vec<Vec<u32>>> {
     config.validate()?;
@@ -59,22 +59,7 @@ fn build(codes: &Codes<'_>, config: &VectorConfig) -> Vec<Vec<u32>> {
             }
         }
     }
-    connect(&mut links);
     links
-}
-
-/// Lets every node be reached: the crate drops the farthest link of a full node, which
-/// may be the only way to its other end.
-fn connect(links: &mut [Vec<u32>]) {
-    for node in 0..links.len() {
-        let nearest = links.get(node).and_then(|links| links.first()).map(|&id| id as usize);
-        let Some(back) = nearest.and_then(|nearest| links.get_mut(nearest)) else { continue };
-        if let Ok(node) = u32::try_from(node)
-            && !back.contains(&node)
-        {
-            back.push(node);
-        }
-    }
 }
 
 impl Distance<u32> for &Codes<'_> {

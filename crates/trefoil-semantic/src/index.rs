@@ -63,7 +63,7 @@ impl VectorIndex {
     /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, ties by
     /// row; fewer only if fewer are allowed. `vector` may have any length but 0.
     ///
-    /// Vectors are compared as 8-bit codes, and the best 4 `k`, at least 40, again in
+    /// Vectors are compared as 8-bit codes, and the best 2 `k`, at least 40, again in
     /// `f32`: a row is missed only if as many others have cosines within about .001 of
     /// its own, or where a graph is walked, which [`recall`](Self::recall) measures.
     ///

@@ -106,7 +106,7 @@ impl VectorIndexer {
             let mut sources: Vec<Source<'_>> = Vec::new();
             for place in group {
                 if let Some(view) = views.get(place) {
-                    for (ordinal, row) in view.segment.rows()?.from(0).enumerate() {
+                    for (ordinal, row) in view.segment.rows()?.iter().enumerate() {
                         if !view.deleted.contains(ordinal) {
                             let content = Content::Stored(&view.segment, ordinal);
                             sources.push(Source { row, content });

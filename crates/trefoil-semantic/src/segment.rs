@@ -181,18 +181,23 @@ impl<'a> Rows<'a> {
         self.0.get(ordinal).map(|&row| RowId::new(u64::from_le_bytes(row)))
     }
 
-    /// The rows from ordinal `first` on.
-    pub(crate) fn from(self, first: usize) -> impl Iterator<Item = RowId> + 'a {
-        let rows = self.0.get(first..).unwrap_or_default();
-        rows.iter().map(|&row| RowId::new(u64::from_le_bytes(row)))
+    /// All of them.
+    pub(crate) fn iter(self) -> impl Iterator<Item = RowId> + 'a {
+        self.0.iter().map(|&row| RowId::new(u64::from_le_bytes(row)))
     }
 
-    /// Where a row is, or where it would be, at or after ordinal `first`.
+    /// Where a row is, or where it would be, at or after ordinal `first`. Gallops, so
+    /// that what is near is found soon.
     pub(crate) fn find(self, row: RowId, first: usize) -> Result<usize, usize> {
-        let rows = self.0.get(first..).unwrap_or_default();
-        rows.binary_search_by_key(&row.get(), |&row| u64::from_le_bytes(row))
-            .map(|place| first + place)
-            .map_err(|place| first + place)
+        let (mut first, mut step) = (first, 1);
+        while self.get(first + step).is_some_and(|there| there <= row) {
+            first += step;
+            step *= 2;
+        }
+        let end = self.0.len().min(first + step);
+        let rows = self.0.get(first..end).unwrap_or_default();
+        let place = rows.binary_search_by_key(&row.get(), |&row| u64::from_le_bytes(row));
+        place.map(|place| first + place).map_err(|place| first + place)
     }
 }
 

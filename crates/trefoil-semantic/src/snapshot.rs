@@ -20,12 +20,8 @@ use crate::{
 /// by block as it is read. 64 MiB take about 10 ms.
 const CHECKED_AT_OPEN: usize = 64 << 20;
 /// Candidates by code for each result, and at least, that are scored again in `f32`.
-const RESCORED: usize = 4;
+const RESCORED: usize = 2;
 const RESCORED_LEAST: usize = 40;
-/// What it costs to compare a node of a walk, in comparisons of a scan: the code is
-/// somewhere else each time, and there are heaps to keep.
-const WALK_COST: usize = 4;
-
 /// A segment with its deletions and its graph.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -123,23 +119,29 @@ impl View {
         scan(self, place, &query.bytes, search.allowed, candidates)
     }
 
-    /// How many nodes a walk may compare before a scan is cheaper; `None` if a scan is
-    /// expected to be.
+    /// How many nodes a walk may compare; `None` if all vectors are to be compared.
     fn walk_budget(&self, search: &Search<'_>) -> Option<usize> {
         let allowed = match search.allowed {
             Allowed::All => self.live(),
             Allowed::Only(rows) => rows.len().min(self.live()),
         };
-        if search.exact || allowed <= search.config.exact_limit {
-            return None;
-        }
-        // A walk follows about `ef` nodes for each that passes the filter, and compares
-        // up to `2 m` links of each.
-        let followed = search.ef().saturating_mul(self.segment.len()) / allowed;
-        let expected = followed.saturating_mul(2 * search.config.m);
-        let budget = allowed / WALK_COST;
-        (expected <= budget).then_some(budget)
+        let budget = walk_budget(allowed, self.segment.len(), search.ef(), search.config);
+        budget.filter(|_| !search.exact)
     }
+}
+
+/// How many nodes a walk may compare before a scan of the allowed vectors is cheaper;
+/// `None` if a scan is expected to be.
+///
+/// `exact_limit` says what a walk with `ef_search` costs in vectors scanned. A walk
+/// follows as many more nodes as its `ef` is larger and as the filter lets fewer pass,
+/// and compares up to `2 m` links of each.
+fn walk_budget(allowed: usize, nodes: usize, ef: usize, config: &VectorConfig) -> Option<usize> {
+    let VectorConfig { exact_limit, m, ef_search, .. } = *config;
+    let wider = exact_limit.saturating_mul(ef) / ef_search.max(1);
+    let walk = wider.saturating_mul(nodes) / allowed.max(1);
+    let links = allowed.saturating_mul(2 * m).saturating_mul(ef_search);
+    (walk < allowed).then(|| links.checked_div(exact_limit).unwrap_or(usize::MAX))
 }
 
 /// What is searched for.
@@ -212,5 +214,25 @@ impl Snapshot {
         nearest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         nearest.truncate(search.k);
         Ok(nearest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_must_be_worth_it() {
+        let config =
+            VectorConfig { exact_limit: 30_000, ef_search: 100, m: 16, ..VectorConfig::default() };
+        let walks = |allowed, nodes, ef| walk_budget(allowed, nodes, ef, &config).is_some();
+        assert!(!walks(30_000, 30_000, 100));
+        assert!(walks(30_001, 30_001, 100));
+        assert!(!walks(50_000, 50_000, 200), "a wide walk costs more");
+        assert!(walks(70_000, 70_000, 200));
+        assert!(!walks(40_000, 100_000, 100), "so does one through a filter");
+        assert!(walks(60_000, 100_000, 100));
+        assert_eq!(walk_budget(60_000, 60_000, 100, &config), Some(6_400));
+        assert!(!walks(0, 100_000, 100));
     }
 }

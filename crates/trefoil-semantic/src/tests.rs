@@ -122,7 +122,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Reopen),
         1 => Just(Step::Clear),
     ];
-    prop::collection::vec(step, 1..80)
+    prop::collection::vec(step, 1..50)
 }
 
 proptest! {
