@@ -33,7 +33,7 @@ impl FieldStatistics {
 
     /// What the occurrences of a term are worth in a passage of `length` terms, as a
     /// factor on its idf: 0 for none, 1 for one in a passage of average length, at
-    /// most k1 + 1. `frequency` may be fractional.
+    /// most k1 + 1.
     pub(crate) fn saturation(&self, frequency: f32, length: u32) -> f32 {
         let relative =
             if self.average_length > 0.0 { length as f32 / self.average_length } else { 1.0 };

@@ -110,35 +110,44 @@ impl KeywordIndex {
 /// Wraps an error of tantivy; `doing` completes "failed to …". What shows that files
 /// are damaged or gone becomes [`Error::Corrupt`].
 pub(crate) fn backend(doing: &'static str) -> impl Fn(TantivyError) -> Error {
-    move |error| match error {
-        TantivyError::DataCorruption(_)
-        | TantivyError::IncompatibleIndex(_)
-        | TantivyError::OpenReadError(
-            OpenReadError::FileDoesNotExist(_) | OpenReadError::IncompatibleIndex(_),
-        ) => corrupt(error),
-        TantivyError::IoError(ref cause)
-        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: ref cause, .. })
-            if matches!(
-                cause.kind(),
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
-            ) =>
-        {
-            corrupt(error)
+    move |error| {
+        if is_damage(&error) {
+            corrupt(error.to_string())
+        } else {
+            Error::backend(PART, doing, error)
         }
-        other => Error::backend(PART, doing, other),
+    }
+}
+
+/// Wraps a failure to become the writer.
+pub(crate) fn not_locked(dir: &Path) -> impl Fn(TantivyError) -> Error {
+    move |error| {
+        if matches!(error, TantivyError::LockFailure(LockError::LockBusy, _)) {
+            Error::Locked { path: dir.to_owned() }
+        } else {
+            backend("open the index for writing")(error)
+        }
     }
 }
 
 /// The index cannot be trusted and must be rebuilt from the store.
-pub(crate) fn corrupt(reason: impl ToString) -> Error {
-    Error::Corrupt { part: PART, reason: reason.to_string() }
+fn corrupt(reason: impl Into<String>) -> Error {
+    Error::Corrupt { part: PART, reason: reason.into() }
 }
 
-/// The writer's lock is taken, or something else went wrong.
-pub(crate) fn lock_failure(dir: &Path) -> impl Fn(TantivyError) -> Error {
-    move |error| match error {
-        TantivyError::LockFailure(LockError::LockBusy, _) => Error::Locked { path: dir.to_owned() },
-        other => backend("open the index for writing")(other),
+#[expect(clippy::wildcard_enum_match_arm, reason = "the other errors say nothing of the files")]
+fn is_damage(error: &TantivyError) -> bool {
+    let cut_short = |cause: &io::Error| {
+        matches!(cause.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+    };
+    match error {
+        TantivyError::DataCorruption(_) | TantivyError::IncompatibleIndex(_) => true,
+        TantivyError::IoError(cause) => cut_short(cause),
+        TantivyError::OpenReadError(error) => match error {
+            OpenReadError::FileDoesNotExist(_) | OpenReadError::IncompatibleIndex(_) => true,
+            OpenReadError::IoError { io_error, .. } => cut_short(io_error),
+        },
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use trefoil_core::{Analyzer, IndexEntry, IndexInput, Indexer, Result, RowId, Seq
 
 use crate::{
     KeywordConfig, KeywordRetriever,
-    index::{KeywordIndex, backend, lock_failure},
+    index::{KeywordIndex, backend, not_locked},
 };
 
 /// Bytes of postings held in memory before a segment is written; tantivy's least is 15 MB.
@@ -44,7 +44,7 @@ impl KeywordIndexer {
             .num_merge_threads(1)
             .memory_budget_per_thread(WRITER_MEMORY)
             .build();
-        let writer = index.index.writer_with_options(options).map_err(lock_failure(dir))?;
+        let writer = index.index.writer_with_options(options).map_err(not_locked(dir))?;
         let mut merging = LogMergePolicy::default();
         merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
         writer.set_merge_policy(Box::new(merging));

@@ -53,7 +53,7 @@ mod directory;
 mod document;
 mod index;
 mod indexer;
-mod proximity;
+mod phrase;
 mod query;
 mod rescore;
 mod retriever;

@@ -10,7 +10,7 @@ use crate::{
     bm25::{FieldStatistics, document_frequency},
     candidates::Candidate,
     index::backend,
-    proximity::{closeness, occurs_literally},
+    phrase::{occurs_literally, pairs},
     query::{Occurrence, QueryTerms},
 };
 
@@ -69,7 +69,7 @@ impl FieldQuery {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scored {
     pub(crate) row: RowId,
-    /// The score that ranks: all fields with their boosts, and closeness.
+    /// The score that ranks: all fields with their boosts, and phrases.
     pub(crate) ranking: f32,
     /// BM25 over the passage alone.
     pub(crate) passage: f32,
@@ -130,7 +130,7 @@ impl<'q> Rescorer<'q> {
                 }
                 scored.push(Scored {
                     row,
-                    ranking: bm25 + boosted + self.phrase_boost * self.closeness(&passage),
+                    ranking: bm25 + boosted + self.phrase_boost * self.phrases(&passage),
                     passage: bm25,
                     literal: self.is_literal(&mut passage, doc),
                 });
@@ -139,14 +139,15 @@ impl<'q> Rescorer<'q> {
         Ok(scored)
     }
 
-    fn closeness(&self, passage: &FieldCursor<'_>) -> f32 {
-        let close = |pair: &Neighbours| {
+    /// BM25 of neighbours in the question that are neighbours in the passage too.
+    fn phrases(&self, passage: &FieldCursor<'_>) -> f32 {
+        let score = |pair: &Neighbours| {
             let (first, second) =
-                (passage.positions.get(pair.first), passage.positions.get(pair.second));
-            let frequency = closeness(first?, second?, pair.distance);
+                (passage.positions.get(pair.first)?, passage.positions.get(pair.second)?);
+            let frequency = pairs(first, second, pair.distance) as f32;
             Some(pair.information * self.passage.statistics.saturation(frequency, passage.length))
         };
-        self.neighbours.iter().filter_map(close).sum()
+        self.neighbours.iter().filter_map(score).sum()
     }
 
     /// Stop words are long lists: they are read only where the rest occurs literally.

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, FileId, FileInfo, IndexEntry,
     IndexInput, Indexer, Language, Leg, LineSpan, Part, Question, RankedList, Retriever, RowId,
-    Seq, StoredChunk, Strategy, Token,
+    Score, Seq, StoredChunk, Strategy, Token,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever};
@@ -222,8 +222,8 @@ fn a_literal_occurrence_of_the_question_has_relevance_one() {
     ]);
     let list = ask(&fixture.retriever, "State of the Art", &Allowed::All);
     let relevance =
-        |row| list.hits().iter().find(|hit| hit.row == RowId::new(row)).unwrap().relevance.get();
-    assert!(relevance(1) == 1.0);
+        |row| list.hits().iter().find(|hit| hit.row == RowId::new(row)).unwrap().relevance;
+    assert_eq!(relevance(1), Score::ONE);
     let shuffled = ask(&fixture.retriever, "art state of the", &only([1]));
     assert!(shuffled.hits()[0].relevance.get() < 1.0);
 }
@@ -478,7 +478,7 @@ proptest! {
         let hits = list.hits();
         prop_assert!(hits.len() <= depth);
         prop_assert!(hits.iter().all(|hit| allowed.contains(&hit.row.get()) && hit.native > 0.0));
-        let sorted = hits.is_sorted_by(|a, b| a.native > b.native || (a.native == b.native && a.row < b.row));
+        let sorted = hits.is_sorted_by(|a, b| b.native.total_cmp(&a.native).then(a.row.cmp(&b.row)).is_lt());
         prop_assert!(sorted);
         prop_assert!(list.floor() >= 0.0 && list.confidence() >= 0.0);
     }

@@ -1,26 +1,12 @@
 use crate::query::Occurrence;
 
-/// Beyond this many positions from its place a term is not close.
-const WINDOW: u32 = 8;
-
-/// How often `second` stands about `distance` positions after `first`, both ascending.
-/// Each occurrence of `first` counts 1/(1 + δ)², δ being how far the nearest `second`
-/// is from its place: 1 for a phrase, ¼ for one position off.
-pub(crate) fn closeness(first: &[u32], second: &[u32], distance: u32) -> f32 {
+/// How often `second` stands exactly `distance` positions after `first`, both ascending.
+pub(crate) fn pairs(first: &[u32], second: &[u32], distance: u32) -> usize {
+    let place = |position: &&u32| position.checked_add(distance);
     first
         .iter()
-        .map(|position| {
-            let place = position.saturating_add(distance);
-            let after = second.partition_point(|&other| other < place);
-            let nearest = [after.checked_sub(1), Some(after)]
-                .into_iter()
-                .flatten()
-                .filter_map(|index| second.get(index))
-                .map(|other| other.abs_diff(place))
-                .min();
-            nearest.filter(|&off| off < WINDOW).map_or(0.0, |off| ((1 + off) as f32).powi(-2))
-        })
-        .sum()
+        .filter(|at| place(at).is_some_and(|place| second.binary_search(&place).is_ok()))
+        .count()
 }
 
 /// True if the whole sequence occurs: some shift takes every occurrence to a position
@@ -45,21 +31,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closeness_counts_phrases_fully_and_falls_with_the_offset() {
-        let check = |first: &[u32], second: &[u32], distance, expected: f32| {
-            assert!(
-                (closeness(first, second, distance) - expected).abs() < 1e-6,
-                "{first:?} {second:?}"
-            );
+    fn pairs_stand_in_order_at_their_distance() {
+        let check = |first: &[u32], second: &[u32], distance, expected| {
+            assert_eq!(pairs(first, second, distance), expected, "{first:?} {second:?}");
         };
-        check(&[], &[1], 1, 0.0);
-        check(&[1], &[], 1, 0.0);
-        check(&[1, 7], &[2, 8], 1, 2.0);
-        check(&[1], &[3], 1, 0.25);
-        check(&[3], &[1], 1, 1.0 / 16.0);
-        check(&[1], &[4], 3, 1.0);
-        check(&[1], &[200], 1, 0.0);
-        check(&[u32::MAX], &[0], 5, 0.0);
+        check(&[], &[1], 1, 0);
+        check(&[1], &[], 1, 0);
+        check(&[1, 7], &[2, 8], 1, 2);
+        check(&[1], &[3], 1, 0);
+        check(&[3], &[2], 1, 0);
+        check(&[1], &[4], 3, 1);
+        check(&[u32::MAX], &[0], 1, 0);
     }
 
     #[test]
