@@ -9,14 +9,19 @@ use trefoil::{FileId, Language, QueryType, Score, SearchStrategy};
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
 #[derive(Debug, Parser)]
-#[command(name = "trefoil", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "trefoil",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   trefoil demo                          see it work, on real documents in three languages
   trefoil index docs/ notes.md          index files; again later, and only changes are read
   trefoil search \"how do I cut a release?\"
 
 Exit codes: 0 found, 1 nothing found, 2 wrong usage, 3 failure.
-Settings: trefoil.toml in this folder or above < environment < flags.")]
+Settings: trefoil.toml in this folder or above < environment < flags."
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
@@ -27,13 +32,18 @@ pub(crate) struct Args {
 /// What every command understands.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Global options")]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch of the command line")]
 pub(crate) struct GlobalArgs {
     /// Directory of the index [default: .trefoil]
     #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_INDEX", hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub(crate) index: Option<PathBuf>,
     /// Embedding model: a name of `trefoil models list`, a folder, or `none` for keywords only
-    #[arg(long, global = true, value_name = "NAME|DIR", env = "TREFOIL_MODEL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME|DIR",
+        env = "TREFOIL_MODEL",
+        hide_env_values = true
+    )]
     pub(crate) model: Option<String>,
     /// Folder that models are kept in [default: the platform's cache folder]
     #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_HOME", hide_env_values = true, value_hint = ValueHint::DirPath)]
@@ -48,7 +58,15 @@ pub(crate) struct GlobalArgs {
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// What to log to stderr, such as `debug` or `trefoil=trace`
-    #[arg(long, global = true, value_name = "FILTER", env = "TREFOIL_LOG", hide_env_values = true, default_value = "warn", hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILTER",
+        env = "TREFOIL_LOG",
+        hide_env_values = true,
+        default_value = "warn",
+        hide_default_value = true
+    )]
     pub(crate) log: String,
 }
 
@@ -219,13 +237,17 @@ Examples:
     #[command(after_help = "Examples:\n  trefoil models list\n  trefoil models list --json")]
     List,
     /// Compare models with their checksums; without a name, all that are here
-    #[command(after_help = "Examples:\n  trefoil models verify\n  trefoil models verify multilingual-e5-small")]
+    #[command(
+        after_help = "Examples:\n  trefoil models verify\n  trefoil models verify multilingual-e5-small"
+    )]
     Verify {
         /// Names of `trefoil models list`
         names: Vec<String>,
     },
     /// Print the folder of a model; without a name, of all
-    #[command(after_help = "Examples:\n  trefoil models path\n  trefoil models path multilingual-e5-small")]
+    #[command(
+        after_help = "Examples:\n  trefoil models path\n  trefoil models path multilingual-e5-small"
+    )]
     Path {
         /// A name of `trefoil models list`
         name: Option<String>,
@@ -322,7 +344,11 @@ mod tests {
         fn check(command: &clap::Command) {
             for command in command.get_subcommands() {
                 let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(command.has_subcommands() || help.contains("  trefoil "), "{}", command.get_name());
+                assert!(
+                    command.has_subcommands() || help.contains("  trefoil "),
+                    "{}",
+                    command.get_name()
+                );
                 check(command);
             }
         }

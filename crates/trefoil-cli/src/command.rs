@@ -38,9 +38,9 @@ impl From<Outcome> for ExitCode {
 }
 
 /// Runs a command.
-pub(crate) fn run(args: Args, console: &Console) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
     if let Command::Completions { shell } = args.command {
-        return completions::run(shell, console);
+        return completions::run(shell);
     }
     let settings = Settings::read(&args.global)?;
     match args.command {

@@ -14,9 +14,13 @@ const DEFAULT_COLUMNS: usize = 100;
 /// Longer lines are hard to read, and narrower ones leave no room for a path.
 const COLUMNS: std::ops::RangeInclusive<usize> = 40..=100;
 
-/// Where output goes: results to stdout, all else to stderr.
+/// What a person wants to be told while a command runs. It goes to stderr; results, which
+/// programs may read, go to stdout.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent switch of the command line"
+)]
 pub(crate) struct Console {
     /// Results are for a program.
     pub(crate) json: bool,
@@ -34,30 +38,8 @@ impl Console {
         Self { json: args.json, quiet: args.quiet, verbose: args.verbose, draws }
     }
 
-    /// Columns that text may take.
-    pub(crate) fn columns(&self) -> usize {
-        terminal_size_of(io::stdout())
-            .map_or(DEFAULT_COLUMNS, |(Width(columns), _)| usize::from(columns))
-            .clamp(*COLUMNS.start(), *COLUMNS.end())
-    }
-
-    /// Writes text to stdout; its colours are dropped unless a person sees them.
-    pub(crate) fn print(&self, text: impl fmt::Display) -> io::Result<()> {
-        let mut out = anstream::stdout().lock();
-        out.write_all(text.to_string().as_bytes())?;
-        out.flush()
-    }
-
-    /// Writes one JSON document to stdout.
-    pub(crate) fn print_json(&self, value: &impl Serialize) -> anyhow::Result<()> {
-        let mut out = BufWriter::new(io::stdout().lock());
-        serde_json::to_writer_pretty(&mut out, value)?;
-        out.write_all(b"\n")?;
-        Ok(out.flush()?)
-    }
-
     /// Tells a person something beside the results.
-    pub(crate) fn note(&self, text: impl fmt::Display) {
+    pub(crate) fn note(self, text: impl fmt::Display) {
         if !self.quiet {
             let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
             // Where stderr is closed there is nobody left to tell.
@@ -66,9 +48,31 @@ impl Console {
     }
 
     /// Tells a person how things go.
-    pub(crate) fn status(&self, text: impl fmt::Display) {
+    pub(crate) fn status(self, text: impl fmt::Display) {
         if !self.quiet {
             drop(writeln!(anstream::stderr(), "{text}"));
         }
     }
+}
+
+/// Columns that text may take.
+pub(crate) fn columns() -> usize {
+    terminal_size_of(io::stdout())
+        .map_or(DEFAULT_COLUMNS, |(Width(columns), _)| usize::from(columns))
+        .clamp(*COLUMNS.start(), *COLUMNS.end())
+}
+
+/// Writes text to stdout; its colours are dropped unless a person sees them.
+pub(crate) fn print(text: impl fmt::Display) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.to_string().as_bytes())?;
+    out.flush()
+}
+
+/// Writes one JSON document to stdout.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, value)?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
 }

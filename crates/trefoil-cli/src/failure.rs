@@ -74,7 +74,8 @@ fn is_usage(error: &anyhow::Error) -> bool {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        let json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        let json =
+            cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         kind.or(json) == Some(io::ErrorKind::BrokenPipe)
     })
 }
@@ -88,9 +89,13 @@ mod tests {
     #[test]
     fn causes_follow_the_message_and_repeat_nothing() {
         let missing = io::Error::new(io::ErrorKind::NotFound, "no such file");
-        let error = Err::<(), _>(Error::io("open", "notes", missing)).context("cannot index").unwrap_err();
+        let error =
+            Err::<(), _>(Error::io("open", "notes", missing)).context("cannot index").unwrap_err();
         assert_eq!(chain(&error), "cannot index: cannot open `notes`: no such file");
-        assert_eq!(chain(&anyhow::anyhow!("disk full").context("broken: disk full")), "broken: disk full");
+        assert_eq!(
+            chain(&anyhow::anyhow!("disk full").context("broken: disk full")),
+            "broken: disk full"
+        );
     }
 
     #[test]

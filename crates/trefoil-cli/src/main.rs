@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     };
     let console = Console::new(&args.global);
     log(&args.global.log);
-    match command::run(args, &console) {
+    match command::run(args, console) {
         Ok(outcome) => outcome.into(),
         Err(error) => failure::report(&error),
     }

@@ -36,18 +36,19 @@ pub(crate) enum Unit {
 
 impl Progress {
     /// Begins a task; `doing` is a participle such as `reading`.
-    pub(crate) fn start(console: &Console, doing: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
+    pub(crate) fn start(console: Console, doing: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let doing = doing.into();
         if console.draws {
             bar.set_draw_target(ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{prefix:<10} {bar:24.green/dim} {msg}") {
+            if let Ok(style) = ProgressStyle::with_template("{prefix:<10} {bar:24.green/dim} {msg}")
+            {
                 bar.set_style(style.progress_chars("━━─"));
             }
             bar.set_prefix(doing.clone().into_owned());
         }
         let started = Instant::now();
-        Self { console: *console, doing, unit, started, said: started, bar }
+        Self { console, doing, unit, started, said: started, bar }
     }
 
     /// Shows that `done` of `total` is done.
@@ -75,25 +76,30 @@ impl Progress {
 impl Unit {
     /// `320 of 671 files, 64/s, 6 s left`.
     fn describe(self, done: u64, total: u64, elapsed: Duration) -> String {
-        let mut text = match self {
+        let amount = match self {
             Self::Items(items) => format!("{done} of {total} {items}"),
             Self::Bytes => format!("{} of {}", bytes(done), bytes(total)),
         };
         if done == 0 || elapsed < WARM_UP {
-            return text;
+            return amount;
         }
         let rate = done as f64 / elapsed.as_secs_f64();
-        text += &match self {
-            Self::Items(_) if rate < 10.0 => format!(", {rate:.1}/s"),
-            Self::Items(_) => format!(", {rate:.0}/s"),
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
-            Self::Bytes => format!(", {}/s", bytes(rate as u64)),
+        let shown_rate = match self {
+            Self::Items(_) if rate < 10.0 => format!("{rate:.1}"),
+            Self::Items(_) => format!("{rate:.0}"),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a positive rate"
+            )]
+            Self::Bytes => bytes(rate as u64),
         };
-        let left = Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate).unwrap_or_default();
-        if left >= WARM_UP {
-            text += &format!(", {} left", duration(left));
+        let left = Duration::try_from_secs_f64(total.saturating_sub(done) as f64 / rate)
+            .unwrap_or_default();
+        if left < WARM_UP {
+            return format!("{amount}, {shown_rate}/s");
         }
-        text
+        format!("{amount}, {shown_rate}/s, {} left", duration(left))
     }
 }
 
@@ -112,8 +118,8 @@ struct Step {
 }
 
 impl PullBars {
-    pub(crate) fn new(console: &Console) -> Self {
-        Self { console: *console, step: Mutex::default() }
+    pub(crate) fn new(console: Console) -> Self {
+        Self { console, step: Mutex::default() }
     }
 
     pub(crate) fn finish(self) {
@@ -130,7 +136,7 @@ impl PullProgress for PullBars {
             step.progress.finish();
         }
         self.console.status(format_args!("{step} ({})", self::bytes(bytes)));
-        let mut progress = Progress::start(&self.console, "", Unit::Bytes);
+        let mut progress = Progress::start(self.console, "", Unit::Bytes);
         progress.set(0, bytes);
         *current = Some(Step { progress, done: 0, total: bytes });
     }
@@ -153,7 +159,11 @@ pub(crate) fn bytes(count: u64) -> String {
         let Some(larger) = units.next() else { break };
         (value, unit) = (value / 1000.0, larger);
     }
-    if unit == "B" || value >= 99.95 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+    if unit == "B" || value >= 99.95 {
+        format!("{value:.0} {unit}")
+    } else {
+        format!("{value:.1} {unit}")
+    }
 }
 
 /// `7.3 s`, `42 s`, `2 min 5 s`, `1 h 10 min`.
@@ -182,21 +192,38 @@ mod tests {
         check(files, 671, 671, 5_000, "671 of 671 files, 134/s");
         check(files, 10, 1_000, 5_000, "10 of 1000 files, 2.0/s, 8 min 15 s left");
         check(files, 10, 1_000, 200, "10 of 1000 files");
-        check(Unit::Bytes, 50_000_000, 100_000_000, 10_000, "50.0 MB of 100 MB, 5.0 MB/s, 10 s left");
+        check(
+            Unit::Bytes,
+            50_000_000,
+            100_000_000,
+            10_000,
+            "50.0 MB of 100 MB, 5.0 MB/s, 10 s left",
+        );
     }
 
     #[test]
     fn sizes_have_three_figures() {
-        for (count, expected) in
-            [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (71_622_400, "71.6 MB"), (999_600, "1.0 MB"), (u64::MAX, "18446744 TB")]
-        {
+        for (count, expected) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (71_622_400, "71.6 MB"),
+            (999_600, "1.0 MB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
             assert_eq!(bytes(count), expected);
         }
     }
 
     #[test]
     fn times_have_two_units_at_most() {
-        for (seconds, expected) in [(0.42, "0.4 s"), (7.31, "7.3 s"), (59.9, "59 s"), (125.0, "2 min 5 s"), (4_205.0, "1 h 10 min")] {
+        for (seconds, expected) in [
+            (0.42, "0.4 s"),
+            (7.31, "7.3 s"),
+            (59.9, "59 s"),
+            (125.0, "2 min 5 s"),
+            (4_205.0, "1 h 10 min"),
+        ] {
             assert_eq!(duration(Duration::from_secs_f64(seconds)), expected);
         }
     }

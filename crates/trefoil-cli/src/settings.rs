@@ -118,10 +118,10 @@ impl SettingsFile {
             path: path.to_owned(),
             reason: located(text, &error),
         })?;
-        let model = raw.model.as_deref().map(model).map(|model| match model {
-            Model::Folder(path) => Model::Folder(folder.join(path)),
-            other => other,
-        });
+        let mut model = raw.model.as_deref().map(model);
+        if let Some(Model::Folder(path)) = &mut model {
+            *path = folder.join(&*path);
+        }
         Ok(Self {
             index: raw.index.map(|path| folder.join(path)),
             model,
@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn paths_are_relative_to_the_file() {
         let text = "index = 'notes.trefoil'\nmodel = './e5'\nmodel_home = '/models'\nthreads = 2";
-        let file = SettingsFile::parse(text, Path::new("/a/trefoil.toml"), Path::new("/a")).unwrap();
+        let file =
+            SettingsFile::parse(text, Path::new("/a/trefoil.toml"), Path::new("/a")).unwrap();
         assert_eq!(file.index.unwrap(), Path::new("/a/notes.trefoil"));
         assert!(matches!(file.model, Some(Model::Folder(path)) if path == Path::new("/a/./e5")));
         assert_eq!(file.model_home.unwrap(), Path::new("/models"));
@@ -170,7 +171,8 @@ mod tests {
     #[test]
     fn mistakes_are_located() {
         let check = |text: &str, expected: &str| {
-            let error = SettingsFile::parse(text, Path::new("trefoil.toml"), Path::new("")).unwrap_err();
+            let error =
+                SettingsFile::parse(text, Path::new("trefoil.toml"), Path::new("")).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         };
         check("index = 'a'\nindexes = 'b'", "line 2: unknown field `indexes`");

@@ -40,7 +40,7 @@ pub(crate) fn results(found: &SearchResult, extent: Extent, width: usize) -> Str
     page.text
 }
 
-/// What was found, how long it took, and how to go on.
+/// What was found and how long it took.
 pub(crate) fn summary(found: &SearchResult) -> String {
     let shown = found.results.len();
     let mut parts = Vec::new();
@@ -57,9 +57,6 @@ pub(crate) fn summary(found: &SearchResult) -> String {
         let metric = found.strategies.get(strategy);
         metric.enabled.then(|| format!("{strategy} {}", milliseconds(metric.processing_time)))
     }));
-    if let Some(next) = found.next_cursor {
-        parts.push(format!("more with --offset {next}"));
-    }
     format!("{DIM}{}{DIM:#}\n", parts.join(" · "))
 }
 
@@ -84,7 +81,13 @@ struct Page {
 }
 
 impl Page {
-    fn item(&mut self, number: usize, item: &SearchResultItem, legs: &StrategyMetrics, extent: Extent) {
+    fn item(
+        &mut self,
+        number: usize,
+        item: &SearchResultItem,
+        legs: &StrategyMetrics,
+        extent: Extent,
+    ) {
         let heading = heading(item);
         let number = format!("{number:>width$}", width = self.indent - 2);
         for (line, at) in self.wrapped(&heading.text).into_iter().enumerate() {
@@ -117,7 +120,9 @@ impl Page {
         ]
         .into_iter()
         .filter(|&(strategy, _)| legs.get(strategy).enabled)
-        .map(|(strategy, relevance)| (strategy.name(), Some(relevance).filter(|&r| r > Score::ZERO)))
+        .map(|(strategy, relevance)| {
+            (strategy.name(), Some(relevance).filter(|&r| r > Score::ZERO))
+        })
         .chain(relevance.rerank.map(|relevance| ("rerank", Some(relevance))));
         for (name, relevance) in said {
             let part = format!("  {name} {}", relevance.map_or("–".to_owned(), score));
@@ -163,11 +168,11 @@ impl Page {
                 whole.mark(at, highlight);
             }
         }
-        let context = |text: &Option<String>| text.as_deref().map(Marked::plain);
+        let plain = |text: &Option<String>| text.as_deref().map(Marked::plain);
         let parts = [
-            (context(&content.context_before), DIM),
+            (plain(&content.context_before), DIM),
             (Some(whole), PLAIN),
-            (context(&content.context_after), DIM),
+            (plain(&content.context_after), DIM),
         ];
         for (part, style) in parts {
             if let Some(part) = part {
@@ -231,12 +236,16 @@ fn heading(item: &SearchResultItem) -> Marked {
 /// A fragment of `text` on one line, with marks where the text goes on.
 fn excerpt(text: &str, highlight: &Highlight) -> Marked {
     let fragment = Marked::from(highlight).tidy();
-    let ends = |char: char| matches!(char, '\n' | '.' | '!' | '?' | ':' | '。' | '！' | '？' | '|' | '`');
+    let ends =
+        |char: char| matches!(char, '\n' | '.' | '!' | '?' | ':' | '。' | '！' | '？' | '|' | '`');
     let at = text.find(&highlight.fragment).unwrap_or_default();
     let before = text.get(..at).unwrap_or_default().trim_end_matches(' ').chars().next_back();
-    let after = text.get(at + highlight.fragment.len()..).unwrap_or_default().trim_start_matches(' ');
-    let cut_off = !fragment.text.ends_with(ends) && after.chars().next().is_some_and(|next| next != '\n');
-    let mut excerpt = Marked::plain(if before.is_some_and(|char| !ends(char)) { "… " } else { "" });
+    let after =
+        text.get(at + highlight.fragment.len()..).unwrap_or_default().trim_start_matches(' ');
+    let cut_off =
+        !fragment.text.ends_with(ends) && after.chars().next().is_some_and(|next| next != '\n');
+    let mut excerpt =
+        Marked::plain(if before.is_some_and(|char| !ends(char)) { "… " } else { "" });
     excerpt.push(&fragment);
     if cut_off {
         excerpt.push(&Marked::plain(" …"));
@@ -258,7 +267,8 @@ impl Marked {
     }
 
     fn mark(&mut self, at: usize, highlight: &Highlight) {
-        self.marks.extend(highlight.offsets.iter().map(|offset| at + offset.start..at + offset.end));
+        self.marks
+            .extend(highlight.offsets.iter().map(|offset| at + offset.start..at + offset.end));
     }
 
     fn push(&mut self, other: &Self) {
@@ -274,7 +284,9 @@ impl Marked {
         loop {
             rest = rest.trim_start_matches([' ', '\n', ',', ';', ':', '.', '、', '。', '，']);
             match rest.split_once('\n') {
-                Some((line, body)) if line.starts_with('#') && !body.trim().is_empty() => rest = body,
+                Some((line, body)) if line.starts_with('#') && !body.trim().is_empty() => {
+                    rest = body;
+                }
                 _ => break,
             }
         }
@@ -295,7 +307,8 @@ impl Marked {
         }
         tidy.text.truncate(tidy.text.trim_end().len());
         moved.push(tidy.text.len());
-        let place = |at: usize| moved.get(at).copied().unwrap_or(tidy.text.len()).min(tidy.text.len());
+        let place =
+            |at: usize| moved.get(at).copied().unwrap_or(tidy.text.len()).min(tidy.text.len());
         let marks = self.marks.iter().map(|mark| place(mark.start)..place(mark.end));
         tidy.marks = marks.filter(|mark| !mark.is_empty()).collect();
         tidy
@@ -354,14 +367,21 @@ mod tests {
             let start = fragment.find(found).unwrap();
             Offsets { start, end: start + found.len() }
         });
-        Highlight { field: "text".to_owned(), fragment: fragment.to_owned(), offsets: offsets.collect() }
+        Highlight {
+            field: "text".to_owned(),
+            fragment: fragment.to_owned(),
+            offsets: offsets.collect(),
+        }
     }
 
     #[test]
     fn a_match_may_run_over_the_end_of_a_line() {
         let marked = Marked::from(&highlight("台風の目は晴れる", &["風の目", "晴れ"]));
         assert_eq!(marked.parts(0..9), [("台", false), ("風の", true)]);
-        assert_eq!(marked.parts(9..24), [("目", true), ("は", false), ("晴れ", true), ("る", false)]);
+        assert_eq!(
+            marked.parts(9..24),
+            [("目", true), ("は", false), ("晴れ", true), ("る", false)]
+        );
     }
 
     #[test]
@@ -383,11 +403,18 @@ mod tests {
         let check = |fragment: &str, matches: &[&str], expected: &str| {
             let tidy = Marked::from(&highlight(fragment, matches)).tidy();
             let parts = tidy.parts(0..tidy.text.len()).into_iter();
-            let shown: String =
-                parts.map(|(part, is_match)| if is_match { format!("[{part}]") } else { part.to_owned() }).collect();
+            let shown: String = parts
+                .map(
+                    |(part, is_match)| if is_match { format!("[{part}]") } else { part.to_owned() },
+                )
+                .collect();
             assert_eq!(shown, expected);
         };
-        check("## 目\n\n雲のない「目」が  **できる**。", &["「目」", "できる"], "雲のない[「目」]が [できる]。");
+        check(
+            "## 目\n\n雲のない「目」が  **できる**。",
+            &["「目」", "できる"],
+            "雲のない[「目」]が [できる]。",
+        );
         check("## 目\n\n雲", &["目"], "雲");
         check(", 2 ** 3  ", &["2", "3"], "[2] [3]");
         check("", &[], "");
@@ -417,13 +444,16 @@ mod tests {
         item.metadata.as_mut().unwrap().title = "The Sea".into();
         assert_eq!(heading(&item).text, "The Sea › Tides › Springs");
         item.metadata.as_mut().unwrap().title = "Tides".into();
-        item.highlights = vec![Highlight { field: "heading".into(), ..highlight("Tides › Springs", &["Springs"]) }];
+        item.highlights = vec![Highlight {
+            field: "heading".into(),
+            ..highlight("Tides › Springs", &["Springs"])
+        }];
         assert_eq!(heading(&item).parts(0..17), [("Tides › ", false), ("Springs", true)]);
         item.metadata.as_mut().unwrap().heading_path.truncate(1);
         item.highlights.clear();
         assert_eq!(heading(&item).text, "Tides");
         item.metadata.as_mut().unwrap().title.clear();
-        assert_eq!(heading(&item).text, "tides.md › Tides");
+        assert_eq!(heading(&item).text, "Tides");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Write,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     args::DemoArgs,
-    console::Console,
+    console::{Console, columns, print, print_json},
     failure,
     interrupt::say_on_ctrl_c,
     progress::bytes,
@@ -48,7 +49,10 @@ const QUESTIONS: [Ask; 9] = [
     ask("English, the Rust book", "what happens to a value when its owner goes out of scope?"),
     ask("English, the Rust book", "share one value between several threads"),
     ask("English", "why are there two high tides a day?"),
-    ask("English, in other words than the text", "let small spiny animals pass through the garden fence"),
+    ask(
+        "English, in other words than the text",
+        "let small spiny animals pass through the garden fence",
+    ),
     ask("Japanese", "土鍋でご飯をふっくら炊くには?"),
     ask("Japanese", "台風の目に入ったら外に出てもいい?"),
     ask("Korean", "온돌은 어떻게 방을 따뜻하게 하나요?"),
@@ -73,7 +77,11 @@ struct Tour<'a> {
 }
 
 /// Fetches, indexes, asks, and says what to try next.
-pub(super) fn run(args: &DemoArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    args: &DemoArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     say_on_ctrl_c("stopped; the index is consistent, and `trefoil demo` goes on from here")?;
     if !args.no_pull {
         pull_or_go_on(settings, console);
@@ -91,23 +99,26 @@ pub(super) fn run(args: &DemoArgs, settings: &Settings, console: &Console) -> an
     let filled = fill(&engine, &roots, console)?;
     std::env::set_current_dir(&here).map_err(|error| Error::io("enter", &here, error))?;
     filled.report_skipped(console);
-    let answers = QUESTIONS.iter().map(|question| answer(&engine, question)).collect::<trefoil::Result<Vec<_>>>()?;
+    let answers = QUESTIONS
+        .iter()
+        .map(|question| answer(&engine, question))
+        .collect::<trefoil::Result<Vec<_>>>()?;
     if console.json {
-        console.print_json(&Tour { index: &index, filled: &filled, answers: &answers })?;
+        print_json(&Tour { index: &index, filled: &filled, answers: &answers })?;
     } else {
         for (question, found) in QUESTIONS.iter().zip(&answers) {
-            console.print(shown_answer(question, found, console.columns()))?;
+            print(shown_answer(question, found, columns()))?;
         }
         if let Some(found) = answers.first() {
             note_degraded(found, console);
         }
-        console.print(closing(&engine.stats()?, &filled, semantic, &index))?;
+        print(closing(&engine.stats()?, &filled, semantic, &index))?;
     }
     Ok(Outcome::Found)
 }
 
 /// Fetches the models; without them the tour is shorter, but not over.
-fn pull_or_go_on(settings: &Settings, console: &Console) {
+fn pull_or_go_on(settings: &Settings, console: Console) {
     if let Err(error) = pull_missing(settings, console) {
         failure::message(&error);
         console.note("going on with keywords only; `trefoil models pull` tries again");
@@ -119,7 +130,10 @@ fn collect(folder: &Path) -> trefoil::Result<Vec<PathBuf>> {
     let ours = CORPUS.dirs().flat_map(|language| {
         let name = language.path().to_string_lossy().into_owned();
         language.entries().iter().filter_map(DirEntry::as_file).filter_map(move |file| {
-            Some((format!("{name}/{}", file.path().file_name()?.to_str()?), file.contents().to_vec()))
+            Some((
+                format!("{name}/{}", file.path().file_name()?.to_str()?),
+                file.contents().to_vec(),
+            ))
         })
     });
     let mut documents: Vec<(String, Vec<u8>)> = ours.collect();
@@ -137,13 +151,14 @@ fn rust_book() -> Option<Vec<(String, Vec<u8>)>> {
     let folder = Path::new(sysroot.trim()).join("share/doc/rust/html/book");
     let chapter = |name: &str| {
         let numbered = ["ch", "appendix-"].iter().any(|prefix| {
-            name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            name.strip_prefix(prefix)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         });
-        numbered && name.ends_with(".html") || matches!(name, "foreword.html" | "title-page.html")
+        let html = Path::new(name).extension().is_some_and(|extension| extension == "html");
+        html && (numbered || matches!(name, "foreword.html" | "title-page.html"))
     };
-    let leads_elsewhere = |page: &[u8]| {
-        page.windows(REDIRECT.len()).take(1_000).any(|window| window == REDIRECT)
-    };
+    let leads_elsewhere =
+        |page: &[u8]| page.windows(REDIRECT.len()).take(1_000).any(|window| window == REDIRECT);
     let files = fs::read_dir(folder).ok()?.flatten().filter_map(|file| {
         let name = file.file_name().into_string().ok().filter(|name| chapter(name))?;
         let page = fs::read(file.path()).ok().filter(|page| !leads_elsewhere(page))?;
@@ -182,7 +197,8 @@ fn put(folder: &Path, documents: &[(String, Vec<u8>)]) -> trefoil::Result<()> {
         wanted.insert(path);
     }
     let subfolders = fs::read_dir(folder).into_iter().flatten().flatten();
-    for file in subfolders.flat_map(|subfolder| fs::read_dir(subfolder.path())).flatten().flatten() {
+    for file in subfolders.flat_map(|subfolder| fs::read_dir(subfolder.path())).flatten().flatten()
+    {
         let path = file.path();
         if !wanted.contains(&path) {
             fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
@@ -238,7 +254,7 @@ fn closing(stats: &EngineStats, filled: &Filled, semantic: bool, index: &Path) -
         "trefoil index docs/ && trefoil search \"your question\"",
         "trefoil search --help",
     ] {
-        text += &format!("  {line}\n");
+        _ = writeln!(text, "  {line}");
     }
     text
 }
@@ -259,7 +275,8 @@ mod tests {
     fn a_folder_is_brought_up_to_date_with_the_least_writing() {
         let folder = tempfile::tempdir().unwrap();
         let document = |name: &str, text: &str| (name.to_owned(), text.as_bytes().to_vec());
-        let changed = |name: &str| fs::metadata(folder.path().join(name)).unwrap().modified().unwrap();
+        let changed =
+            |name: &str| fs::metadata(folder.path().join(name)).unwrap().modified().unwrap();
         put(folder.path(), &[document("en/a.md", "one"), document("en/b.md", "two")]).unwrap();
         let before = changed("en/a.md");
         put(folder.path(), &[document("en/a.md", "one"), document("ja/c.md", "三")]).unwrap();

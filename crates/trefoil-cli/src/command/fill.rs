@@ -1,6 +1,7 @@
 //! Reading files into an engine and waiting for their vectors, in sight of a person.
 
 use std::{
+    fmt::Write,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -58,22 +59,22 @@ impl Filled {
         let Self { written, unchanged, removed, chunks_added, embedded, .. } = self;
         let mut text = format!("{written} {} indexed", plural(*written, "file"));
         if *unchanged > 0 {
-            text += &format!(", {unchanged} unchanged");
+            _ = write!(text, ", {unchanged} unchanged");
         }
         if *removed > 0 {
-            text += &format!(", {removed} removed");
+            _ = write!(text, ", {removed} removed");
         }
-        text += &format!(": {chunks_added} new {}, {embedded} embedded, ", plural(*chunks_added, "chunk"));
-        let time = Duration::try_from_secs_f64(self.seconds).unwrap_or_default();
-        text += &duration(time);
+        let chunks = plural(*chunks_added, "chunk");
+        let time = duration(Duration::try_from_secs_f64(self.seconds).unwrap_or_default());
+        _ = write!(text, ": {chunks_added} new {chunks}, {embedded} embedded, {time}");
         if *embedded > 0 && self.seconds > 0.0 {
-            text += &format!(" ({:.1} chunks/s)", *embedded as f64 / self.seconds);
+            _ = write!(text, " ({:.1} chunks/s)", *embedded as f64 / self.seconds);
         }
         text
     }
 
     /// Lists what was passed over.
-    pub(super) fn report_skipped(&self, console: &Console) {
+    pub(super) fn report_skipped(&self, console: Console) {
         let count = self.skipped.len();
         if count == 0 {
             return;
@@ -90,7 +91,7 @@ impl Filled {
 }
 
 /// Indexes `paths` and waits for the vectors. A path that is gone is forgotten.
-pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: &Console) -> anyhow::Result<Filled> {
+pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: Console) -> anyhow::Result<Filled> {
     let started = Instant::now();
     let cached = engine.stats()?.store.cached_embeddings;
     let (here, gone): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| path.exists());
@@ -115,7 +116,7 @@ pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: &Console) -> any
     })
 }
 
-fn read(engine: &Engine, paths: &[PathBuf], console: &Console) -> anyhow::Result<Ingested> {
+fn read(engine: &Engine, paths: &[PathBuf], console: Console) -> anyhow::Result<Ingested> {
     let mut progress = Progress::start(console, "reading", Unit::Items("files"));
     let ingested = engine.ingest_paths(paths, |IngestProgress { done, total }| {
         progress.set(done as u64, total as u64);
@@ -125,7 +126,7 @@ fn read(engine: &Engine, paths: &[PathBuf], console: &Console) -> anyhow::Result
 }
 
 /// Waits until every chunk that can have a vector has one.
-pub(super) fn drain(engine: &Engine, console: &Console) -> anyhow::Result<()> {
+pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
     let mut progress = Progress::start(console, "embedding", Unit::Items("chunks"));
     let mut total = 0;
     let drained = engine.drain_with(|jobs| {
@@ -142,7 +143,7 @@ pub(super) fn drain(engine: &Engine, console: &Console) -> anyhow::Result<()> {
 }
 
 /// Says so if there is no model to search by meaning with. Whether there is one.
-pub(super) fn note_missing_model(engine: &Engine, console: &Console) -> anyhow::Result<bool> {
+pub(super) fn note_missing_model(engine: &Engine, console: Console) -> anyhow::Result<bool> {
     let absent = engine.stats()?.absent;
     let semantic = absent.iter().find(|degraded| degraded.stage == Stage::Semantic);
     if let Some(degraded) = semantic {
@@ -172,7 +173,15 @@ mod tests {
         let check = |filled: &Filled, expected: &str| assert_eq!(filled.summary(), expected);
         check(&Filled::default(), "0 files indexed: 0 new chunks, 0 embedded, 0.0 s");
         check(
-            &Filled { written: 1, unchanged: 2, removed: 3, chunks_added: 1, embedded: 4, seconds: 2.0, ..Filled::default() },
+            &Filled {
+                written: 1,
+                unchanged: 2,
+                removed: 3,
+                chunks_added: 1,
+                embedded: 4,
+                seconds: 2.0,
+                ..Filled::default()
+            },
             "1 file indexed, 2 unchanged, 3 removed: 1 new chunk, 4 embedded, 2.0 s (2.0 chunks/s)",
         );
     }

@@ -8,10 +8,19 @@ use super::{
     models::pull,
     watch::watch,
 };
-use crate::{args::IndexArgs, console::Console, interrupt::say_on_ctrl_c, settings::Settings};
+use crate::{
+    args::IndexArgs,
+    console::{Console, print, print_json},
+    interrupt::say_on_ctrl_c,
+    settings::Settings,
+};
 
 /// Indexes files, and goes on doing so where asked to.
-pub(super) fn run(args: &IndexArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    args: &IndexArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     for path in &args.paths {
         // Before an index is made because of a slip of the finger.
         fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
@@ -28,9 +37,9 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings, console: &Console) -> a
         console.note("there is no document to index at or below the given paths");
     }
     if console.json {
-        console.print_json(&filled)?;
+        print_json(&filled)?;
     } else {
-        console.print(format_args!("{} → {}\n", filled.summary(), shown(settings.index())))?;
+        print(format_args!("{} → {}\n", filled.summary(), shown(settings.index())))?;
     }
     if args.watch {
         return watch(&engine, &args.paths, settings.index(), console);
@@ -39,7 +48,7 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings, console: &Console) -> a
 }
 
 /// Fetches the model that the settings name, unless it is here.
-pub(super) fn pull_missing(settings: &Settings, console: &Console) -> anyhow::Result<()> {
+pub(super) fn pull_missing(settings: &Settings, console: Console) -> anyhow::Result<()> {
     match &settings.engine.model {
         Model::None | Model::Folder(_) | Model::Custom(_) => Ok(()),
         Model::Default => pull(&settings.home, &[], false, console),

@@ -7,7 +7,7 @@ use trefoil::model::{ModelHome, ModelRole, ModelStatus, PullOptions};
 use super::Outcome;
 use crate::{
     args::ModelsCommand,
-    console::Console,
+    console::{Console, print, print_json},
     interrupt::say_on_ctrl_c,
     progress::{PullBars, bytes},
     settings::Settings,
@@ -43,11 +43,17 @@ impl<'a> From<&'a ModelStatus> for Listed<'a> {
 }
 
 /// Fetches, lists, checks and locates models.
-pub(super) fn run(command: &ModelsCommand, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    command: &ModelsCommand,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     let home = &settings.home;
     match command {
         ModelsCommand::Pull { names, offline } => {
-            say_on_ctrl_c("stopped; what is complete is kept, and the same command goes on from here")?;
+            say_on_ctrl_c(
+                "stopped; what is complete is kept, and the same command goes on from here",
+            )?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             pull(home, &names, *offline, console)?;
             list(home, console)
@@ -60,9 +66,9 @@ pub(super) fn run(command: &ModelsCommand, settings: &Settings, console: &Consol
                 None => home.root().to_owned(),
             };
             if console.json {
-                console.print_json(&path)?;
+                print_json(&path)?;
             } else {
-                console.print(format_args!("{}\n", path.display()))?;
+                print(format_args!("{}\n", path.display()))?;
             }
             Ok(Outcome::Found)
         }
@@ -70,19 +76,24 @@ pub(super) fn run(command: &ModelsCommand, settings: &Settings, console: &Consol
 }
 
 /// Fetches models in sight of a person.
-pub(super) fn pull(home: &ModelHome, names: &[&str], offline: bool, console: &Console) -> anyhow::Result<()> {
+pub(super) fn pull(
+    home: &ModelHome,
+    names: &[&str],
+    offline: bool,
+    console: Console,
+) -> anyhow::Result<()> {
     let bars = PullBars::new(console);
     let pulled = home.pull(names, &bars, PullOptions { offline });
     bars.finish();
     Ok(pulled?)
 }
 
-fn list(home: &ModelHome, console: &Console) -> anyhow::Result<Outcome> {
+fn list(home: &ModelHome, console: Console) -> anyhow::Result<Outcome> {
     let models = home.list()?;
     if console.json {
-        console.print_json(&models.iter().map(Listed::from).collect::<Vec<_>>())?;
+        print_json(&models.iter().map(Listed::from).collect::<Vec<_>>())?;
     } else {
-        console.print(table(&models))?;
+        print(table(&models))?;
     }
     Ok(Outcome::Found)
 }
@@ -107,7 +118,7 @@ fn table(models: &[ModelStatus]) -> String {
     text
 }
 
-fn verify(home: &ModelHome, names: &[String], console: &Console) -> anyhow::Result<Outcome> {
+fn verify(home: &ModelHome, names: &[String], console: Console) -> anyhow::Result<Outcome> {
     let all = home.list()?;
     let names: Vec<&str> = if names.is_empty() {
         all.iter().filter(|model| model.present).map(ModelStatus::name).collect()
@@ -122,12 +133,12 @@ fn verify(home: &ModelHome, names: &[String], console: &Console) -> anyhow::Resu
     for name in names {
         let status = home.verify(name)?;
         if !console.json {
-            console.print(format_args!("{name}: every checksum agrees\n"))?;
+            print(format_args!("{name}: every checksum agrees\n"))?;
         }
         verified.push(status);
     }
     if console.json {
-        console.print_json(&verified.iter().map(Listed::from).collect::<Vec<_>>())?;
+        print_json(&verified.iter().map(Listed::from).collect::<Vec<_>>())?;
     }
     Ok(Outcome::Found)
 }

@@ -7,7 +7,12 @@ use super::{
     Outcome,
     fill::{drain, note_missing_model, plural, shown},
 };
-use crate::{console::Console, interrupt::say_on_ctrl_c, progress::duration, settings::Settings};
+use crate::{
+    console::{Console, print, print_json},
+    interrupt::say_on_ctrl_c,
+    progress::duration,
+    settings::Settings,
+};
 
 #[derive(Serialize)]
 struct Reindexed {
@@ -18,7 +23,7 @@ struct Reindexed {
 }
 
 /// Makes the indexes anew from the stored text.
-pub(super) fn run(settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     say_on_ctrl_c("stopped; the index is consistent, and the same command begins anew")?;
     let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
@@ -33,10 +38,10 @@ pub(super) fn run(settings: &Settings, console: &Console) -> anyhow::Result<Outc
         seconds: started.elapsed().as_secs_f64(),
     };
     if console.json {
-        console.print_json(&done)?;
+        print_json(&done)?;
     } else {
         let Reindexed { files, chunks, embedded, .. } = done;
-        console.print(format_args!(
+        print(format_args!(
             "{chunks} {} of {files} {} indexed anew, {embedded} embedded, {} → {}\n",
             plural(chunks, "chunk"),
             plural(files, "file"),

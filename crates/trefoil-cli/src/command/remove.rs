@@ -4,7 +4,11 @@ use serde::Serialize;
 use trefoil::Engine;
 
 use super::{Outcome, fill::plural};
-use crate::{args::RemoveArgs, console::Console, settings::Settings};
+use crate::{
+    args::RemoveArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+};
 
 #[derive(Serialize)]
 struct Removed {
@@ -12,7 +16,11 @@ struct Removed {
 }
 
 /// Forgets files and all that is below folders.
-pub(super) fn run(args: &RemoveArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    args: &RemoveArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     let index = settings.index();
     if !index.is_dir() {
         return Err(trefoil::Error::IndexMissing { path: index.to_owned() }.into());
@@ -27,9 +35,9 @@ pub(super) fn run(args: &RemoveArgs, settings: &Settings, console: &Console) -> 
         removed += below;
     }
     if console.json {
-        console.print_json(&Removed { removed })?;
+        print_json(&Removed { removed })?;
     } else {
-        console.print(format_args!("{removed} {} removed\n", plural(removed, "file")))?;
+        print(format_args!("{removed} {} removed\n", plural(removed, "file")))?;
     }
     Ok(if removed > 0 { Outcome::Found } else { Outcome::NothingFound })
 }

@@ -5,24 +5,31 @@ use trefoil::{
 use super::Outcome;
 use crate::{
     args::{FilterArgs, SearchArgs},
-    console::Console,
+    console::{Console, columns, print, print_json},
     settings::Settings,
     show::{self, Extent},
 };
 
 /// Answers one question.
-pub(super) fn run(args: SearchArgs, settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(
+    args: SearchArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     let extent = if args.full { Extent::Whole } else { Extent::Fragment };
     let query = query(args)?;
     query.check()?;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let found = engine.search(&query)?;
     if console.json {
-        console.print_json(&found)?;
+        print_json(&found)?;
     } else {
-        console.print(show::results(&found, extent, console.columns()))?;
+        print(show::results(&found, extent, columns()))?;
         if !console.quiet {
-            console.print(show::summary(&found))?;
+            print(show::summary(&found))?;
+            if let Some(next) = found.next_cursor {
+                print(format_args!("more with --offset {next}\n"))?;
+            }
         }
         note_degraded(&found, console);
     }
@@ -30,7 +37,7 @@ pub(super) fn run(args: SearchArgs, settings: &Settings, console: &Console) -> a
 }
 
 /// Says what did not run as asked.
-pub(super) fn note_degraded(found: &SearchResult, console: &Console) {
+pub(super) fn note_degraded(found: &SearchResult, console: Console) {
     for degraded in &found.degraded {
         console.note(format_args!("{} — {}", degraded.stage, degraded.reason));
     }

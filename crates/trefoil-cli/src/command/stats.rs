@@ -4,7 +4,11 @@ use serde::Serialize;
 use trefoil::{Engine, EngineStats};
 
 use super::Outcome;
-use crate::{console::Console, progress::bytes, settings::Settings};
+use crate::{
+    console::{Console, print, print_json},
+    progress::bytes,
+    settings::Settings,
+};
 
 /// What an index holds, on the wire.
 #[derive(Serialize)]
@@ -32,13 +36,13 @@ struct Jobs {
 }
 
 /// Says what the index holds.
-pub(super) fn run(settings: &Settings, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let stats = Stats::from(engine.stats()?);
     if console.json {
-        console.print_json(&stats)?;
+        print_json(&stats)?;
     } else {
-        console.print(text(&stats))?;
+        print(text(&stats))?;
     }
     Ok(if stats.files > 0 { Outcome::Found } else { Outcome::NothingFound })
 }
@@ -49,7 +53,11 @@ impl From<EngineStats> for Stats {
         Self {
             files: store.files,
             chunks: store.chunks,
-            languages: store.languages.iter().map(|&(language, chunks)| (language.code(), chunks)).collect(),
+            languages: store
+                .languages
+                .iter()
+                .map(|&(language, chunks)| (language.code(), chunks))
+                .collect(),
             rows: rows.iter().map(|&(strategy, rows)| (strategy.name(), rows)).collect(),
             cached_embeddings: store.cached_embeddings,
             model: embedding,
@@ -74,10 +82,13 @@ fn text(stats: &Stats) -> String {
     line("files", stats.files.to_string());
     let languages: Vec<String> =
         stats.languages.iter().map(|(code, chunks)| format!("{code} {chunks}")).collect();
-    line("chunks", match languages.as_slice() {
-        [] => stats.chunks.to_string(),
-        languages => format!("{} ({})", stats.chunks, languages.join(", ")),
-    });
+    line(
+        "chunks",
+        match languages.as_slice() {
+            [] => stats.chunks.to_string(),
+            languages => format!("{} ({})", stats.chunks, languages.join(", ")),
+        },
+    );
     for (leg, rows) in &stats.rows {
         line(leg, format!("finds {rows} chunks"));
     }
@@ -85,12 +96,18 @@ fn text(stats: &Stats) -> String {
     let model = stats.model.as_deref().and_then(|model| model.split(' ').next());
     line("model", model.unwrap_or("none").to_owned());
     let Jobs { waiting, running, failed } = stats.jobs;
-    line("pending", match (waiting + running, failed) {
-        (0, 0) => "nothing".to_owned(),
-        (left, 0) => format!("{left} chunks wait for their vectors"),
-        (left, failed) => format!("{left} chunks wait for their vectors, {failed} failed"),
-    });
-    line("size", format!("{}, of which {} text and cache", bytes(stats.bytes), bytes(stats.store_bytes)));
+    line(
+        "pending",
+        match (waiting + running, failed) {
+            (0, 0) => "nothing".to_owned(),
+            (left, 0) => format!("{left} chunks wait for their vectors"),
+            (left, failed) => format!("{left} chunks wait for their vectors, {failed} failed"),
+        },
+    );
+    line(
+        "size",
+        format!("{}, of which {} text and cache", bytes(stats.bytes), bytes(stats.store_bytes)),
+    );
     for degraded in &stats.absent {
         line(&degraded.stage.to_string(), degraded.reason.clone());
     }

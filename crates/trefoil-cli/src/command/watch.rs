@@ -9,7 +9,10 @@ use notify::{Event, RecursiveMode, Watcher};
 use trefoil::Engine;
 
 use super::{Outcome, fill::fill};
-use crate::{console::Console, failure};
+use crate::{
+    console::{Console, print, print_json},
+    failure,
+};
 
 /// Editors and version control write in bursts: wait until one is over.
 const QUIET: Duration = Duration::from_millis(300);
@@ -19,7 +22,12 @@ type Events = Receiver<notify::Result<Event>>;
 /// Indexes `paths` again whenever something below them changes, until the process ends.
 /// Unchanged files cost a look at their time stamp, so that the ignore rules are
 /// applied by the one place that knows them.
-pub(super) fn watch(engine: &Engine, paths: &[PathBuf], index: &Path, console: &Console) -> anyhow::Result<Outcome> {
+pub(super) fn watch(
+    engine: &Engine,
+    paths: &[PathBuf],
+    index: &Path,
+    console: Console,
+) -> anyhow::Result<Outcome> {
     let index = index.canonicalize().unwrap_or_else(|_| index.to_owned());
     let (sender, events) = mpsc::channel();
     let mut watcher = notify::recommended_watcher(sender).context("cannot watch for changes")?;
@@ -35,9 +43,9 @@ pub(super) fn watch(engine: &Engine, paths: &[PathBuf], index: &Path, console: &
             Ok(filled) if filled.changed() => {
                 filled.report_skipped(console);
                 if console.json {
-                    console.print_json(&filled)?;
+                    print_json(&filled)?;
                 } else {
-                    console.print(format_args!("{}\n", filled.summary()))?;
+                    print(format_args!("{}\n", filled.summary()))?;
                 }
             }
             Ok(_) => {}
@@ -84,7 +92,10 @@ fn concerns_documents(event: &Event, index: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use notify::{EventKind, event::{AccessKind, ModifyKind}};
+    use notify::{
+        EventKind,
+        event::{AccessKind, ModifyKind},
+    };
 
     use super::*;
 
@@ -92,7 +103,11 @@ mod tests {
     fn what_the_index_writes_does_not_wake_the_indexer() {
         let check = |kind: EventKind, path: &str, expected: bool| {
             let event = Event::new(kind).add_path(path.into());
-            assert_eq!(concerns_documents(&event, Path::new("/notes/.trefoil")), expected, "{event:?}");
+            assert_eq!(
+                concerns_documents(&event, Path::new("/notes/.trefoil")),
+                expected,
+                "{event:?}"
+            );
         };
         let modify = EventKind::Modify(ModifyKind::Any);
         check(modify, "/notes/a.md", true);
@@ -104,7 +119,9 @@ mod tests {
     fn a_burst_is_one_change() {
         let (sender, events) = mpsc::channel();
         for name in ["/a", "/b", "/c"] {
-            sender.send(Ok(Event::new(EventKind::Modify(ModifyKind::Any)).add_path(name.into()))).unwrap();
+            sender
+                .send(Ok(Event::new(EventKind::Modify(ModifyKind::Any)).add_path(name.into())))
+                .unwrap();
         }
         assert!(await_change(&events, Path::new("/index")));
         assert!(events.try_recv().is_err());
