@@ -10,11 +10,24 @@ const INTERRUPTED: i32 = 130;
 /// Nothing is lost that was acknowledged: the store is transactional, and whatever an
 /// index lacks is replayed the next time it is opened.
 pub(crate) fn say_on_ctrl_c(message: &'static str) -> anyhow::Result<()> {
-    #[expect(clippy::exit, reason = "waiting for the current batch would take many seconds")]
     ctrlc::set_handler(move || {
         // The new line ends the one that a progress bar stands in.
         drop(writeln!(anstream::stderr(), "\n{message}"));
-        std::process::exit(INTERRUPTED)
+        exit_at_once()
     })
     .context("cannot handle Ctrl-C")
+}
+
+/// Ends the process without the C++ destructors of the model runtime, which crash while
+/// a model still runs on another thread. Waiting for it would take many seconds.
+#[cfg(unix)]
+fn exit_at_once() -> ! {
+    signal_hook::low_level::exit(INTERRUPTED)
+}
+
+/// Ends the process; the other threads are stopped first.
+#[cfg(not(unix))]
+#[expect(clippy::exit, reason = "waiting for the model would take many seconds")]
+fn exit_at_once() -> ! {
+    std::process::exit(INTERRUPTED)
 }
