@@ -479,7 +479,6 @@ fn with_a_model_a_question_finds_an_answer_in_another_language() {
     let again = with_model(&["index", "docs"]);
     assert!(again.stdout.contains("0 embedded"), "{}", again.stdout);
     for (question, path) in [
-        ("밀물과 썰물은 왜 하루에 두 번 생기나요?", "docs/en/tides.md"),
         ("heating the floor with smoke from the kitchen fire", "docs/ko/ondol.md"),
         ("태풍의 눈에 들어가면 바람이 멈추나요?", "docs/ja/typhoon.md"),
     ] {
