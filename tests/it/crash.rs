@@ -42,7 +42,8 @@ fn write_until_killed(index: &Path, first: u64, round: u32) -> u64 {
     let mut acknowledged = first;
     // Some rounds end at the first write, others run into embedding and commits.
     let wanted = 1 + u64::from(round * 7 % 30);
-    let number = |line: &str| line.strip_prefix("acknowledged ").and_then(|n| n.parse::<u64>().ok());
+    let number =
+        |line: &str| line.strip_prefix("acknowledged ").and_then(|n| n.parse::<u64>().ok());
     for line in lines.by_ref() {
         if let Some(n) = number(&line.unwrap()) {
             acknowledged = n + 1;
@@ -77,8 +78,8 @@ fn child() {
 
 /// A few chunks each, one word that no other document has.
 fn document(number: u64) -> Document {
-    let body: String =
-        (0..40).map(|n| format!("Line {n} of the logbook, walrus{number}x{n}.\n\n")).collect();
+    let line = |n| format!("Line {n} of the logbook, walrus{number}x{n}.");
+    let body = (0..40).map(line).collect::<Vec<_>>().join("\n\n");
     Document::new(format!("log/{number:06}"), body)
 }
 

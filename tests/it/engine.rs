@@ -110,12 +110,24 @@ fn filters_hold_on_every_leg() {
     };
     let all = SearchFilters::default;
     assert_eq!(found(all()), ["x/one.md", "x/two.md", "y/three.txt"]);
-    assert_eq!(found(SearchFilters { tags: vec!["red".into()], ..all() }), ["x/one.md", "y/three.txt"]);
+    assert_eq!(
+        found(SearchFilters { tags: vec!["red".into()], ..all() }),
+        ["x/one.md", "y/three.txt"]
+    );
     assert_eq!(found(SearchFilters { languages: vec![Language::Ja], ..all() }), ["y/three.txt"]);
-    assert_eq!(found(SearchFilters { path_glob: Some("x/*.md".into()), ..all() }), ["x/one.md", "x/two.md"]);
+    assert_eq!(
+        found(SearchFilters { path_glob: Some("x/*.md".into()), ..all() }),
+        ["x/one.md", "x/two.md"]
+    );
     let range = DateRange::new(Some(jiff(2)), None).unwrap();
-    assert_eq!(found(SearchFilters { date_range: Some(range), ..all() }), ["x/two.md", "y/three.txt"]);
-    let id = engine.search(&SearchQuery::new("dusk").unwrap()).unwrap().results[0].sources.file_id.clone();
+    assert_eq!(
+        found(SearchFilters { date_range: Some(range), ..all() }),
+        ["x/two.md", "y/three.txt"]
+    );
+    let id = engine.search(&SearchQuery::new("dusk").unwrap()).unwrap().results[0]
+        .sources
+        .file_id
+        .clone();
     assert_eq!(found(SearchFilters { file_ids: id.into_iter().collect(), ..all() }), ["x/two.md"]);
     let none = SearchFilters { tags: vec!["green".into()], ..all() };
     assert_eq!(found(none), [] as [&str; 0]);
@@ -135,7 +147,8 @@ fn without_a_model_the_keyword_leg_answers_and_the_result_says_so() {
     assert_eq!(degraded.stage, Stage::Semantic);
     assert!(degraded.reason.contains("trefoil models pull"), "{degraded:?}");
     assert!(!result.strategies.semantic.enabled);
-    let semantic = SearchOptions { strategies: vec![SearchStrategy::Semantic], ..Default::default() };
+    let semantic =
+        SearchOptions { strategies: vec![SearchStrategy::Semantic], ..Default::default() };
     let error = engine.search(&SearchQuery::new("walrus").unwrap().options(semantic)).unwrap_err();
     assert!(matches!(error, Error::SearchFailed { .. }), "{error}");
 }
@@ -149,14 +162,22 @@ fn an_index_refuses_another_model_and_reindex_accepts_it() {
     engine.drain().unwrap();
     drop(engine);
     let other = || EngineConfig {
-        model: trefoil::Model::Custom(std::sync::Arc::new(crate::engine::letters::Letters::default())),
+        model: trefoil::Model::Custom(std::sync::Arc::new(
+            crate::engine::letters::Letters::default(),
+        )),
         ..EngineConfig::default()
     };
     let error = Engine::open_with(&path, other()).unwrap_err();
     assert!(matches!(error, Error::ModelMismatch { .. }), "{error}");
     let engine = Engine::reindex(&path, other()).unwrap();
     engine.drain().unwrap();
-    let found = engine.search_by_embedding(&letters::vector("walrus"), SearchFilters::default(), SearchOptions::default()).unwrap();
+    let found = engine
+        .search_by_embedding(
+            &letters::vector("walrus"),
+            SearchFilters::default(),
+            SearchOptions::default(),
+        )
+        .unwrap();
     assert_eq!(paths(&found), ["a"]);
     drop(engine);
     // Back to the first model: its vectors are still cached, nothing is left to embed.
@@ -216,7 +237,12 @@ fn pages_follow_each_other_without_gap_or_repeat() {
             limit,
             ..SearchOptions::default()
         });
-        engine.search(&SearchQuery { filters: SearchFilters { min_relevance: Score::ZERO, ..Default::default() }, ..query }).unwrap()
+        engine
+            .search(&SearchQuery {
+                filters: SearchFilters { min_relevance: Score::ZERO, ..Default::default() },
+                ..query
+            })
+            .unwrap()
     };
     let whole = page(0, 30);
     assert_eq!((whole.results.len(), whole.has_more, whole.next_cursor), (30, false, None));
@@ -272,7 +298,8 @@ fn a_result_is_the_same_bytes_on_repeat_and_parses_back() {
 
 #[test]
 fn every_fuser_answers() {
-    for fusion in [Fusion::Adaptive, Fusion::Rrf, Fusion::RelativeScore, Fusion::DistributionBased] {
+    for fusion in [Fusion::Adaptive, Fusion::Rrf, Fusion::RelativeScore, Fusion::DistributionBased]
+    {
         let (_dir, engine) = open(EngineConfig { fusion, ..with_model() });
         engine
             .ingest(&[Document::new("a", "the tide turns"), Document::new("b", "bread and butter")])
@@ -328,7 +355,10 @@ fn shared() -> &'static (tempfile::TempDir, Engine) {
 fn chosen_weights_are_used_as_they_are() {
     let (_dir, engine) = open(with_model());
     engine
-        .ingest(&[Document::new("words", "tide tide tide"), Document::new("sense", "the sea rises and falls")])
+        .ingest(&[
+            Document::new("words", "tide tide tide"),
+            Document::new("sense", "the sea rises and falls"),
+        ])
         .unwrap();
     engine.drain().unwrap();
     let options = |keyword, semantic| SearchOptions {
@@ -378,7 +408,7 @@ pub(crate) mod letters {
     }
 
     pub(crate) fn vector(text: &str) -> Vec<f32> {
-        let mut vector = vec![0.01_f32; 26];
+        let mut vector = [0.01_f32; 26];
         for letter in text.bytes().filter(u8::is_ascii_lowercase) {
             vector[usize::from(letter - b'a')] += 1.0;
         }

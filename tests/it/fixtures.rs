@@ -3,9 +3,7 @@
 use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
-use trefoil::{
-    Engine, Language, Score, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
-};
+use trefoil::{Engine, Language, Score, SearchFilters, SearchOptions, SearchQuery, SearchStrategy};
 
 use crate::models::with_model;
 

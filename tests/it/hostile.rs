@@ -24,11 +24,8 @@ fn bad_files_are_reported_and_the_rest_is_indexed() {
     let config = EngineConfig { max_file_bytes: 1 << 20, ..without_model() };
     let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
     let report = engine.ingest_path(folder.path()).unwrap();
-    let skipped: Vec<&str> = report
-        .skipped
-        .iter()
-        .map(|skip| skip.path.rsplit('/').next().unwrap())
-        .collect();
+    let skipped: Vec<&str> =
+        report.skipped.iter().map(|skip| skip.path.rsplit('/').next().unwrap()).collect();
     assert_eq!(
         skipped,
         ["large.txt", "password.txt", "picture.png", "binary.txt", "broken.jsonl", "invalid.md"],
@@ -37,7 +34,10 @@ fn bad_files_are_reported_and_the_rest_is_indexed() {
     let found = engine.search(&SearchQuery::new("walrus").unwrap()).unwrap();
     assert_eq!(found.results.len(), 1);
     assert_eq!(engine.ingest_path(folder.path().join("nothing")).unwrap().written, 0);
-    assert!(matches!(engine.ingest_path(folder.path().join("absent")).unwrap_err(), Error::Io { .. }));
+    assert!(matches!(
+        engine.ingest_path(folder.path().join("absent")).unwrap_err(),
+        Error::Io { .. }
+    ));
 }
 
 #[test]
@@ -92,7 +92,8 @@ fn a_damaged_store_is_an_error_that_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("index");
     fs::create_dir(&path).unwrap();
-    fs::write(path.join("store.db"), "not a database, by any means, of any version".repeat(99)).unwrap();
+    fs::write(path.join("store.db"), "not a database, by any means, of any version".repeat(99))
+        .unwrap();
     let error = Engine::open_with(&path, without_model()).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error:?}");
 }

@@ -1,4 +1,11 @@
 //! The one integration-test binary of the workspace.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a panic is how a test fails"
+)]
 
 mod crash;
 mod engine;

@@ -234,7 +234,10 @@ mod tests {
         assert!(DateRange::new(Some(day(2)), None).unwrap().contains(day(30)));
         assert!(DateRange::new(Some(day(2)), Some(day(2))).is_ok());
         assert!(DateRange::new(Some(day(3)), Some(day(2))).is_err());
-        assert!(serde_json::from_str::<DateRange>(r#"{"start":"2026-01-03","end":"2026-01-02"}"#).is_err());
+        assert!(
+            serde_json::from_str::<DateRange>(r#"{"start":"2026-01-03","end":"2026-01-02"}"#)
+                .is_err()
+        );
     }
 
     proptest! {

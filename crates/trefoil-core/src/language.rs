@@ -44,8 +44,9 @@ impl fmt::Display for Language {
 impl FromStr for Language {
     type Err = Error;
     fn from_str(code: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|language| language.code() == code).ok_or_else(|| {
-            Error::invalid_query("language", code, "one of `en`, `ja`, `ko`")
-        })
+        Self::ALL
+            .into_iter()
+            .find(|language| language.code() == code)
+            .ok_or_else(|| Error::invalid_query("language", code, "one of `en`, `ja`, `ko`"))
     }
 }

@@ -37,7 +37,9 @@ pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;
 pub use plan::{Leg, Plan, Question};
-pub use query::{Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights};
+pub use query::{
+    Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
+};
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use result::{
     Content, CragAction, CragRelevance, CragScore, Degraded, Highlight, ItemMetadata, Offsets,
@@ -46,7 +48,7 @@ pub use result::{
 };
 pub use score::Score;
 pub use stage::{
-    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, Quantization,
-    Pooling, Retriever, Role, Token, TokenCounter,
+    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, Pooling,
+    Quantization, Retriever, Role, Token, TokenCounter,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};

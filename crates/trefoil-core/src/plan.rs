@@ -26,6 +26,8 @@ pub struct Plan {
     pub legs: Vec<Leg>,
     /// Whether fusion may weigh a leg by how much it knows about this question.
     pub adaptive: bool,
+    /// Whether the corpus holds next to nothing in the question's language.
+    pub foreign: bool,
     /// How many fused candidates are read from the store.
     pub candidates: usize,
     /// How many results are left out from the top.

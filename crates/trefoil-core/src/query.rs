@@ -24,7 +24,11 @@ impl QueryText {
             Ok(Self(text.to_owned()))
         } else {
             let value = if chars == 0 { "blank".to_owned() } else { format!("{chars} characters") };
-            Err(Error::InvalidQuery { field: "text", value, allowed: "1–1,000 characters after trimming" })
+            Err(Error::InvalidQuery {
+                field: "text",
+                value,
+                allowed: "1–1,000 characters after trimming",
+            })
         }
     }
 
@@ -468,30 +472,32 @@ mod tests {
 
     fn any_filters() -> impl Generator<Value = SearchFilters> {
         let day = || proptest::option::of((2000_i16..2040, 1_i8..=12, 1_i8..=28));
-        let range = proptest::option::of((day(), day()).prop_filter_map("order", |(start, end)| {
-            let date = |(year, month, day)| jiff::civil::date(year, month, day);
-            DateRange::new(start.map(date), end.map(date)).ok()
-        }));
+        let range =
+            proptest::option::of((day(), day()).prop_filter_map("order", |(start, end)| {
+                let date = |(year, month, day)| jiff::civil::date(year, month, day);
+                DateRange::new(start.map(date), end.map(date)).ok()
+            }));
         let languages = proptest::sample::subsequence(Language::ALL.to_vec(), 0..=3);
         let words = || proptest::collection::vec("\\PC{0,8}", 0..3);
         let ids = proptest::collection::vec("[a-z0-9]{1,12}", 0..3);
         let least = (0.0_f32..=1.0).prop_map(Score::clamped);
-        (ids, words(), range, least, words(), languages, proptest::option::of("\\PC{0,9}")).prop_map(
-            |(ids, entity_types, date_range, min_relevance, tags, languages, path_glob)| {
-                SearchFilters {
-                    file_ids: ids
-                        .iter()
-                        .filter_map(|id| FileId::new(format!("fil_{id}")).ok())
-                        .collect(),
-                    entity_types,
-                    date_range,
-                    min_relevance,
-                    tags,
-                    languages,
-                    path_glob,
-                }
-            },
-        )
+        (ids, words(), range, least, words(), languages, proptest::option::of("\\PC{0,9}"))
+            .prop_map(
+                |(ids, entity_types, date_range, min_relevance, tags, languages, path_glob)| {
+                    SearchFilters {
+                        file_ids: ids
+                            .iter()
+                            .filter_map(|id| FileId::new(format!("fil_{id}")).ok())
+                            .collect(),
+                        entity_types,
+                        date_range,
+                        min_relevance,
+                        tags,
+                        languages,
+                        path_glob,
+                    }
+                },
+            )
     }
 
     fn any_options() -> impl Generator<Value = SearchOptions> {

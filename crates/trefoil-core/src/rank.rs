@@ -27,6 +27,10 @@ impl RankedList {
     /// not finite. The floor is the last score, the confidence 1.
     pub fn new(strategy: Strategy, mut hits: Vec<Hit>) -> Self {
         hits.retain(|hit| hit.native.is_finite());
+        // `+ 0.0` makes the two zeros one, so that they tie.
+        for hit in &mut hits {
+            hit.native += 0.0;
+        }
         hits.sort_unstable_by(|a, b| b.native.total_cmp(&a.native).then(a.row.cmp(&b.row)));
         let mut seen = HashSet::with_capacity(hits.len());
         hits.retain(|hit| seen.insert(hit.row));
@@ -136,9 +140,8 @@ mod tests {
             let list = RankedList::new(Strategy::Keyword, hits.collect());
             let order: Vec<_> = list.hits().iter().map(|hit| (hit.native, hit.row)).collect();
             prop_assert!(order.iter().all(|(native, _)| native.is_finite()));
-            prop_assert!(order.windows(2).all(|w| {
-                w[0].0 > w[1].0 || (w[0].0.total_cmp(&w[1].0).is_eq() && w[0].1 < w[1].1) || w[0].0 == w[1].0
-            }));
+            let sorted = order.windows(2).all(|w| w[0].0 > w[1].0 || (w[0].0 == w[1].0 && w[0].1 < w[1].1));
+            prop_assert!(sorted, "not sorted: {:?}", order);
             let rows: HashSet<_> = order.iter().map(|(_, row)| row).collect();
             prop_assert_eq!(rows.len(), order.len());
         }

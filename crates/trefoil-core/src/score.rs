@@ -21,7 +21,11 @@ impl Score {
     /// [`Error::InvalidScore`] for NaN, the infinities and values outside 0–1.
     pub fn new(value: f32) -> Result<Self> {
         // `+ 0.0` turns -0.0 into 0.0, so that equal scores have equal bytes.
-        if (0.0..=1.0).contains(&value) { Ok(Self(value + 0.0)) } else { Err(Error::InvalidScore { value }) }
+        if (0.0..=1.0).contains(&value) {
+            Ok(Self(value + 0.0))
+        } else {
+            Err(Error::InvalidScore { value })
+        }
     }
 
     /// The nearest score: below 0 becomes 0, above 1 becomes 1, NaN becomes 0.

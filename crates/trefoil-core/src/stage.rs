@@ -92,7 +92,16 @@ impl EmbeddingSpace {
     /// One line that differs whenever vectors are not comparable: what an index
     /// stores, and what keys the embedding cache.
     pub fn fingerprint(&self) -> String {
-        let Self { model, sha256, dimensions, pooling, query_prefix, passage_prefix, quantization, max_tokens } = self;
+        let Self {
+            model,
+            sha256,
+            dimensions,
+            pooling,
+            query_prefix,
+            passage_prefix,
+            quantization,
+            max_tokens,
+        } = self;
         format!(
             "{model} sha256:{sha256} {dimensions}d {pooling:?} {quantization:?} max:{max_tokens} \
              query:{query_prefix:?} passage:{passage_prefix:?}"

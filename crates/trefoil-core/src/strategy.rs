@@ -97,7 +97,10 @@ mod tests {
         use SearchStrategy::{Graph, Hybrid, Keyword};
         assert_eq!(SearchStrategy::legs(&[Hybrid]), Strategy::ALL);
         assert_eq!(SearchStrategy::legs(&[Keyword, Hybrid]), Strategy::ALL);
-        assert_eq!(SearchStrategy::legs(&[Graph, Keyword, Graph]), [Strategy::Keyword, Strategy::Graph]);
+        assert_eq!(
+            SearchStrategy::legs(&[Graph, Keyword, Graph]),
+            [Strategy::Keyword, Strategy::Graph]
+        );
         assert_eq!(SearchStrategy::legs(&[]), []);
     }
 }

@@ -1,3 +1,4 @@
+use rusqlite::Connection;
 use trefoil_core::{Language, Result, Seq};
 
 use crate::{JobCounts, Store, change, file::language, job};
@@ -24,17 +25,16 @@ pub struct StoreStats {
 }
 
 impl Store {
+    /// Leaves in each language that there is, by language: a scan of one index.
+    pub fn languages(&self) -> Result<Vec<(Language, usize)>> {
+        self.read("count languages", languages)
+    }
+
     /// Counts what the store holds, in time proportional to it.
     pub fn stats(&self) -> Result<StoreStats> {
         self.read("count rows", |tx| {
             let count = |sql: &str| tx.prepare_cached(sql)?.query_row([], |row| row.get(0));
-            let mut languages = tx
-                .prepare_cached(
-                    "SELECT language, count(*) FROM payload_chunk WHERE ordinal >= 0 GROUP BY language",
-                )?
-                .query_map([], |row| Ok((language(row, 0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<Vec<(Language, usize)>>>()?;
-            languages.sort_unstable();
+            let languages = languages(tx)?;
             Ok(StoreStats {
                 files: count("SELECT count(*) FROM files")?,
                 chunks: languages.iter().map(|(_, chunks)| chunks).sum(),
@@ -51,6 +51,17 @@ impl Store {
             })
         })
     }
+}
+
+fn languages(tx: &Connection) -> rusqlite::Result<Vec<(Language, usize)>> {
+    let mut languages = tx
+        .prepare_cached(
+            "SELECT language, count(*) FROM payload_chunk WHERE ordinal >= 0 GROUP BY language",
+        )?
+        .query_map([], |row| Ok((language(row, 0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<Vec<(Language, usize)>>>()?;
+    languages.sort_unstable();
+    Ok(languages)
 }
 
 #[cfg(test)]

@@ -466,7 +466,10 @@ mod tests {
 
     #[test]
     fn contradictory_sizes_are_made_to_fit() {
-        for sizes in [ChunkSizes { target: 0..=0, max: 0 }, ChunkSizes { target: RangeInclusive::new(9, 3), max: 1 }] {
+        for sizes in [
+            ChunkSizes { target: 0..=0, max: 0 },
+            ChunkSizes { target: RangeInclusive::new(9, 3), max: 1 },
+        ] {
             let chunks = Chunker::new(Arc::new(ApproximateTokens), sizes)
                 .chunk(&document(Text, "somewordshere"));
             assert_eq!(

@@ -55,7 +55,16 @@ fn main() -> Outcome<()> {
     let mut lists = lists.map(fs::File::create).transpose()?;
     println!(
         "{:<16} {:>6} {:>6} | {:>7} {:>7} {:>7} {:>7} | {:>6} {:>6} {:>6} | ms a query",
-        "collection", "docs", "asked", "keyword", "semant.", "fused", "− best", "kw R5", "se R5", "fu R5"
+        "collection",
+        "docs",
+        "asked",
+        "keyword",
+        "semant.",
+        "fused",
+        "− best",
+        "kw R5",
+        "se R5",
+        "fu R5"
     );
     for collection in &collections {
         measure(collection, &indexes, lists.as_mut())?;
@@ -90,14 +99,20 @@ fn measure(collection: &Path, indexes: &Path, lists: Option<&mut fs::File>) -> O
         .collect::<Outcome<_>>()?;
     let millis = start.elapsed().as_secs_f64() * 1e3 / (3 * queries.len()) as f64;
     let mean = |leg: usize, metric: usize| -> f64 {
-        scores.iter().filter_map(|score| Some(score.get(leg)?.get(metric)?)).sum::<f64>()
+        scores.iter().filter_map(|score| score.get(leg)?.get(metric)).sum::<f64>()
             / scores.len() as f64
     };
     let best = mean(0, 0).max(mean(1, 0));
     println!(
         "{name:<16} {documents:>6} {:>6} | {:>7.4} {:>7.4} {:>7.4} {:>+7.4} | {:>6.3} {:>6.3} {:>6.3} | {millis:.1}",
-        queries.len(), mean(0, 0), mean(1, 0), mean(2, 0), mean(2, 0) - best,
-        mean(0, 1), mean(1, 1), mean(2, 1),
+        queries.len(),
+        mean(0, 0),
+        mean(1, 0),
+        mean(2, 0),
+        mean(2, 0) - best,
+        mean(0, 1),
+        mean(1, 1),
+        mean(2, 1),
     );
     Ok(())
 }
@@ -120,8 +135,11 @@ fn index(collection: &Path, indexes: &Path) -> Outcome<(Engine, usize)> {
     if report.written > 0 {
         eprintln!(
             "{}: {} documents, {} chunks in {:.1} s, {} without a vector",
-            path.display(), documents.len(), report.chunks_added,
-            start.elapsed().as_secs_f64(), left.queued + left.running + left.failed
+            path.display(),
+            documents.len(),
+            report.chunks_added,
+            start.elapsed().as_secs_f64(),
+            left.queued + left.running + left.failed
         );
     }
     Ok((engine, documents.len()))

@@ -72,7 +72,9 @@ impl From<Engine> for AsyncEngine {
     }
 }
 
-async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     match tokio::task::spawn_blocking(call).await {
         Ok(outcome) => outcome,
         Err(error) => Err(Error::backend(Part::Store, "run on the blocking pool", error)),

@@ -77,7 +77,8 @@ impl EngineConfig {
     /// # Errors
     /// [`Error::InvalidConfig`] or [`Error::InvalidK`] for the first that is violated.
     pub fn check(&self) -> Result<()> {
-        let invalid = |field, value: String, allowed| Err(Error::InvalidConfig { field, value, allowed });
+        let invalid =
+            |field, value: String, allowed| Err(Error::InvalidConfig { field, value, allowed });
         if self.rrf.validate().is_err() {
             return Err(Error::InvalidK { k: self.rrf.k });
         }

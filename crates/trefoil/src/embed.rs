@@ -127,11 +127,8 @@ fn work(signal: &Signal, inner: &Weak<Inner>, embedder: &dyn Embedder) {
             signal.changed.notify_all();
             // A stop may fall between the check and the wait: look again now and then.
             let pause = Duration::from_millis(200);
-            state = signal
-                .changed
-                .wait_timeout(state, pause)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            state =
+                signal.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
         state.woken = false;
         state.idle = false;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, Error, Fused, Indexer, IndexInput,
+    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, Error, Fused, IndexInput, Indexer,
     Language, Passage, Plan, QueryText, RankedList, Result, Retriever, RowId, Score, SearchFilters,
     SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
     StrategyMetrics,
@@ -61,6 +61,8 @@ struct Shown {
     seq: trefoil_core::Seq,
     /// Legs that are behind the store.
     lagging: Vec<Degraded>,
+    /// Chunks in each language.
+    languages: Vec<(Language, usize)>,
 }
 
 /// What an engine holds.
@@ -160,18 +162,16 @@ impl Engine {
         &self,
         vector: &[f32],
         filters: SearchFilters,
-        options: SearchOptions,
+        mut options: SearchOptions,
     ) -> Result<SearchResult> {
+        options.strategies = vec![SearchStrategy::Semantic];
+        options.include_highlights = false;
         self.search(&SearchQuery {
             text: QueryText::new(BY_EMBEDDING)?,
             query_type: None,
             embedding: Some(Embedding::new(vector.to_vec())?),
             filters,
-            options: SearchOptions {
-                strategies: vec![SearchStrategy::Semantic],
-                include_highlights: false,
-                ..options
-            },
+            options,
         })
     }
 
@@ -241,7 +241,8 @@ impl Engine {
         let available: Vec<Strategy> =
             self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
         let config = &self.inner.config;
-        plan(query, language, &available, &config.rerank, config.adaptive_weights)
+        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        plan(query, language, &available, &shown.languages, &config.rerank, config.adaptive_weights)
     }
 
     /// Runs the legs beside each other. A failing one is reported and left out.
@@ -255,10 +256,11 @@ impl Engine {
         self.inner.catch_up()?;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let outcomes = run_legs(&self.inner.retrievers, plan, allowed);
-        let mut legs = Legs::default();
-        legs.degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
+        let degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
+        let mut legs = Legs { degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
-        legs.degraded.retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
+        legs.degraded
+            .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
         for (strategy, duration, outcome) in outcomes {
             match outcome {
                 Ok(list) => {
@@ -287,7 +289,7 @@ impl Engine {
 
     fn fuse(&self, plan: &Plan, lists: &[RankedList]) -> Result<Vec<Fused>> {
         let config = &self.inner.config;
-        config.fusion.fuser(config.rrf, plan.adaptive).fuse(&plan.legs, lists)
+        config.fusion.fuser(config.rrf, plan).fuse(&plan.legs, lists)
     }
 
     /// Loads the fused rows. Filters are checked once more, against what is stored now.
@@ -345,7 +347,12 @@ enum OtherModel {
 }
 
 impl Inner {
-    fn open(dir: &Path, config: EngineConfig, lock: Option<File>, other: OtherModel) -> Result<Self> {
+    fn open(
+        dir: &Path,
+        config: EngineConfig,
+        lock: Option<File>,
+        other: OtherModel,
+    ) -> Result<Self> {
         let write = lock.is_some();
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
         let store = Store::open(&dir.join(STORE), access, Arc::new(SystemClock))?;
@@ -426,8 +433,9 @@ impl Inner {
             if lags(&self.store, retriever.input(), reached)? {
                 lagging.push(Degraded {
                     stage: retriever.strategy().into(),
-                    reason: "the index is behind the store; run `trefoil index` to bring it up to date"
-                        .to_owned(),
+                    reason:
+                        "the index is behind the store; run `trefoil index` to bring it up to date"
+                            .to_owned(),
                 });
             }
         }
@@ -437,7 +445,7 @@ impl Inner {
             let reason = format!("{waiting} chunks wait for their vectors");
             lagging.push(Degraded { stage: Stage::Semantic, reason });
         }
-        *shown = Shown { seq, lagging };
+        *shown = Shown { seq, lagging, languages: self.store.languages()? };
         Ok(())
     }
 
@@ -521,19 +529,27 @@ fn run_legs(
             .collect();
         let mut outcomes = vec![run(leg, retriever)];
         outcomes.extend(beside.into_iter().map(|(strategy, leg)| {
-            leg.join().unwrap_or_else(|_| (strategy, Duration::ZERO, Err(Error::backend(
-                trefoil_core::Part::Index(strategy),
-                "answer",
-                "the leg panicked",
-            ))))
+            leg.join().unwrap_or_else(|_| {
+                (
+                    strategy,
+                    Duration::ZERO,
+                    Err(Error::backend(
+                        trefoil_core::Part::Index(strategy),
+                        "answer",
+                        "the leg panicked",
+                    )),
+                )
+            })
         }));
         outcomes
     })
 }
 
 fn search_failed(query: &SearchQuery, degraded: &[Degraded]) -> Error {
-    let reasons: Vec<String> =
-        degraded.iter().map(|degraded| format!("{} — {}", degraded.stage, degraded.reason)).collect();
+    let reasons: Vec<String> = degraded
+        .iter()
+        .map(|degraded| format!("{} — {}", degraded.stage, degraded.reason))
+        .collect();
     let reason = if reasons.is_empty() {
         "none of the strategies asked for is part of this engine".to_owned()
     } else {

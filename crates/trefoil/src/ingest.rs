@@ -70,15 +70,16 @@ impl Engine {
             ..WalkOptions::default()
         };
         let found = walk(paths, &options)?;
-        let mut report = Ingested::default();
-        report.removed = inner.forget_vanished(paths, &found)?;
+        let removed = inner.forget_vanished(paths, &found)?;
+        let mut report = Ingested { removed, ..Ingested::default() };
         report.skipped.extend(
             found.skipped.into_iter().map(|skip| Skipped { path: skip.path, reason: skip.reason }),
         );
         let total = found.files.len();
         on_progress(IngestProgress { done: 0, total });
         for (group, files) in found.files.chunks(GROUP).enumerate() {
-            let read: Vec<Read> = files.par_iter().map(|file| inner.read_file(file)).collect::<Result<_>>()?;
+            let read: Vec<Read> =
+                files.par_iter().map(|file| inner.read_file(file)).collect::<Result<_>>()?;
             inner.write(read, &mut report)?;
             self.wake();
             on_progress(IngestProgress { done: group * GROUP + files.len(), total });
@@ -94,8 +95,10 @@ impl Engine {
         inner.writable("index documents")?;
         let mut report = Ingested::default();
         for group in documents.chunks(GROUP * 4) {
-            let read: Vec<Read> =
-                group.par_iter().map(|document| inner.read_document(document)).collect::<Result<_>>()?;
+            let read: Vec<Read> = group
+                .par_iter()
+                .map(|document| inner.read_document(document))
+                .collect::<Result<_>>()?;
             inner.write(read, &mut report)?;
             self.wake();
         }
@@ -120,7 +123,11 @@ impl Engine {
 enum Read {
     Unchanged,
     /// Same text, another time of change.
-    Touched { path: String, size: u64, mtime: i64 },
+    Touched {
+        path: String,
+        size: u64,
+        mtime: i64,
+    },
     New(Box<NewFile>),
     Skipped(Skipped),
 }
@@ -143,7 +150,9 @@ impl Inner {
             return Ok(Read::Touched { path: name.clone(), size: *size, mtime: *mtime });
         }
         match load(&file.path, &file.name, self.config.max_file_bytes) {
-            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, file.mtime, sha256)))),
+            Ok(document) => {
+                Ok(Read::New(Box::new(self.cut(&document, file.size, file.mtime, sha256))))
+            }
             Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
             Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
             Err(error) => Err(error),
@@ -246,5 +255,11 @@ fn sha256(parts: &[&[u8]]) -> String {
     for part in parts {
         hasher.update(part);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut hex = String::with_capacity(64);
+    for byte in hasher.finalize() {
+        for digit in [byte >> 4, byte & 15] {
+            hex.extend(char::from_digit(u32::from(digit), 16));
+        }
+    }
+    hex
 }

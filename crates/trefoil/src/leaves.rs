@@ -85,7 +85,9 @@ impl Leaves {
 /// the store holds all that is needed to build it again.
 fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
     match open() {
-        Err(error @ (Error::Corrupt { .. } | Error::ModelMismatch { .. } | Error::Checksum { .. })) => {
+        Err(
+            error @ (Error::Corrupt { .. } | Error::ModelMismatch { .. } | Error::Checksum { .. }),
+        ) => {
             let aside = dir.with_extension("damaged");
             tracing::warn!(index = %dir.display(), reason = error.chain(), "index set aside, rebuilding");
             if aside.exists() {

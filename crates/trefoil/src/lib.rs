@@ -66,14 +66,14 @@ pub use engine::{Engine, EngineStats};
 pub use fuse::{Adaptive, Alpha, DistributionBased, Fusion, KeywordFirst, RelativeScore, Rrf};
 #[cfg(feature = "engine")]
 pub use ingest::{IngestProgress, Ingested, Skipped};
-pub use plan::plan;
-pub use relevance::final_scores;
 /// A calendar day, as documents and filters use it.
 #[cfg(feature = "engine")]
 pub use jiff::civil::Date;
+pub use plan::plan;
+pub use relevance::final_scores;
 pub use trefoil_core::*;
-#[cfg(feature = "engine")]
-pub use trefoil_store::{JobCounts, StoreStats};
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;
+#[cfg(feature = "engine")]
+pub use trefoil_store::{JobCounts, StoreStats};

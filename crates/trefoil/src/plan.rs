@@ -1,15 +1,17 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
 use trefoil_core::{
-    Language, Leg, Plan, Question, QueryType, RerankConfig, SearchQuery, SearchStrategy,
+    Language, Leg, Plan, QueryType, Question, RerankConfig, SearchQuery, SearchStrategy,
     SearchWeights, Strategy,
 };
 
-/// Decides how `query`, which is in `language`, is searched with the legs in `available`.
+/// Decides how `query`, which is in `language`, is searched with the legs in `available`
+/// over a corpus of this many chunks in each language.
 pub fn plan(
     query: &SearchQuery,
     language: Language,
     available: &[Strategy],
+    corpus: &[(Language, usize)],
     rerank: &RerankConfig,
     adaptive_weights: bool,
 ) -> Plan {
@@ -29,10 +31,22 @@ pub fn plan(
         query_type: query.query_type.unwrap_or(QueryType::Local),
         legs,
         adaptive: adaptive_weights && options.weights == SearchWeights::default(),
+        foreign: is_foreign(language, &query.filters.languages, corpus),
         candidates: depth,
         offset: options.offset,
         limit: options.limit,
     }
+}
+
+/// A question is foreign to a corpus with less than this share of its language: code and
+/// names alone make up to a tenth of the chunks of translated documentation English.
+const FOREIGN_SHARE: f64 = 0.2;
+
+fn is_foreign(language: Language, wanted: &[Language], corpus: &[(Language, usize)]) -> bool {
+    let searched = || corpus.iter().filter(|(one, _)| wanted.is_empty() || wanted.contains(one));
+    let all: usize = searched().map(|(_, chunks)| chunks).sum();
+    let own: usize = searched().filter(|(one, _)| *one == language).map(|(_, chunks)| chunks).sum();
+    all > 0 && (own as f64) < FOREIGN_SHARE * all as f64
 }
 
 #[cfg(test)]
@@ -41,7 +55,7 @@ mod tests {
 
     fn planned(query: &SearchQuery) -> Plan {
         let available = [Strategy::Keyword, Strategy::Semantic];
-        plan(query, Language::En, &available, &RerankConfig::default(), true)
+        plan(query, Language::En, &available, &[], &RerankConfig::default(), true)
     }
 
     #[test]
@@ -61,6 +75,18 @@ mod tests {
         let legs = planned(&SearchQuery::new("q").unwrap()).legs;
         let strategies: Vec<Strategy> = legs.iter().map(|leg| leg.strategy).collect();
         assert_eq!(strategies, [Strategy::Keyword, Strategy::Semantic]);
+    }
+
+    #[test]
+    fn a_question_is_foreign_to_a_corpus_in_other_languages() {
+        use Language::{En, Ja, Ko};
+        let mixed = [(En, 30), (Ja, 60), (Ko, 10)];
+        assert!(!is_foreign(En, &[], &mixed));
+        assert!(!is_foreign(Ja, &[], &mixed));
+        assert!(is_foreign(Ko, &[], &mixed));
+        assert!(is_foreign(En, &[Ja, Ko], &mixed));
+        assert!(!is_foreign(Ko, &[Ko], &mixed));
+        assert!(!is_foreign(En, &[], &[]));
     }
 
     #[test]

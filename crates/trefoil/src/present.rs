@@ -29,13 +29,8 @@ pub(crate) fn result(
     let least = query.filters.min_relevance;
     // Scores do not increase, so that what passes stands in front.
     let passing = scores.iter().take_while(|&&score| score >= least).count();
-    let page: Vec<(&Passage, Score)> = passages
-        .iter()
-        .zip(scores)
-        .take(passing)
-        .skip(plan.offset)
-        .take(plan.limit)
-        .collect();
+    let page: Vec<(&Passage, Score)> =
+        passages.iter().zip(scores).take(passing).skip(plan.offset).take(plan.limit).collect();
     let contexts = contexts(inner, query, &page)?;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
@@ -107,12 +102,7 @@ fn item(
             rerank: None,
             crag: None,
         },
-        content: Content {
-            text: chunk.text.clone(),
-            summary: None,
-            context_before,
-            context_after,
-        },
+        content: Content { text: chunk.text.clone(), summary: None, context_before, context_after },
         highlights: if options.include_highlights && !plan.question.text.is_empty() {
             highlights(passage.chunk.as_ref(), highlighter, inner.config.highlight_chars)
         } else {
@@ -164,7 +154,11 @@ fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) ->
 type Context = (Option<String>, Option<String>);
 
 /// What stands before and after each result, as far as the budget reaches.
-fn contexts(inner: &Inner, query: &SearchQuery, page: &[(&Passage, Score)]) -> Result<Vec<Context>> {
+fn contexts(
+    inner: &Inner,
+    query: &SearchQuery,
+    page: &[(&Passage, Score)],
+) -> Result<Vec<Context>> {
     let budget = inner.config.context_chars;
     if budget == 0 || !query.options.include_metadata {
         return Ok(vec![(None, None); page.len()]);
@@ -236,7 +230,13 @@ impl<'q> Admission<'q> {
         let glob = match &filters.path_glob {
             Some(glob) => Some(
                 Glob::new(glob)
-                    .map_err(|_| Error::invalid_query("filters.pathGlob", glob, "a glob such as `docs/**/*.md`"))?
+                    .map_err(|_| {
+                        Error::invalid_query(
+                            "filters.pathGlob",
+                            glob,
+                            "a glob such as `docs/**/*.md`",
+                        )
+                    })?
                     .compile_matcher(),
             ),
             None => None,
@@ -249,8 +249,7 @@ impl<'q> Admission<'q> {
         let SearchFilters { date_range, tags, languages, .. } = self.filters;
         let file = &chunk.file;
         (self.files.is_empty() || self.files.contains(&file.id))
-            && date_range
-                .is_none_or(|range| file.date.is_some_and(|date| range.contains(date)))
+            && date_range.is_none_or(|range| file.date.is_some_and(|date| range.contains(date)))
             && (tags.is_empty() || file.tags.iter().any(|tag| tags.contains(tag)))
             && (languages.is_empty() || languages.contains(&chunk.chunk.language))
             && self.glob.as_ref().is_none_or(|glob| glob.is_match(&file.path))

@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn normalising() {
-        let check = |scores: &[f32], expected: &[f32]| assert_eq!(normalize_scores(scores), expected);
+        let check =
+            |scores: &[f32], expected: &[f32]| assert_eq!(normalize_scores(scores), expected);
         check(&[], &[]);
         check(&[0.2], &[1.0]);
         check(&[3.0, 3.0], &[3.0, 3.0]);

@@ -24,7 +24,13 @@ impl Trace {
     }
 
     /// Adds a stage that was timed elsewhere, such as a leg beside others.
-    pub(crate) fn record(&mut self, stage: Stage, duration: Duration, items_in: usize, items_out: usize) {
+    pub(crate) fn record(
+        &mut self,
+        stage: Stage,
+        duration: Duration,
+        items_in: usize,
+        items_out: usize,
+    ) {
         self.stages.push(StageMetric { stage, duration: millis(duration), items_in, items_out });
     }
 
