@@ -26,8 +26,6 @@ pub struct Plan {
     pub legs: Vec<Leg>,
     /// Whether fusion may weigh a leg by how much it knows about this question.
     pub adaptive: bool,
-    /// Whether the corpus holds next to nothing in the question's language.
-    pub foreign: bool,
     /// How many fused candidates are read from the store.
     pub candidates: usize,
     /// How many results are left out from the top.
@@ -44,6 +42,8 @@ pub struct Question {
     pub text: String,
     /// Its language.
     pub language: Language,
+    /// Whether the corpus holds next to nothing in that language.
+    pub foreign: bool,
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,

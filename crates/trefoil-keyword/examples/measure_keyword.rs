@@ -57,8 +57,12 @@ fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
     for query in &queries {
         let Some(gains) = judgements.get(text(query, "_id")) else { continue };
         let wording = text(query, "text");
-        let question =
-            Question { text: wording.to_owned(), language: language_of(wording), embedding: None };
+        let question = Question {
+            text: wording.to_owned(),
+            language: language_of(wording),
+            foreign: false,
+            embedding: None,
+        };
         let started = Instant::now();
         let list = retriever.retrieve(&question, &leg, &Allowed::All)?;
         searching += started.elapsed().as_secs_f64();

@@ -71,7 +71,8 @@ mod tests {
     }
 
     fn check(text: &str, expected: &[(&str, f32)]) {
-        let question = Question { text: text.into(), language: Language::En, embedding: None };
+        let question =
+            Question { text: text.into(), language: Language::En, foreign: false, embedding: None };
         let query = QueryTerms::analyze(&Words, &question);
         let terms: Vec<_> =
             query.terms.iter().map(|term| (term.text.as_str(), term.weight)).collect();

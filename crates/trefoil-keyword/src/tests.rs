@@ -125,7 +125,8 @@ fn open_reader(dir: &Path) -> Result<KeywordRetriever, Error> {
 }
 
 fn ask(retriever: &KeywordRetriever, text: &str, allowed: &Allowed) -> RankedList {
-    let question = Question { text: text.into(), language: Language::En, embedding: None };
+    let question =
+        Question { text: text.into(), language: Language::En, foreign: false, embedding: None };
     let leg = Leg { strategy: Strategy::Keyword, depth: 100, weight: 1.0 };
     retriever.retrieve(&question, &leg, allowed).unwrap()
 }
@@ -472,7 +473,7 @@ proptest! {
     ) {
         let entries: Vec<_> = (0..).zip(&texts).map(|(row, content)| text(row, content)).collect();
         let fixture = Fixture::new(&entries);
-        let question = Question { text: query, language: Language::Ko, embedding: None };
+        let question = Question { text: query, language: Language::Ko, foreign: false, embedding: None };
         let leg = Leg { strategy: Strategy::Keyword, depth, weight: 1.0 };
         let list = fixture.retriever.retrieve(&question, &leg, &only(allowed.clone())).unwrap();
         let hits = list.hits();

@@ -25,10 +25,10 @@ const PARENT_CHARS: RangeInclusive<usize> = 2_000..=4_000;
 /// How large a chunk is, in tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// Where a section that has to be cut is cut; a section within it stays whole.
+    /// Where a section that has to be cut is cut.
     pub target: RangeInclusive<usize>,
-    /// The hard limit, up to which a code block or a table stays whole. A run of
-    /// characters is cut rather than pass it.
+    /// The hard limit, up to which a section, a code block or a table stays whole. A run
+    /// of characters is cut rather than pass it.
     pub max: usize,
 }
 
@@ -42,8 +42,8 @@ impl Default for ChunkSizes {
 
 /// Cuts documents into chunks along their structure.
 ///
-/// A section of a Markdown document is a chunk; one that is larger than the target
-/// is cut between blocks, then sentences, then words. Code blocks and tables stay
+/// A section of a Markdown document is a chunk; one that is larger than the maximum
+/// is cut to the target, between blocks, then sentences, then words. Code blocks and tables stay
 /// whole up to the maximum and are cut at line ends above it. A heading without
 /// text joins the first section below it. Plain text is cut between paragraphs,
 /// source code between items, and every record is a chunk.

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use trefoil_core::{Document, Error, Result};
-use trefoil_store::{FileState, NewChunk, NewFile};
+use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
 
 use crate::{Engine, engine::Inner};
 
 /// Files read, cut and stored in one transaction: bounds memory and the work lost in a crash.
 const GROUP: usize = 64;
+
+/// Stands for a time of change that cannot be relied on: no file has it.
+const UNSETTLED: i64 = i64::MIN;
 
 /// What an ingest did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,19 +143,20 @@ impl Inner {
         if known.as_ref().is_some_and(same_stamp) {
             return Ok(Read::Unchanged);
         }
+        // A file that changed just now may change again within the same second: its stamp
+        // is not remembered, so that the next look compares the text.
+        let settled = file.mtime < SystemClock.now() - 1;
+        let mtime = if settled { file.mtime } else { UNSETTLED };
         let bytes = match std::fs::read(&file.path) {
             Ok(bytes) => bytes,
             Err(error) => return Ok(skipped(&file.name, error.to_string())),
         };
         let sha256 = sha256(&[&bytes]);
         if known.is_some_and(|known| known.sha256 == sha256) {
-            let SourceFile { name, size, mtime, .. } = file;
-            return Ok(Read::Touched { path: name.clone(), size: *size, mtime: *mtime });
+            return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
         }
         match load(&file.path, &file.name, self.config.max_file_bytes) {
-            Ok(document) => {
-                Ok(Read::New(Box::new(self.cut(&document, file.size, file.mtime, sha256))))
-            }
+            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, mtime, sha256)))),
             Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
             Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
             Err(error) => Err(error),

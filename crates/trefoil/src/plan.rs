@@ -26,12 +26,12 @@ pub fn plan(
         question: Question {
             text: query.text.as_str().to_owned(),
             language,
+            foreign: is_foreign(language, &query.filters.languages, corpus),
             embedding: query.embedding.clone(),
         },
         query_type: query.query_type.unwrap_or(QueryType::Local),
         legs,
         adaptive: adaptive_weights && options.weights == SearchWeights::default(),
-        foreign: is_foreign(language, &query.filters.languages, corpus),
         candidates: depth,
         offset: options.offset,
         limit: options.limit,

@@ -11,9 +11,7 @@ use std::{
 use anstyle::Style;
 use include_dir::{Dir, DirEntry, include_dir};
 use serde::Serialize;
-use trefoil::{
-    Engine, EngineStats, Error, Language, Score, SearchFilters, SearchQuery, SearchResult,
-};
+use trefoil::{Engine, EngineStats, Error, Language, SearchFilters, SearchQuery, SearchResult};
 
 use super::{
     Outcome,
@@ -211,9 +209,7 @@ fn put(folder: &Path, documents: &[(String, Vec<u8>)]) -> trefoil::Result<()> {
 
 fn answer(engine: &Engine, question: &Ask) -> trefoil::Result<SearchResult> {
     let languages = question.only.into_iter().collect();
-    // The best there is, however weak: what counts as relevant is for a real question.
-    let filters =
-        SearchFilters { languages, min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let filters = SearchFilters { languages, ..SearchFilters::default() };
     engine.search(&SearchQuery::new(question.text)?.limit(SHOWN).filters(filters))
 }
 

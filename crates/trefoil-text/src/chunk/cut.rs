@@ -38,7 +38,7 @@ impl<'m, 't> Cutter<'m, 't> {
     /// Spans in order that tile `span`: one if it is within the target, else about
     /// equal ones, cut between `blocks` where possible.
     pub(super) fn cut(&self, span: Range<usize>, blocks: &[Block]) -> Vec<Range<usize>> {
-        if self.measure.tokens(span.clone()) <= *self.sizes.target.end() {
+        if self.measure.tokens(span.clone()) <= self.sizes.max {
             return vec![span];
         }
         let mut units = Vec::new();
