@@ -65,6 +65,10 @@ impl FieldQuery {
     }
 }
 
+/// Weight of the question's whole information where it occurs word for word: enough to
+/// lift 替え玉 above a passage that has 替え three times and no 玉.
+const LITERAL_BOOST: f32 = 0.3;
+
 /// What a passage scored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scored {
@@ -128,11 +132,14 @@ impl<'q> Rescorer<'q> {
                 if passage.complete || !self.neighbours.is_empty() {
                     passage.read_positions(doc, |information| information > 0.0);
                 }
+                let phrases = self.phrase_boost * self.phrases(&passage);
+                let literal = self.is_literal(&mut passage, doc);
+                let verbatim = if literal { LITERAL_BOOST * self.passage.total() } else { 0.0 };
                 scored.push(Scored {
                     row,
-                    ranking: bm25 + boosted + self.phrase_boost * self.phrases(&passage),
+                    ranking: bm25 + boosted + phrases + verbatim,
                     passage: bm25,
-                    literal: self.is_literal(&mut passage, doc),
+                    literal,
                 });
             }
         }

@@ -33,6 +33,21 @@ impl Store {
         })
     }
 
+    /// The leaves of the file at `path`, in order.
+    pub fn chunks_of(&self, path: &str) -> Result<Vec<Arc<StoredChunk>>> {
+        self.read("read the chunks of a file", |tx| {
+            let rows: Vec<u64> = tx
+                .prepare_cached(
+                    "SELECT c.unit_id FROM payload_chunk c JOIN files f ON f.id = c.file_id
+                     WHERE f.path = ?1 AND c.ordinal >= 0 ORDER BY c.ordinal",
+                )?
+                .query_map([path], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            let mut reader = Reader::new(tx)?;
+            rows.into_iter().filter_map(|row| reader.chunk(RowId::new(row)).transpose()).collect()
+        })
+    }
+
     /// The leaves before and after `row` in its file.
     pub fn neighbours(&self, row: RowId) -> Result<Neighbours> {
         Ok(self.neighbours_of(&[row])?.pop().unwrap_or_default())

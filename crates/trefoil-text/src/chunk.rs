@@ -235,7 +235,7 @@ mod tests {
     use crate::{front_matter::FrontMatter, tokens::ApproximateTokens};
 
     fn small() -> Chunker {
-        Chunker::new(Arc::new(ApproximateTokens), ChunkSizes { target: 8..=16, max: 20 })
+        Chunker::new(Arc::new(ApproximateTokens), ChunkSizes { target: 8..=16, max: 18 })
     }
 
     fn usual() -> Chunker {

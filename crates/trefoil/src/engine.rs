@@ -213,6 +213,11 @@ impl Engine {
         self.inner.store.chunks(rows)
     }
 
+    /// The ranked chunks of the document at `path`, in order; none if it is not indexed.
+    pub fn document_chunks(&self, path: &str) -> Result<Vec<Arc<StoredChunk>>> {
+        self.inner.store.chunks_of(path)
+    }
+
     /// The legs' own lists for `query`, before fusion: to explain and to tune.
     pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
         query.check()?;
