@@ -383,14 +383,14 @@ mod tests {
 
     #[test]
     fn code_is_cut_between_items_and_keeps_its_indentation() {
-        let body = "    /// First.\n    fn a() {\n        one(1);\n        two(2);\n    }\n\n    /// Second.\n    fn b() {\n        three(3);\n    }\n";
+        let body = "    /// First.\n    fn a() {\n        one(1);\n        two(2);\n    }\n\n    /// Second.\n    fn b() {\n        three(3);\n        four(4);\n    }\n";
         check(
             &small(),
             Code,
             body,
             &[
                 ("", "    /// First.\n    fn a() {\n        one(1);\n        two(2);\n    }"),
-                ("", "    /// Second.\n    fn b() {\n        three(3);\n    }"),
+                ("", "    /// Second.\n    fn b() {\n        three(3);\n        four(4);\n    }"),
             ],
         );
     }
