@@ -30,7 +30,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
 
 /// Foreign crates that only one crate of the workspace may name.
 const FOREIGN: [(&str, &[&str]); 6] = [
-    ("trefoil-text", &["icu_segmenter", "text-splitter", "unicode-normalization", "sentencex"]),
+    ("trefoil-text", &["icu_segmenter", "text-splitter", "unicode-normalization"]),
     ("trefoil-store", &["rusqlite"]),
     ("trefoil-keyword", &["tantivy"]),
     ("trefoil-semantic", &["hnsw_rs"]),

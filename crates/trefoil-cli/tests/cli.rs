@@ -229,6 +229,26 @@ fn an_index_that_cannot_be_written_is_an_error_that_names_it() {
     assert!(!refused || run.code == 3 && run.stderr.contains(".trefoil"), "{}", run.shown());
 }
 
+/// A limit on the size of files stands in for a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_an_error_and_the_next_run_goes_on() {
+    let place = Place::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/corpus");
+    let corpus = corpus.to_str().unwrap();
+    let mut full = Command::new("sh");
+    full.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" index \"$1\""])
+        .args([env!("CARGO_BIN_EXE_trefoil"), corpus])
+        .current_dir(place.folder.path())
+        .env("TREFOIL_HOME", place.path("no-models"))
+        .stdin(Stdio::null());
+    let run = Place::finish(&mut full);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("error: cannot"), "{}", run.stderr);
+    place.run(&["index", corpus]).expect(0);
+    place.run(&["search", "walrus ivory"]).expect(0);
+}
+
 #[test]
 fn finding_nothing_has_its_own_code() {
     let place = Place::new();
