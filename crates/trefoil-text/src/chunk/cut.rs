@@ -35,7 +35,7 @@ impl<'m, 't> Cutter<'m, 't> {
         Self { measure, sizes }
     }
 
-    /// Spans in order that tile `span`: one if it is within the target, else about
+    /// Spans in order that tile `span`: one if it is within the maximum, else about
     /// equal ones, cut between `blocks` where possible.
     pub(super) fn cut(&self, span: Range<usize>, blocks: &[Block]) -> Vec<Range<usize>> {
         if self.measure.tokens(span.clone()) <= self.sizes.max {
