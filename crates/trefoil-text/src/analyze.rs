@@ -7,6 +7,7 @@ use trefoil_core::{Analyzer, Language, Token};
 use crate::{
     normalize::Normalized,
     script::{Script, runs},
+    stem::{Stem, with_stem},
     stop::is_stop,
 };
 
@@ -133,14 +134,23 @@ impl ScriptAnalyzer {
 
     fn push_word(&self, start: usize, word: &str, position: u32, output: &mut Output<'_>) {
         let lower = lower_case(word);
-        let stop = is_stop(Script::Spaced, &lower);
+        with_stem(
+            &lower,
+            |lower| self.stem(lower),
+            |stem| {
+                output.push(&stem.term, start, word.len(), position, stem.stop);
+            },
+        );
+    }
+
+    fn stem(&self, lower: &str) -> Stem {
         // Porter2 is for letters: `E0502s` and `v2` are names.
         let term = if lower.len() > 2 && !lower.bytes().any(|b| b.is_ascii_digit()) {
-            self.stemmer.stem(&lower)
+            self.stemmer.stem(lower)
         } else {
-            Cow::Borrowed(&*lower)
+            Cow::Borrowed(lower)
         };
-        output.push(&term, start, word.len(), position, stop);
+        Stem { term: term.into(), stop: is_stop(Script::Spaced, lower) }
     }
 
     /// Terms of a stretch of Kanji, Hiragana and Katakana.
@@ -158,7 +168,8 @@ impl ScriptAnalyzer {
                 | Script::Spaced
                 | Script::Mark
                 | Script::Other => {
-                    if breaks.is_empty() {
+                    // Words of one character are no terms: `の`, `を`.
+                    if breaks.is_empty() && first_chars(run.text, 2).is_some() {
                         breaks.extend(self.words.segment_str(stretch));
                     }
                     hiragana(start, run.start, run.text, &breaks, output);

@@ -118,20 +118,20 @@ impl Chunker {
     }
 }
 
-/// What is embedded for a chunk: the text under a line of its title and headings.
+/// What is embedded for a chunk: the text after its title and headings.
 ///
 /// ```
 /// use trefoil_text::contextual_text;
 ///
 /// let path = ["Install".to_owned(), "Linux".to_owned()];
-/// assert_eq!(contextual_text("Guide", &path, "Run it."), "Guide > Install > Linux\n\nRun it.");
+/// assert_eq!(contextual_text("Guide", &path, "Run it."), "Guide > Install > Linux: Run it.");
 /// assert_eq!(contextual_text("", &[], "Run it."), "Run it.");
 /// ```
 pub fn contextual_text(title: &str, heading_path: &[String], text: &str) -> String {
     let headings = heading_path.iter().map(String::as_str);
     let header: Vec<&str> =
         std::iter::once(title).chain(headings).filter(|part| !part.is_empty()).collect();
-    if header.is_empty() { text.to_owned() } else { format!("{}\n\n{text}", header.join(" > ")) }
+    if header.is_empty() { text.to_owned() } else { format!("{}: {text}", header.join(" > ")) }
 }
 
 /// A chunk before it is known where it stands among the others.

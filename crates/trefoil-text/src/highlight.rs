@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use trefoil_core::{Analyzer, ByteSpan, Highlight, Language, Offsets};
 
-use crate::{script::Script, sentence::sentences};
+use crate::{script::Script, sentence::sentences_near};
 
 /// Length of a fragment unless the caller says otherwise, in characters.
 pub const FRAGMENT_CHARS: usize = 150;
@@ -100,7 +100,7 @@ impl<'a> Highlighter<'a> {
         let ruler = Ruler::new(text);
         let max_chars = max_chars.clamp(1, MAX_FRAGMENT_CHARS);
         let core = self.best_window(&matches, &ruler, max_chars)?;
-        let fragment = widen(text, &ruler, core, &sentences(text, language), max_chars);
+        let fragment = widen(text, language, &ruler, core, max_chars);
         marked(field, text, fragment, matches.iter().map(|found| found.span))
     }
 
@@ -115,7 +115,8 @@ impl<'a> Highlighter<'a> {
         max_chars: usize,
     ) -> Option<Highlight> {
         let mut best: Option<(usize, ByteSpan)> = None;
-        for sentence in sentences(text, language) {
+        let whole = ByteSpan { start: 0, end: text.len() };
+        for sentence in sentences_near(text, language, whole) {
             let mut terms = 0;
             self.analyzer.analyze(
                 text.get(sentence.start..sentence.end)?,
@@ -225,13 +226,18 @@ impl<'a> Highlighter<'a> {
 /// sentence, else of a word.
 fn widen(
     text: &str,
+    language: Language,
     ruler: &Ruler,
     (core_start, core_end): (usize, usize),
-    sentences: &[ByteSpan],
     max_chars: usize,
 ) -> ByteSpan {
     let room = max_chars.saturating_sub(core_end - core_start);
     let core_byte = ruler.byte(core_start);
+    let reach = ByteSpan {
+        start: ruler.byte(core_start.saturating_sub(room)),
+        end: ruler.byte(core_start + max_chars),
+    };
+    let sentences: Vec<ByteSpan> = sentences_near(text, language, reach).collect();
     let sentence = sentences.partition_point(|sentence| sentence.start <= core_byte).checked_sub(1);
     let sentence_start = sentence
         .and_then(|index| sentences.get(index))

@@ -24,6 +24,7 @@ mod load;
 mod normalize;
 mod script;
 mod sentence;
+mod stem;
 mod stop;
 mod tokens;
 mod walk;

@@ -76,6 +76,11 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     let mut start = 0;
     std::iter::from_fn(move || {
         let rest = text.get(start..)?;
+        if let Some((script, end)) = ascii_run(rest) {
+            let run = Run { script, start, text: rest.get(..end)? };
+            start += end;
+            return Some(run);
+        }
         let mut scripts = rest.char_indices().map(|(at, c)| (at, Script::of(c)));
         let (_, first) = scripts.next()?;
         // A mark with nothing before it: the long vowel sign alone is Katakana.
@@ -93,6 +98,19 @@ pub(crate) fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
         start += end;
         Some(run)
     })
+}
+
+/// The run at the start of `text` if it ends before another ASCII character: the usual
+/// case, at a look a byte.
+fn ascii_run(text: &str) -> Option<(Script, usize)> {
+    let bytes = text.as_bytes();
+    let is_word = bytes.first()?.is_ascii_alphanumeric();
+    let end = bytes
+        .iter()
+        .position(|b| !b.is_ascii() || b.is_ascii_alphanumeric() != is_word)
+        .unwrap_or(bytes.len());
+    let is_whole = end > 0 && bytes.get(end).is_none_or(u8::is_ascii);
+    is_whole.then_some((if is_word { Script::Spaced } else { Script::Other }, end))
 }
 
 #[cfg(test)]

@@ -20,17 +20,28 @@ const LONGEST_QUOTE: usize = 600;
 /// after abbreviations and initials, before a small letter, inside brackets and
 /// Japanese or Korean quotes, between a quote and its と or 라고, and before 「.
 pub fn sentences(text: &str, language: Language) -> Vec<ByteSpan> {
-    let mut spans = Vec::new();
-    for block in blocks(text) {
-        let Some(inside) = text.get(block.start..block.end) else { continue };
+    sentences_near(text, language, ByteSpan { start: 0, end: text.len() }).collect()
+}
+
+/// Of the sentences of a text, at least those that touch `range`, one after the other:
+/// lines that lie wholly outside of it are not looked into.
+pub(crate) fn sentences_near(
+    text: &str,
+    language: Language,
+    range: ByteSpan,
+) -> impl Iterator<Item = ByteSpan> {
+    let near = move |block: &ByteSpan| range.start <= block.end && block.start <= range.end;
+    blocks(text).into_iter().filter(near).flat_map(move |block| {
+        let inside = text.get(block.start..block.end).unwrap_or_default();
+        let mut spans = Vec::new();
         let mut start = 0;
         for end in breaks(inside, language) {
             push_trimmed(inside, start, end, block.start, &mut spans);
             start = end;
         }
         push_trimmed(inside, start, inside.len(), block.start, &mut spans);
-    }
-    spans
+        spans
+    })
 }
 
 fn push_trimmed(text: &str, start: usize, end: usize, offset: usize, spans: &mut Vec<ByteSpan>) {
@@ -80,16 +91,12 @@ fn breaks(text: &str, language: Language) -> Vec<usize> {
     // End of the quotes that were opened.
     let mut quoted = 0;
     let mut at = 0;
-    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        while let Some(quote) = pairs.next_if(|quote| quote.start <= at) {
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(is_end)) {
+        let before = at + next;
+        while let Some(quote) = pairs.next_if(|quote| quote.start <= before) {
             quoted = quoted.max(quote.end);
         }
-        let before = at;
-        at += c.len_utf8();
-        if !is_end(c) {
-            continue;
-        }
-        at += prefix_len(text, at, is_end);
+        at = before + prefix_len(text, before, is_end);
         let marks = text.get(before..at).unwrap_or_default();
         let closers = closers_len(text, at);
         let end = at + closers;
@@ -253,7 +260,7 @@ fn is_quotative(rest: &str) -> bool {
 fn quotes(text: &str, language: Language) -> Vec<ByteSpan> {
     let mut open: [Vec<usize>; BRACKETS.len()] = Default::default();
     let mut quotes = Vec::new();
-    for (at, c) in text.char_indices() {
+    for (at, c) in text.char_indices().filter(|&(_, c)| may_be_bracket(c)) {
         for (stack, (opening, closing)) in open.iter_mut().zip(BRACKETS) {
             if opening == '“' && language == Language::En {
                 continue;
@@ -273,6 +280,11 @@ fn quotes(text: &str, language: Language) -> Vec<ByteSpan> {
     }
     quotes.sort_unstable_by_key(|quote| quote.start);
     quotes
+}
+
+/// False for most characters that are none of [`BRACKETS`], at the cost of a look.
+const fn may_be_bracket(c: char) -> bool {
+    matches!(c, '(' | ')' | '[' | ']' | '“' | '”' | '\u{3008}'..='\u{3015}' | '\u{ff08}'..='\u{ff63}')
 }
 
 #[cfg(test)]
@@ -369,6 +381,13 @@ mod tests {
         );
         let list = "- a point that is as long as a line of wrapped prose could be\n- another";
         check(list, &list.replace('\n', " | "));
+    }
+
+    #[test]
+    fn every_bracket_is_looked_at() {
+        for (open, close) in BRACKETS {
+            assert!(may_be_bracket(open) && may_be_bracket(close), "{open}{close}");
+        }
     }
 
     #[test]
