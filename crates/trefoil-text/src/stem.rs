@@ -4,13 +4,13 @@
 use std::cell::RefCell;
 
 /// Places of the cache: some thousand words are most of any text.
-const PLACES: usize = 1 << 13;
+const PLACES: u32 = 1 << 13;
 
 /// Longer words are rare and not kept.
 const LONGEST_WORD: usize = 32;
 
 /// A word as a term.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Stem {
     pub(crate) term: Box<str>,
     /// True for a function word.
@@ -25,29 +25,35 @@ pub(crate) fn with_stem(word: &str, stem: impl FnOnce(&str) -> Stem, user: impl 
     }
     let place = place_of(word);
     // Taken out while it is used: `user` may come back here.
-    let kept = CACHE.with_borrow_mut(|cache| cache.get_mut(place).and_then(Option::take));
-    let entry =
-        kept.filter(|(known, _)| **known == *word).unwrap_or_else(|| (word.into(), stem(word)));
-    user(&entry.1);
+    let kept = CACHE
+        .with_borrow_mut(|cache| cache.get_mut(place).and_then(Option::take))
+        .filter(|kept| *kept.word == *word)
+        .unwrap_or_else(|| Kept { word: word.into(), stem: stem(word) });
+    user(&kept.stem);
     CACHE.with_borrow_mut(|cache| {
-        cache.resize(PLACES, None);
+        cache.resize_with(PLACES as usize, || None);
         if let Some(place) = cache.get_mut(place) {
-            *place = Some(entry);
+            *place = Some(kept);
         }
     });
 }
 
-thread_local! {
-    /// By hash of the word; a later word takes the place of an earlier one.
-    static CACHE: RefCell<Vec<Option<(Box<str>, Stem)>>> = const { RefCell::new(Vec::new()) };
+struct Kept {
+    word: Box<str>,
+    stem: Stem,
 }
 
-/// FNV-1a, folded to the places.
+thread_local! {
+    /// By hash of the word; a later word takes the place of an earlier one.
+    static CACHE: RefCell<Vec<Option<Kept>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// 32-bit FNV-1a, cut to the places.
 fn place_of(word: &str) -> usize {
-    let hash = word.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash ^ (hash >> 32)) as usize % PLACES
+    let hash = word
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    ((hash ^ (hash >> 16)) % PLACES) as usize
 }
 
 #[cfg(test)]
