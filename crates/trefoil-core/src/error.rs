@@ -132,6 +132,16 @@ pub enum Error {
         /// What went wrong.
         reason: String,
     },
+    /// A model could not score a passage.
+    #[error("{model} could not score a passage of {bytes} bytes: {reason}; use another model")]
+    RerankFailed {
+        /// The model.
+        model: String,
+        /// Length of the passage.
+        bytes: usize,
+        /// What went wrong.
+        reason: String,
+    },
     /// A model or the runtime is not where it should be.
     #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
     ModelMissing {

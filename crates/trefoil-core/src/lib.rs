@@ -49,6 +49,6 @@ pub use result::{
 pub use score::Score;
 pub use stage::{
     Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, Pooling,
-    Quantization, Retriever, Role, Token, TokenCounter,
+    Quantization, Reranker, Retriever, Role, Token, TokenCounter,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};

@@ -6,8 +6,8 @@ use std::{borrow::Cow, fmt::Debug, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Fused, Language, Leg, Question, RankedList, Result, RowId, Seq, StoredChunk,
-    Strategy,
+    Allowed, ByteSpan, Fused, Language, Leg, Question, RankedList, Result, RowId, Score, Seq,
+    StoredChunk, Strategy,
 };
 
 /// A term and where it comes from.
@@ -197,4 +197,24 @@ pub trait Fuser: Debug + Send + Sync {
     /// [`Error::EmptyRankedLists`](crate::Error::EmptyRankedLists) without lists,
     /// [`Error::InvalidConfig`](crate::Error::InvalidConfig) if a weight is not 0–1.
     fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>>;
+}
+
+/// Reads the question together with a passage, which no index can. Only scores; the
+/// engine sorts.
+pub trait Reranker: Debug + Send + Sync {
+    /// Name of the model.
+    fn model(&self) -> &str;
+
+    /// Whether the model can read a text. Scores of two models do not compare, and those
+    /// of a text that the model cannot read are noise: a list is scored by one reranker
+    /// that reads the question and all of the passages, or not at all.
+    fn reads(&self, text: &str) -> bool;
+
+    /// How surely each passage answers the question, in order. A passage's score does
+    /// not depend on the other passages of the call, so that a list may be scored in
+    /// parts.
+    ///
+    /// # Errors
+    /// The model is missing, or what it says is not a finite number.
+    fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>>;
 }

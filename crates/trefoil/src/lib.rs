@@ -39,6 +39,7 @@ mod config;
 mod fuse;
 mod plan;
 mod relevance;
+mod rerank;
 pub mod scores;
 
 #[cfg(feature = "tokio")]
@@ -71,6 +72,7 @@ pub use ingest::{IngestProgress, Ingested, Skipped};
 pub use jiff::civil::Date;
 pub use plan::plan;
 pub use relevance::final_scores;
+pub use rerank::{Blended, blend};
 pub use trefoil_core::*;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]

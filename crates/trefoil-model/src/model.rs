@@ -1,0 +1,153 @@
+use std::{
+    cmp::Reverse,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use trefoil_core::{Error, Result};
+
+use crate::{
+    card::Card,
+    home::{self, ModelHome},
+    manifest::Manifest,
+    parallel,
+    session::Sessions,
+    tokenizer::{Tokenizer, Tokens},
+};
+
+/// Where a model is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelSource {
+    /// A name of the manifest; the files are in the [`ModelHome`].
+    Name(String),
+    /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
+    Folder(PathBuf),
+}
+
+/// An ONNX model of texts with its tokenizer. Opening it reads the card only; the
+/// runtime, the tokenizer and the model load at the first text.
+#[derive(Debug)]
+pub(crate) struct Model {
+    folder: PathBuf,
+    max_tokens: usize,
+    threads: usize,
+    tokenizer: Mutex<Option<Arc<Tokenizer>>>,
+    sessions: Sessions,
+}
+
+/// What one run of a model gave.
+pub(crate) struct Output<'a> {
+    /// The text that was tokenised.
+    pub(crate) text: &'a str,
+    /// What the model was fed.
+    pub(crate) tokens: &'a Tokens,
+    /// Shape of its output, the batch of one included.
+    pub(crate) shape: &'a [i64],
+    /// Numbers of its output, the last axis fastest.
+    pub(crate) numbers: &'a [f32],
+}
+
+impl Model {
+    /// Finds the files of a model and reads its card. `threads` texts are run at once,
+    /// each with a copy of the model; 0 means one.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`] if a file of the model or the runtime is not there,
+    /// [`Error::Corrupt`] for a bad card.
+    pub(crate) fn open(
+        home: &ModelHome,
+        source: &ModelSource,
+        threads: usize,
+    ) -> Result<(Self, Card)> {
+        let (card, folder) = match source {
+            ModelSource::Name(name) => in_home(home, name)?,
+            ModelSource::Folder(folder) => in_folder(folder)?,
+        };
+        let model = Self {
+            max_tokens: card.max_tokens,
+            threads: threads.max(1),
+            tokenizer: Mutex::new(None),
+            sessions: Sessions::new(home.runtime()?, folder.join("model.onnx"), threads),
+            folder,
+        };
+        Ok((model, card))
+    }
+
+    /// SHA-256 of the weights, read from the file.
+    pub(crate) fn sha256(&self) -> Result<String> {
+        home::sha256_of_file(&self.folder.join("model.onnx"))
+    }
+
+    /// The tokenizer, loaded at first use; a failure is tried again at the next.
+    pub(crate) fn tokenizer(&self) -> Result<Arc<Tokenizer>> {
+        let mut tokenizer = self.tokenizer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tokenizer) = &*tokenizer {
+            return Ok(Arc::clone(tokenizer));
+        }
+        let path = self.folder.join("tokenizer.json");
+        let loaded = Arc::new(Tokenizer::load(&path, self.max_tokens)?);
+        Ok(Arc::clone(tokenizer.insert(loaded)))
+    }
+
+    /// Tokenises `texts` with `encode` and runs the model once for each, as many at once
+    /// as there are threads; `read` takes what is wanted from the output. Results are in
+    /// the order of the texts, and what a text gives does not depend on the others.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`], [`Error::Corrupt`], [`Error::Backend`] for a text that
+    /// cannot be tokenised or run, and what `read` returns; of several, the first text's.
+    pub(crate) fn run<T: Send>(
+        &self,
+        texts: &[&str],
+        encode: impl Fn(&Tokenizer, &str) -> Result<Tokens> + Sync,
+        read: impl Fn(Output<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tokenizer = self.tokenizer()?;
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        let text = |index: usize| texts.get(index).copied().unwrap_or_default();
+        let tokens = parallel::map(
+            self.threads,
+            &order,
+            || Ok(()),
+            |(), index| encode(&tokenizer, text(index)),
+        )?;
+        let tokens_of = |index: usize| tokens.get(index).ok_or(Error::EmptyRankedLists);
+        // Longest first: the threads then end at about the same time.
+        order.sort_by_key(|&index| Reverse(tokens.get(index).map_or(0, |tokens| tokens.ids.len())));
+        parallel::map(
+            self.threads,
+            &order,
+            || self.sessions.borrow(),
+            |session, index| {
+                let tokens = tokens_of(index)?;
+                session.run(tokens, |shape, numbers| {
+                    read(Output { text: text(index), tokens, shape, numbers })
+                })
+            },
+        )
+    }
+}
+
+/// Card and folder of a model of the manifest.
+fn in_home(home: &ModelHome, name: &str) -> Result<(Card, PathBuf)> {
+    let entry = Manifest::built_in()?.entry(name)?;
+    let folder = home.present(entry)?;
+    let sha256 = entry.file("model.onnx").map(|file| file.sha256.clone());
+    Ok((Card { sha256, ..entry.card.clone() }, folder))
+}
+
+/// Card and folder of a model of the user's own.
+fn in_folder(folder: &Path) -> Result<(Card, PathBuf)> {
+    let card = Card::read(&folder.join("card.toml"))?;
+    for file in ["model.onnx", "tokenizer.json"] {
+        let path = folder.join(file);
+        std::fs::metadata(&path).map_err(|error| Error::ModelMissing {
+            name: card.name.clone(),
+            reason: format!("no `{}`: {error}", path.display()),
+        })?;
+    }
+    Ok((card, folder.to_owned()))
+}

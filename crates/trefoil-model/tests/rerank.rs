@@ -1,0 +1,126 @@
+//! The real cross-encoder, pulled at first use into the platform's cache.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
+
+use trefoil_core::{Error, Reranker, Score};
+use trefoil_model::{ModelHome, ModelSource, OnnxReranker, PullOptions};
+
+const MODEL: &str = "ms-marco-MiniLM-L-12-v2";
+
+fn home() -> ModelHome {
+    let home = ModelHome::platform().unwrap();
+    home.pull(&[MODEL], &(), PullOptions::default()).unwrap();
+    home
+}
+
+fn reranker(threads: usize) -> OnnxReranker {
+    OnnxReranker::open(&home(), &ModelSource::Name(MODEL.to_owned()), threads).unwrap()
+}
+
+fn score(reranker: &OnnxReranker, question: &str, passage: &str) -> f32 {
+    reranker.score(question, &[passage]).unwrap()[0].get()
+}
+
+#[test]
+fn the_passage_that_answers_scores_highest() {
+    let reranker = reranker(2);
+    let passages = [
+        "Berlin had a population of 3,520,031 registered inhabitants in an area of 891.82 km².",
+        "Berlin is well known for its museums, of which there are more than 170.",
+        "New York City is famous for the Metropolitan Museum of Art.",
+        "Sourdough bread rises through wild yeast and bacteria in its starter.",
+    ];
+    let check = |question: &str, expected: usize| {
+        let scores = reranker.score(question, &passages).unwrap();
+        assert_eq!(scores.len(), passages.len());
+        let best = (0..passages.len()).max_by_key(|&i| scores[i]);
+        assert_eq!(best, Some(expected), "{question}: {scores:?}");
+        assert!(scores[expected] > Score::clamped(0.9), "{question}: {scores:?}");
+    };
+    check("How many people live in Berlin?", 0);
+    check("how many museums are in berlin", 1);
+    check("What makes sourdough rise?", 3);
+    let nonsense = reranker.score("Who wrote the Aeneid?", &passages).unwrap();
+    assert!(nonsense.iter().all(|score| score.get() < 0.01), "{nonsense:?}");
+}
+
+#[test]
+fn a_score_depends_on_its_pair_alone() {
+    let reranker = reranker(3);
+    let passages: Vec<String> =
+        (1..12).map(|i| "rain falls on the plain in spring ".repeat(i * i % 23 + 1)).collect();
+    let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
+    let together = reranker.score("when does rain fall", &passages).unwrap();
+    for (passage, expected) in passages.iter().zip(&together) {
+        assert_eq!(score(&reranker, "when does rain fall", passage), expected.get());
+    }
+    assert_ne!(score(&reranker, "what is a plain", passages[0]), together[0].get());
+    assert!(reranker.score("when does rain fall", &[]).unwrap().is_empty());
+}
+
+#[test]
+fn an_answer_deep_in_a_passage_is_read() {
+    let reranker = reranker(2);
+    let filler = "The committee met again on a later day and spoke about the budget. ".repeat(40);
+    let answer = "The lighthouse keeper Marian Hughes counted 412 puffins on the island.";
+    let question = "How many puffins did the lighthouse keeper count?";
+    let deep = format!("{filler}{answer} {filler}");
+    assert!(score(&reranker, question, &deep) > 0.9);
+    assert!(score(&reranker, question, &filler) < 0.01);
+
+    // The headings are read wherever the window is.
+    let headed = |title: &str| format!("{title}\n\n{filler}It was opened in 1932. {filler}");
+    let question = "When was the Harbour Bridge opened?";
+    let (right, wrong) = (headed("Harbour Bridge"), headed("Town hall"));
+    assert!(score(&reranker, question, &right) > score(&reranker, question, &wrong) + 0.1);
+}
+
+#[test]
+fn texts_of_any_length_are_scored() {
+    let reranker = reranker(2);
+    let long = "A sentence that goes on and on. ".repeat(20_000);
+    let spaces = " ".repeat(1 << 20);
+    let headings = format!("{}\n\nEnd.", "Heading ".repeat(400));
+    let passages = ["", "\n\n", &long, &spaces, &headings, "\0\u{feff}\u{202e}", "東京 서울 😀"];
+    for question in ["", "sentence", &long, &spaces] {
+        assert_eq!(reranker.score(question, &passages).unwrap().len(), passages.len());
+    }
+}
+
+#[test]
+fn it_says_which_texts_it_reads() {
+    let reranker = reranker(1);
+    assert_eq!(reranker.model(), MODEL);
+    assert!(reranker.reads("How does useState work?"));
+    assert!(!reranker.reads("useState の使い方"));
+    assert!(!reranker.reads("useState는 어떻게 쓰나요?"));
+}
+
+#[test]
+fn opening_tells_what_is_missing_or_wrong() {
+    let source = ModelSource::Name(MODEL.to_owned());
+    let empty = tempfile::tempdir().unwrap();
+    let error = OnnxReranker::open(&ModelHome::at(empty.path()), &source, 1).unwrap_err();
+    assert!(matches!(error, Error::ModelMissing { .. }), "{error}");
+    let error =
+        OnnxReranker::open(&home(), &ModelSource::Name("onnxruntime".into()), 1).unwrap_err();
+    assert!(matches!(error, Error::InvalidConfig { field: "rerank.model", .. }), "{error}");
+}
+
+/// A folder whose model is no cross-encoder: the output has another shape.
+#[test]
+fn a_model_that_does_not_score_is_an_error() {
+    home().pull(&[], &(), PullOptions::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let embedder = home().path("multilingual-e5-small").unwrap();
+    for name in ["model.onnx", "tokenizer.json"] {
+        std::fs::copy(embedder.join(name), folder.path().join(name)).unwrap();
+    }
+    let card = "name = 'mine'\nrole = 'reranker'\nlicense = 'MIT'\nlanguages = ['ja']\n";
+    std::fs::write(folder.path().join("card.toml"), card).unwrap();
+    let source = ModelSource::Folder(folder.path().to_owned());
+    let reranker = OnnxReranker::open(&home(), &source, 1).unwrap();
+    assert!(reranker.reads("東京の天気"), "its card names Japanese");
+    let error = reranker.score("question", &["passage"]).unwrap_err();
+    assert!(matches!(error, Error::RerankFailed { .. }), "{error}");
+}
