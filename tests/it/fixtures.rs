@@ -53,6 +53,7 @@ fn found(case: &Case, strategy: SearchStrategy) -> bool {
         .options(SearchOptions {
             strategies: vec![strategy],
             limit: 4 * case.top,
+            rerank_enabled: false,
             ..SearchOptions::default()
         });
     let result = engine().search(&query).unwrap();

@@ -12,4 +12,5 @@ mod engine;
 mod fixtures;
 mod hostile;
 mod models;
+mod rerank;
 mod tidy;

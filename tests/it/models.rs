@@ -19,5 +19,7 @@ pub(crate) fn with_model() -> EngineConfig {
 
 /// A configuration that searches by keyword only.
 pub(crate) fn without_model() -> EngineConfig {
-    EngineConfig { model: trefoil::Model::None, ..EngineConfig::default() }
+    let mut config = EngineConfig { model: trefoil::Model::None, ..EngineConfig::default() };
+    config.rerank.enabled = false;
+    config
 }

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Document → Chunk → indexes
-//! SearchQuery → Plan → RankedList → Fused → Passage → SearchResult
+//! SearchQuery → Plan → RankedList → Fused → Passage → Ranked → SearchResult
 //! ```
 //!
 //! ```
@@ -36,15 +36,15 @@ pub use error::{BoxError, Error, Part, Result};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;
-pub use plan::{Leg, Plan, Question};
+pub use plan::{Leg, Plan, Question, RerankPlan};
 pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use result::{
     Content, CragAction, CragRelevance, CragScore, Degraded, Highlight, ItemMetadata, Offsets,
-    Passage, QueryClassification, Relevance, SearchResult, SearchResultItem, Sources, Stage,
-    StageMetric, StrategyMetric, StrategyMetrics,
+    Passage, QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, Sources,
+    Stage, StageMetric, StrategyMetric, StrategyMetrics,
 };
 pub use score::Score;
 pub use stage::{

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Embedding, Language, QueryType, Strategy};
@@ -28,6 +30,9 @@ pub struct Plan {
     pub adaptive: bool,
     /// How many fused candidates are read from the store.
     pub candidates: usize,
+    /// How the first candidates are read together with the question, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<RerankPlan>,
     /// How many results are left out from the top.
     pub offset: usize,
     /// How many results are returned.
@@ -47,4 +52,17 @@ pub struct Question {
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
+}
+
+/// How the first passages are read together with the question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RerankPlan {
+    /// How many are read, from the top.
+    pub passages: usize,
+    /// How many between two looks at the clock.
+    pub batch: usize,
+    /// Time after which no more are begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Duration>,
 }

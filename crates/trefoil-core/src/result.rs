@@ -17,6 +17,17 @@ pub struct Passage {
     pub chunk: Arc<StoredChunk>,
 }
 
+/// A passage at its place in the final order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The passage.
+    pub passage: Passage,
+    /// What the reranker says; nothing of a passage that it did not read.
+    pub rerank: Option<Score>,
+    /// The final score, which does not increase down the order.
+    pub score: Score,
+}
+
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,9 +1,9 @@
-use std::path::PathBuf;
 #[cfg(feature = "engine")]
 use std::sync::Arc;
+use std::{path::PathBuf, time::Duration};
 
 #[cfg(feature = "engine")]
-use trefoil_core::Embedder;
+use trefoil_core::{Embedder, Reranker};
 use trefoil_core::{Error, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
@@ -24,8 +24,13 @@ pub struct EngineConfig {
     pub adaptive_weights: bool,
     /// Reciprocal rank fusion, where [`Fusion::Rrf`] is chosen.
     pub rrf: RrfConfig,
-    /// Cross-encoder reranking.
+    /// Reading the first passages together with the question.
     pub rerank: RerankConfig,
+    /// What reads them.
+    pub rerankers: Rerankers,
+    /// How long reading may take before it stops where it is; 500 ms by default, `None`
+    /// for as long as it takes.
+    pub rerank_budget: Option<Duration>,
     /// Files above this size are reported and skipped; 16 MiB by default.
     pub max_file_bytes: u64,
     /// Files that match one of these are not read: keys, secrets and the like.
@@ -53,6 +58,17 @@ pub enum Model {
     Custom(Arc<dyn Embedder>),
 }
 
+/// What reads passages together with the question.
+#[derive(Clone, Debug, Default)]
+pub enum Rerankers {
+    /// The model that [`RerankConfig`] names, once it has been pulled.
+    #[default]
+    Default,
+    /// The caller's own: the first that reads the question and all of the passages.
+    #[cfg(feature = "engine")]
+    Custom(Vec<Arc<dyn Reranker>>),
+}
+
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
@@ -63,6 +79,8 @@ impl Default for EngineConfig {
             adaptive_weights: true,
             rrf: RrfConfig::default(),
             rerank: RerankConfig::default(),
+            rerankers: Rerankers::default(),
+            rerank_budget: Some(Duration::from_millis(500)),
             max_file_bytes: 16 << 20,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
             context_chars: 200,

@@ -7,9 +7,9 @@ use std::{
 
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, Error, Fused, IndexInput, Indexer,
-    Language, Passage, Plan, QueryText, RankedList, Result, Retriever, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
-    StrategyMetrics,
+    Language, Passage, Plan, QueryText, Ranked, RankedList, Reranker, Result, Retriever, RowId,
+    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk,
+    Strategy, StrategyMetrics,
 };
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
 use trefoil_text::{ChunkSizes, Chunker, ScriptAnalyzer, language_of};
@@ -18,10 +18,11 @@ use crate::{
     EngineConfig,
     embed::EmbeddingWorker,
     leaves::{self, Leaves},
+    models,
     plan::plan,
     present,
-    relevance::final_scores,
     replay::{lags, replay},
+    reread::reread,
     trace::{Trace, millis},
 };
 
@@ -44,6 +45,8 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) chunker: Chunker,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    /// What reads passages with the question, or why nothing does.
+    rerankers: std::result::Result<Vec<Arc<dyn Reranker>>, String>,
     analyzer: Arc<dyn Analyzer>,
     /// None when read-only.
     indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
@@ -148,12 +151,14 @@ impl Engine {
         trace.lap(Stage::Plan, 1, plan.legs.len());
         let allowed = self.inner.store.allowed(&query.filters)?;
         trace.lap(Stage::Filter, 1, 1);
-        let legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
+        let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
         let fused = self.fuse(&plan, &legs.lists)?;
         trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
         let found = self.read(&plan, &query.filters, fused)?;
         trace.lap(Stage::Read, found.total, found.passages.len());
-        present::result(&self.inner, query, &plan, found, legs, trace)
+        let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
+        trace.lap(Stage::Rerank, ranked.len(), ranked.len());
+        present::result(&self.inner, query, &plan, found.total, ranked, legs, trace)
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
@@ -166,6 +171,7 @@ impl Engine {
     ) -> Result<SearchResult> {
         options.strategies = vec![SearchStrategy::Semantic];
         options.include_highlights = false;
+        options.rerank_enabled = false;
         self.search(&SearchQuery {
             text: QueryText::new(BY_EMBEDDING)?,
             query_type: None,
@@ -247,7 +253,7 @@ impl Engine {
             self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
         let config = &self.inner.config;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
-        plan(query, language, &available, &shown.languages, &config.rerank, config.adaptive_weights)
+        plan(query, language, &available, &shown.languages, config)
     }
 
     /// Runs the legs beside each other. A failing one is reported and left out.
@@ -323,8 +329,20 @@ impl Engine {
                 .then_with(|| date(b).cmp(&date(a)))
                 .then_with(|| a.chunk.id.cmp(&b.chunk.id))
         });
-        let order: Vec<Fused> = passages.iter().map(|passage| passage.fused.clone()).collect();
-        Ok(Found { scores: final_scores(&order), passages, total })
+        Ok(Found { passages, total })
+    }
+
+    /// Reads the first passages together with the question and puts all in their final order.
+    fn rerank(
+        &self,
+        plan: &Plan,
+        passages: Vec<Passage>,
+        degraded: &mut Vec<Degraded>,
+    ) -> Vec<Ranked> {
+        let question = &plan.question.text;
+        let reread = reread(&self.inner.rerankers, plan.rerank.as_ref(), question, passages);
+        degraded.extend(reread.degraded.map(|reason| Degraded { stage: Stage::Rerank, reason }));
+        reread.ranked
     }
 }
 
@@ -336,12 +354,12 @@ pub(crate) struct Legs {
     pub(crate) degraded: Vec<Degraded>,
 }
 
-/// The passages of a search, best first, with their final scores.
+/// The passages of a search, in the order of fusion.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) passages: Vec<Passage>,
-    pub(crate) scores: Vec<Score>,
-    pub(crate) total: usize,
+struct Found {
+    passages: Vec<Passage>,
+    /// Fused candidates that pass the filters, read or not.
+    total: usize,
 }
 
 /// What to do with vectors of another model.
@@ -361,7 +379,8 @@ impl Inner {
         let write = lock.is_some();
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
         let store = Store::open(&dir.join(STORE), access, Arc::new(SystemClock))?;
-        let models = leaves::models(&config)?;
+        let models = models::models(&config)?;
+        let rerankers = models::rerankers(&config)?;
         if let Some(embedder) = &models.embedder {
             agree_on_model(&store, embedder.space().fingerprint(), write, other)?;
         }
@@ -374,6 +393,7 @@ impl Inner {
             store,
             chunker: Chunker::new(models.counter, ChunkSizes::default()),
             embedder: models.embedder,
+            rerankers,
             analyzer,
             indexers: write.then_some(Mutex::new(indexers)),
             retrievers,

@@ -2,12 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use trefoil_core::{
-    Analyzer, Degraded, Embedder, Error, Indexer, Result, Retriever, Stage, TokenCounter,
-};
-use trefoil_text::ApproximateTokens;
-
-use crate::{EngineConfig, Model};
+use trefoil_core::{Analyzer, Degraded, Embedder, Error, Indexer, Result, Retriever, Stage};
 
 /// The legs of an engine.
 #[derive(Debug, Default)]
@@ -100,60 +95,4 @@ fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
         }
         opened => opened,
     }
-}
-
-/// What embeds texts and what counts their tokens.
-#[derive(Debug)]
-pub(crate) struct Models {
-    /// Absent when there is no model.
-    pub(crate) embedder: Option<Arc<dyn Embedder>>,
-    /// The embedder's own tokenizer, or an approximation.
-    pub(crate) counter: Arc<dyn TokenCounter>,
-}
-
-/// Finds the model that `config` asks for; a default that has not been pulled is no error.
-pub(crate) fn models(config: &EngineConfig) -> Result<Models> {
-    let none = || Models { embedder: None, counter: Arc::new(ApproximateTokens) };
-    match &config.model {
-        Model::None => Ok(none()),
-        Model::Custom(embedder) => Ok(Models { embedder: Some(Arc::clone(embedder)), ..none() }),
-        #[cfg(feature = "onnx")]
-        Model::Default | Model::Named(_) | Model::Folder(_) => match onnx(config) {
-            Ok(models) => Ok(models),
-            Err(Error::ModelMissing { .. }) if matches!(config.model, Model::Default) => Ok(none()),
-            Err(error) => Err(error),
-        },
-        #[cfg(not(feature = "onnx"))]
-        Model::Default => Ok(none()),
-        #[cfg(not(feature = "onnx"))]
-        Model::Named(name) => Err(Error::ModelMissing {
-            name: name.clone(),
-            reason: "this build has no feature `onnx`".to_owned(),
-        }),
-        #[cfg(not(feature = "onnx"))]
-        Model::Folder(folder) => Err(Error::ModelMissing {
-            name: folder.display().to_string(),
-            reason: "this build has no feature `onnx`".to_owned(),
-        }),
-    }
-}
-
-#[cfg(feature = "onnx")]
-fn onnx(config: &EngineConfig) -> Result<Models> {
-    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder};
-    let home = match &config.model_home {
-        Some(path) => ModelHome::at(path),
-        None => ModelHome::platform()?,
-    };
-    let source = match &config.model {
-        Model::Named(name) => ModelSource::Name(name.clone()),
-        Model::Folder(folder) => ModelSource::Folder(folder.clone()),
-        Model::None | Model::Default | Model::Custom(_) => ModelSource::default(),
-    };
-    let threads = config
-        .threads
-        .or_else(|| std::thread::available_parallelism().ok().map(std::num::NonZero::get))
-        .unwrap_or(1);
-    let embedder = Arc::new(OnnxEmbedder::open(&home, &source, threads)?);
-    Ok(Models { embedder: Some(Arc::clone(&embedder) as Arc<dyn Embedder>), counter: embedder })
 }

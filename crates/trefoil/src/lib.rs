@@ -37,6 +37,7 @@
 
 mod config;
 mod fuse;
+mod grade;
 mod plan;
 mod relevance;
 mod rerank;
@@ -53,18 +54,23 @@ mod ingest;
 #[cfg(feature = "engine")]
 mod leaves;
 #[cfg(feature = "engine")]
+mod models;
+#[cfg(feature = "engine")]
 mod present;
 #[cfg(feature = "engine")]
 mod replay;
+#[cfg(feature = "engine")]
+mod reread;
 #[cfg(feature = "engine")]
 mod trace;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncEngine;
-pub use config::{EngineConfig, Model};
+pub use config::{EngineConfig, Model, Rerankers};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
 pub use fuse::{Adaptive, Alpha, DistributionBased, Fusion, KeywordFirst, RelativeScore, Rrf};
+pub use grade::{GradeThresholds, JUDGED};
 #[cfg(feature = "engine")]
 pub use ingest::{IngestProgress, Ingested, Skipped};
 /// A calendar day, as documents and filters use it.

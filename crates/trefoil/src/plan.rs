@@ -1,9 +1,11 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
 use trefoil_core::{
-    Language, Leg, Plan, QueryType, Question, RerankConfig, SearchQuery, SearchStrategy,
+    Language, Leg, Plan, QueryType, Question, RerankPlan, SearchQuery, SearchStrategy,
     SearchWeights, Strategy,
 };
+
+use crate::EngineConfig;
 
 /// Decides how `query`, which is in `language`, is searched with the legs in `available`
 /// over a corpus of this many chunks in each language.
@@ -12,10 +14,10 @@ pub fn plan(
     language: Language,
     available: &[Strategy],
     corpus: &[(Language, usize)],
-    rerank: &RerankConfig,
-    adaptive_weights: bool,
+    config: &EngineConfig,
 ) -> Plan {
     let options = &query.options;
+    let rerank = &config.rerank;
     let depth = (3 * (options.offset + options.limit)).max(rerank.top_k);
     let legs = SearchStrategy::legs(&options.strategies)
         .into_iter()
@@ -31,8 +33,13 @@ pub fn plan(
         },
         query_type: query.query_type.unwrap_or(QueryType::Local),
         legs,
-        adaptive: adaptive_weights && options.weights == SearchWeights::default(),
+        adaptive: config.adaptive_weights && options.weights == SearchWeights::default(),
         candidates: depth,
+        rerank: (rerank.enabled && options.rerank_enabled).then_some(RerankPlan {
+            passages: rerank.top_k,
+            batch: rerank.batch_size,
+            budget: config.rerank_budget,
+        }),
         offset: options.offset,
         limit: options.limit,
     }
@@ -55,7 +62,7 @@ mod tests {
 
     fn planned(query: &SearchQuery) -> Plan {
         let available = [Strategy::Keyword, Strategy::Semantic];
-        plan(query, Language::En, &available, &[], &RerankConfig::default(), true)
+        plan(query, Language::En, &available, &[], &EngineConfig::default())
     }
 
     #[test]
@@ -68,6 +75,19 @@ mod tests {
         assert_eq!(depth(1, 0), Some(50));
         assert_eq!(depth(20, 0), Some(60));
         assert_eq!(depth(100, 200), Some(900));
+    }
+
+    #[test]
+    fn reranking_can_be_left_out_by_the_question_or_the_configuration() {
+        let mut query = SearchQuery::new("q").unwrap();
+        assert_eq!(planned(&query).rerank.map(|rerank| rerank.passages), Some(50));
+        query.options.rerank_enabled = false;
+        assert_eq!(planned(&query).rerank, None);
+        query.options.rerank_enabled = true;
+        let mut config = EngineConfig::default();
+        config.rerank.enabled = false;
+        let plan = plan(&query, Language::En, &[Strategy::Keyword], &[], &config);
+        assert_eq!(plan.rerank, None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
-    Chunk, Content, Degraded, Error, FileId, Highlight, ItemMetadata, Passage, Plan, Relevance,
+    Chunk, Content, Degraded, Error, FileId, Highlight, ItemMetadata, Plan, Ranked, Relevance,
     Result, RowId, Score, SearchFilters, SearchQuery, SearchResult, SearchResultItem,
     SearchResultType, Sources, Stage, StoredChunk, Strategy,
 };
@@ -12,7 +12,7 @@ use trefoil_text::{Highlighter, sentences};
 
 use crate::{
     Fusion,
-    engine::{Found, Inner, Legs},
+    engine::{Inner, Legs},
     trace::Trace,
 };
 
@@ -21,31 +21,29 @@ pub(crate) fn result(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
-    found: Found,
+    total: usize,
+    ranked: Vec<Ranked>,
     legs: Legs,
     mut trace: Trace,
 ) -> Result<SearchResult> {
-    let Found { passages, scores, total } = found;
     let least = query.filters.min_relevance;
     // Scores do not increase, so that what passes stands in front.
-    let passing = scores.iter().take_while(|&&score| score >= least).count();
-    let page: Vec<(&Passage, Score)> =
-        passages.iter().zip(scores).take(passing).skip(plan.offset).take(plan.limit).collect();
+    let passing = ranked.iter().take_while(|ranked| ranked.score >= least).count();
+    let page: Vec<&Ranked> =
+        ranked.iter().take(passing).skip(plan.offset).take(plan.limit).collect();
     let contexts = contexts(inner, query, &page)?;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let results: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
-        .map(|(&(passage, score), context)| {
-            item(inner, query, plan, passage, score, context, &highlighter)
-        })
+        .map(|(ranked, context)| item(inner, query, plan, ranked, context, &highlighter))
         .collect();
     let end = plan.offset + results.len();
     let has_more = passing > end;
     let mut degraded = legs.degraded;
     degraded.extend(not_in_this_version(query));
-    trace.lap(Stage::Present, passages.len(), results.len());
+    trace.lap(Stage::Present, ranked.len(), results.len());
     let (processing_time, stages) = trace.finish();
     Ok(SearchResult {
         query: query.clone(),
@@ -82,24 +80,24 @@ fn item(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
-    passage: &Passage,
-    score: Score,
+    ranked: &Ranked,
     (context_before, context_after): Context,
     highlighter: &Highlighter<'_>,
 ) -> SearchResultItem {
+    let Ranked { passage, rerank, score } = ranked;
     let StoredChunk { id, file, chunk, .. } = passage.chunk.as_ref();
     let leg = |strategy| passage.fused.leg(strategy).map_or(Score::ZERO, |leg| leg.relevance);
     let options = &query.options;
     SearchResultItem {
         id: id.to_string(),
         item_type: SearchResultType::Chunk,
-        score,
+        score: *score,
         relevance: Relevance {
             combined: shown_combined(inner, passage.fused.combined),
             keyword: leg(Strategy::Keyword),
             semantic: leg(Strategy::Semantic),
             graph: leg(Strategy::Graph),
-            rerank: None,
+            rerank: *rerank,
             crag: None,
         },
         content: Content { text: chunk.text.clone(), summary: None, context_before, context_after },
@@ -154,16 +152,12 @@ fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) ->
 type Context = (Option<String>, Option<String>);
 
 /// What stands before and after each result, as far as the budget reaches.
-fn contexts(
-    inner: &Inner,
-    query: &SearchQuery,
-    page: &[(&Passage, Score)],
-) -> Result<Vec<Context>> {
+fn contexts(inner: &Inner, query: &SearchQuery, page: &[&Ranked]) -> Result<Vec<Context>> {
     let budget = inner.config.context_chars;
     if budget == 0 || !query.options.include_metadata {
         return Ok(vec![(None, None); page.len()]);
     }
-    let rows: Vec<RowId> = page.iter().map(|(passage, _)| passage.chunk.row).collect();
+    let rows: Vec<RowId> = page.iter().map(|ranked| ranked.passage.chunk.row).collect();
     let neighbours = inner.store.neighbours_of(&rows)?;
     Ok(neighbours
         .into_iter()

@@ -31,15 +31,16 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
     let mut head: Vec<(f32, usize)> = combined
         .iter()
         .zip(rerank)
-        .map(|(combined, &rerank)| {
-            logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL)
-        })
+        .map(|(combined, &rerank)| logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL))
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.
     head.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
     head.into_iter()
-        .map(|(log_odds, index)| Blended { index, score: Score::clamped(sigmoid(log_odds / TEMPERATURE)) })
+        .map(|(log_odds, index)| Blended {
+            index,
+            score: Score::clamped(sigmoid(log_odds / TEMPERATURE)),
+        })
         .collect()
 }
 

@@ -1,0 +1,108 @@
+//! The first passages, read together with the question.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, Score};
+
+use crate::{relevance::final_scores, rerank::blend};
+
+/// Passages in their final order, and why not all were read that should have been.
+#[derive(Debug)]
+pub(crate) struct Reread {
+    pub(crate) ranked: Vec<Ranked>,
+    pub(crate) degraded: Option<String>,
+}
+
+/// Reads the head of `passages` as `plan` says and orders it by the blend of both scores;
+/// what is not read follows in the order of fusion.
+pub(crate) fn reread(
+    rerankers: &std::result::Result<Vec<Arc<dyn Reranker>>, String>,
+    plan: Option<&RerankPlan>,
+    question: &str,
+    passages: Vec<Passage>,
+) -> Reread {
+    let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
+        return Reread { ranked: in_order(passages, &[]), degraded: None };
+    };
+    let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let (scores, degraded) = match rerankers {
+        Ok(rerankers) => {
+            let reads = |one: &&Arc<dyn Reranker>| {
+                one.reads(question) && texts.iter().all(|text| one.reads(text))
+            };
+            match rerankers.iter().find(reads) {
+                Some(reranker) => read(reranker.as_ref(), plan, question, &texts),
+                None => (Vec::new(), Some("no reranker reads the languages found".to_owned())),
+            }
+        }
+        Err(reason) => (Vec::new(), Some(reason.clone())),
+    };
+    Reread { ranked: in_order(passages, &scores), degraded }
+}
+
+/// Scores from the top down until the budget is spent; one that cannot be had leaves
+/// the order of fusion as it is.
+fn read(
+    reranker: &dyn Reranker,
+    plan: &RerankPlan,
+    question: &str,
+    texts: &[&str],
+) -> (Vec<Score>, Option<String>) {
+    let start = Instant::now();
+    let mut scores = Vec::with_capacity(texts.len());
+    for batch in texts.chunks(plan.batch.max(1)) {
+        if plan.budget.is_some_and(|budget| start.elapsed() >= budget) {
+            let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
+            let reason = format!(
+                "stopped after {} of {} passages, at {millis} ms",
+                scores.len(),
+                texts.len()
+            );
+            return (scores, Some(reason));
+        }
+        match reranker.score(question, batch) {
+            Ok(read) => scores.extend(read),
+            Err(error) => return (Vec::new(), Some(error.chain())),
+        }
+    }
+    (scores, None)
+}
+
+/// A passage as a reranker reads it: its headings, an empty line, its text.
+fn readable(passage: &Passage) -> String {
+    let chunk = &passage.chunk;
+    let title = std::iter::once(&chunk.file.title).chain(&chunk.chunk.heading_path);
+    let header: Vec<&str> = title.map(String::as_str).filter(|part| !part.is_empty()).collect();
+    if header.is_empty() {
+        chunk.chunk.text.clone()
+    } else {
+        format!("{}\n\n{}", header.join(" > "), chunk.chunk.text)
+    }
+}
+
+/// The head by the blend of fused and reranker's score, then the rest.
+fn in_order(passages: Vec<Passage>, rerank: &[Score]) -> Vec<Ranked> {
+    let fused: Vec<Fused> = passages.iter().map(|passage| passage.fused.clone()).collect();
+    let (head, rest) = fused.split_at(rerank.len().min(fused.len()));
+    let combined: Vec<Score> = head.iter().map(|fused| fused.combined).collect();
+    let blended = blend(&combined, rerank);
+    let rest = (head.len()..).zip(final_scores(rest));
+    let order = blended.iter().map(|blended| (blended.index, blended.score)).chain(rest);
+    let mut passages: Vec<Option<Passage>> = passages.into_iter().map(Some).collect();
+    let mut least = Score::ONE;
+    order
+        .filter_map(|(index, score)| {
+            // What was not read is not above what was.
+            least = least.min(score);
+            Some(Ranked {
+                passage: passages.get_mut(index)?.take()?,
+                rerank: rerank.get(index).copied(),
+                score: least,
+            })
+        })
+        .collect()
+}

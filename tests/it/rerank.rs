@@ -1,0 +1,168 @@
+//! The first passages read together with the question.
+
+use std::{sync::Arc, time::Duration};
+
+use trefoil::{
+    Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result, Score, SearchFilters,
+    SearchQuery, SearchResult, Stage,
+};
+
+use crate::models::{with_model, without_model};
+
+/// Believes what is short.
+#[derive(Debug)]
+struct ShortestFirst;
+
+impl Reranker for ShortestFirst {
+    fn model(&self) -> &'static str {
+        "shortest first"
+    }
+
+    fn reads(&self, text: &str) -> bool {
+        text.is_ascii()
+    }
+
+    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        Ok(passages.iter().map(|text| Score::clamped(1.0 / text.len() as f32)).collect())
+    }
+}
+
+/// Fails at the first passage.
+#[derive(Debug)]
+struct Broken;
+
+impl Reranker for Broken {
+    fn model(&self) -> &'static str {
+        "broken"
+    }
+
+    fn reads(&self, _text: &str) -> bool {
+        true
+    }
+
+    fn score(&self, _question: &str, _passages: &[&str]) -> Result<Vec<Score>> {
+        Err(Error::RerankFailed {
+            model: "broken".to_owned(),
+            bytes: 0,
+            reason: "it is broken".to_owned(),
+        })
+    }
+}
+
+fn search(engine: &Engine, question: &str) -> SearchResult {
+    let query = SearchQuery::new(question).unwrap();
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    engine.search(&query.filters(filters)).unwrap()
+}
+
+/// What is said about reranking: without a model, there is more to say.
+fn said(found: &SearchResult) -> Vec<&str> {
+    let about = |degraded: &&trefoil::Degraded| degraded.stage == Stage::Rerank;
+    found.degraded.iter().filter(about).map(|degraded| degraded.reason.as_str()).collect()
+}
+
+fn paths(found: &SearchResult) -> Vec<&str> {
+    found.results.iter().map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
+}
+
+fn engine(
+    reranker: Arc<dyn Reranker>,
+    change: impl FnOnce(&mut EngineConfig),
+) -> (tempfile::TempDir, Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = without_model();
+    config.rerank.enabled = true;
+    config.rerank_budget = None;
+    config.rerankers = Rerankers::Custom(vec![reranker]);
+    change(&mut config);
+    let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+    let documents = [
+        Document::new("long", "walrus walrus walrus tusks and whiskers and flippers too"),
+        Document::new("short", "a walrus"),
+        Document::new("middle", "the walrus dives for clams"),
+    ];
+    engine.ingest(&documents).unwrap();
+    (dir, engine)
+}
+
+/// Everything about the results that a caller sees, in order.
+#[track_caller]
+fn check_scores(found: &SearchResult) {
+    let scores: Vec<Score> = found.results.iter().map(|hit| hit.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+}
+
+#[test]
+fn the_rerankers_score_is_shown_and_blended_in() {
+    let (_dir, plain) = engine(Arc::new(ShortestFirst), |config| config.rerank.enabled = false);
+    let (_dir, reread) = engine(Arc::new(ShortestFirst), |_| ());
+    let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
+    assert!(said(&after).is_empty());
+    check_scores(&after);
+    assert!(before.results.iter().all(|hit| hit.relevance.rerank.is_none()));
+    assert!(after.results.iter().all(|hit| hit.relevance.rerank.is_some()));
+    let place = |found: &SearchResult| paths(found).iter().position(|&path| path == "long");
+    assert!(place(&after) >= place(&before));
+}
+
+#[test]
+fn what_is_not_read_keeps_the_order_of_fusion_below_what_is() {
+    let (_dir, plain) = engine(Arc::new(ShortestFirst), |config| config.rerank.enabled = false);
+    let (_dir, reread) = engine(Arc::new(ShortestFirst), |config| config.rerank.top_k = 1);
+    let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
+    check_scores(&after);
+    assert_eq!(paths(&before), paths(&after));
+    let read: Vec<bool> = after.results.iter().map(|hit| hit.relevance.rerank.is_some()).collect();
+    assert_eq!(read, [true, false, false]);
+}
+
+#[test]
+fn a_broken_reranker_leaves_the_order_of_fusion_and_says_so() {
+    let (_dir, plain) = engine(Arc::new(Broken), |config| config.rerank.enabled = false);
+    let (_dir, broken) = engine(Arc::new(Broken), |_| ());
+    let found = search(&broken, "walrus");
+    assert_eq!(paths(&found), paths(&search(&plain, "walrus")));
+    let said = said(&found);
+    assert!(said.len() == 1 && said[0].contains("it is broken"), "{said:?}");
+}
+
+#[test]
+fn reading_stops_at_its_budget_and_says_so() {
+    let (_dir, engine) = engine(Arc::new(ShortestFirst), |config| {
+        config.rerank.batch_size = 1;
+        config.rerank_budget = Some(Duration::ZERO);
+    });
+    let found = search(&engine, "walrus");
+    assert_eq!(found.results.len(), 3);
+    assert_eq!(said(&found), ["stopped after 0 of 3 passages, at 0 ms"]);
+}
+
+#[test]
+fn a_list_in_a_language_that_no_reranker_reads_is_left_as_it_is() {
+    let (_dir, engine) = engine(Arc::new(ShortestFirst), |_| ());
+    engine.ingest(&[Document::new("ja", "セイウチ walrus")]).unwrap();
+    let found = search(&engine, "walrus");
+    assert!(found.results.iter().all(|hit| hit.relevance.rerank.is_none()));
+    assert_eq!(said(&found), ["no reranker reads the languages found"]);
+}
+
+#[test]
+fn the_cross_encoder_puts_the_answer_above_what_only_shares_its_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = EngineConfig { rerank_budget: None, ..with_model() };
+    let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+    let documents = [
+        Document::new(
+            "words",
+            "How much water? How much water a lake holds is how much water flows in.",
+        ),
+        Document::new("answer", "An adult should drink about two litres of fluid every day."),
+        Document::new("other", "The library opens at nine."),
+    ];
+    engine.ingest(&documents).unwrap();
+    engine.drain().unwrap();
+    let found = search(&engine, "how much water should a person drink daily");
+    assert_eq!(found.degraded, []);
+    assert_eq!(paths(&found)[0], "answer");
+    check_scores(&found);
+}
