@@ -9,6 +9,7 @@
 
 mod crash;
 mod engine;
+mod explain;
 mod fixtures;
 mod hostile;
 mod models;

@@ -111,6 +111,12 @@ Examples:
   trefoil search 'Vec::with_capacity' --strategies keyword --path-glob '**/*.rs'
   trefoil search \"release notes\" --since 2026-01-01 --json | jq '.results[].metadata.path'")]
     Search(Box<SearchArgs>),
+    /// Name the stage at which a passage was lost for a question
+    #[command(after_help = "\
+Examples:
+  trefoil why-not \"how do I cut a release?\" docs/release.md
+  trefoil why-not \"how do I cut a release?\" chk_4cfc52b6a807db9d94b58690dc654a8a --limit 5")]
+    WhyNot(Box<WhyNotArgs>),
     /// Fetch, list and check models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -160,6 +166,15 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct WhyNotArgs {
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    /// The passage: a chunk's id, or the path of an indexed file
+    #[arg(value_name = "CHUNK|PATH")]
+    pub(crate) passage: String,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct SearchArgs {
     /// The question, 1–1,000 characters; quotes and operators have no special meaning
     pub(crate) query: String,
@@ -178,6 +193,9 @@ pub(crate) struct SearchArgs {
     /// Print whole passages with what stands before and after them
     #[arg(long)]
     pub(crate) full: bool,
+    /// Show how each result came to its place
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Leave the fused order as it is
     #[arg(long)]
     pub(crate) no_rerank: bool,

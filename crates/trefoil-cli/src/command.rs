@@ -10,6 +10,7 @@ mod remove;
 mod search;
 mod stats;
 mod watch;
+mod why_not;
 
 use std::process::ExitCode;
 
@@ -49,6 +50,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Remove(args) => remove::run(&args, &settings, console),
         Command::Reindex => reindex::run(&settings, console),
         Command::Search(args) => search::run(*args, &settings, console),
+        Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
         Command::Stats => stats::run(&settings, console),
         Command::Completions { .. } => Ok(Outcome::Found),

@@ -4,8 +4,8 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    Content, Highlight, ItemMetadata, Score, SearchResult, SearchResultItem, Strategy,
-    StrategyMetrics,
+    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, Score, SearchResult,
+    SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
 };
 
 use crate::wrap::{columns, wrap};
@@ -38,6 +38,32 @@ pub(crate) fn results(found: &SearchResult, extent: Extent, width: usize) -> Str
         page.item(offset + number + 1, item, &found.strategies, extent);
     }
     page.text
+}
+
+/// Where a passage was lost, and how far it had come.
+pub(crate) fn why_not(chunk: &ChunkId, answer: &WhyNot) -> String {
+    let stage = match answer.lost_at {
+        Some(stage) => format!("{TITLE}lost at {stage}{TITLE:#}: "),
+        None => format!("{TITLE}found{TITLE:#}: "),
+    };
+    let mut text = format!("{stage}{}\n{DIM}{chunk}{DIM:#}\n", answer.reason);
+    for line in explanation(&answer.explanation) {
+        _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+/// A line for each leg and each stage.
+fn explanation(explanation: &Explanation) -> Vec<String> {
+    let legs = explanation.legs.iter().map(|leg| {
+        let LegPlace { strategy, rank, native, relevance } = leg;
+        format!("{:<9} rank {rank:>3}  {native:.3} → {}", strategy.name(), score(*relevance))
+    });
+    let stages = explanation.stages.iter().map(|place| {
+        let StagePlace { stage, rank, score: value } = place;
+        format!("{:<9} rank {rank:>3}  {}", stage.to_string(), score(*value))
+    });
+    legs.chain(stages).collect()
 }
 
 /// What was found and how long it took.
@@ -99,6 +125,10 @@ impl Page {
             self.line(&heading, at, TITLE);
         }
         self.evidence(item, legs);
+        for line in item.explanation.iter().flat_map(explanation) {
+            self.margin();
+            _ = writeln!(self.text, "{DIM}{line}{DIM:#}");
+        }
         match extent {
             Extent::Fragment => self.fragments(item),
             Extent::Whole => self.passage(&item.content, &item.highlights),

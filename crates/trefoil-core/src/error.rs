@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::{Language, Strategy};
+use crate::{ChunkId, Language, Strategy};
 
 /// A foreign error, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -198,6 +198,12 @@ pub enum Error {
     IndexMissing {
         /// The index directory.
         path: PathBuf,
+    },
+    /// There is no such chunk in the index.
+    #[error("there is no chunk {id} in this index; take an id from a search result")]
+    ChunkMissing {
+        /// The chunk's id.
+        id: ChunkId,
     },
     /// The index was written by a newer version.
     #[error("the index has format {found}, this version reads up to {supported}; upgrade Trefoil")]

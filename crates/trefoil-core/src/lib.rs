@@ -19,6 +19,7 @@
 mod chunk;
 mod document;
 mod error;
+mod explain;
 mod filter;
 mod id;
 mod language;
@@ -33,6 +34,7 @@ mod strategy;
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
+pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;

@@ -210,6 +210,8 @@ pub struct SearchOptions {
     /// Whether the evidence is graded and repaired.
     #[serde(alias = "crag_enabled")]
     pub crag_enabled: bool,
+    /// Whether each result says how it came to its place.
+    pub explain: bool,
     /// Which legs run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
@@ -226,6 +228,7 @@ impl Default for SearchOptions {
             include_highlights: true,
             rerank_enabled: true,
             crag_enabled: false,
+            explain: false,
             strategies: vec![SearchStrategy::Hybrid],
             weights: SearchWeights::default(),
         }
@@ -508,8 +511,14 @@ mod tests {
         let weights = (0.0_f32..=1.0, 0.0_f32..=1.0).prop_filter_map("sum", |(a, b)| {
             SearchWeights::new(a, (1.0 - a) * b, (1.0 - a) * (1.0 - b)).ok()
         });
-        (1_usize..=100, 0_usize..=10_000, any::<[bool; 4]>(), strategies, weights).prop_map(
-            |(limit, offset, [metadata, highlights, rerank, crag], strategies, weights)| {
+        (1_usize..=100, 0_usize..=10_000, any::<[bool; 5]>(), strategies, weights).prop_map(
+            |(
+                limit,
+                offset,
+                [metadata, highlights, rerank, crag, explain],
+                strategies,
+                weights,
+            )| {
                 SearchOptions {
                     limit,
                     offset,
@@ -517,6 +526,7 @@ mod tests {
                     include_highlights: highlights,
                     rerank_enabled: rerank,
                     crag_enabled: crag,
+                    explain,
                     strategies,
                     weights,
                 }

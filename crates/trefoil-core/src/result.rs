@@ -4,8 +4,8 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, EntityId, FileId, Fused, Language, LineSpan, QueryType, RelationId,
-    Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
+    ChunkId, CommunityId, EntityId, Explanation, FileId, Fused, Language, LineSpan, QueryType,
+    RelationId, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -22,6 +22,8 @@ pub struct Passage {
 pub struct Ranked {
     /// The passage.
     pub passage: Passage,
+    /// Its rank in the fused list, from 1.
+    pub fused_rank: usize,
     /// What the reranker says; nothing of a passage that it did not read.
     pub rerank: Option<Score>,
     /// The final score, which does not increase down the order.
@@ -207,6 +209,9 @@ pub struct SearchResultItem {
     /// Title, path and the like; absent unless asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ItemMetadata>,
+    /// How it came to its place, if the query asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
 }
 
 impl SearchResultItem {

@@ -248,7 +248,7 @@ impl Engine {
         }
     }
 
-    fn plan(&self, query: &SearchQuery, language: Language) -> Plan {
+    pub(crate) fn plan(&self, query: &SearchQuery, language: Language) -> Plan {
         let available: Vec<Strategy> =
             self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
         let config = &self.inner.config;
@@ -257,7 +257,7 @@ impl Engine {
     }
 
     /// Runs the legs beside each other. A failing one is reported and left out.
-    fn retrieve(
+    pub(crate) fn retrieve(
         &self,
         query: &SearchQuery,
         plan: &Plan,
@@ -298,13 +298,18 @@ impl Engine {
         Ok(legs)
     }
 
-    fn fuse(&self, plan: &Plan, lists: &[RankedList]) -> Result<Vec<Fused>> {
+    pub(crate) fn fuse(&self, plan: &Plan, lists: &[RankedList]) -> Result<Vec<Fused>> {
         let config = &self.inner.config;
         config.fusion.fuser(config.rrf, plan).fuse(&plan.legs, lists)
     }
 
     /// Loads the fused rows. Filters are checked once more, against what is stored now.
-    fn read(&self, plan: &Plan, filters: &SearchFilters, mut fused: Vec<Fused>) -> Result<Found> {
+    pub(crate) fn read(
+        &self,
+        plan: &Plan,
+        filters: &SearchFilters,
+        mut fused: Vec<Fused>,
+    ) -> Result<Found> {
         let mut total = fused.len();
         fused.truncate(plan.candidates);
         let scored = fused.len();
@@ -333,7 +338,7 @@ impl Engine {
     }
 
     /// Reads the first passages together with the question and puts all in their final order.
-    fn rerank(
+    pub(crate) fn rerank(
         &self,
         plan: &Plan,
         passages: Vec<Passage>,
@@ -349,15 +354,15 @@ impl Engine {
 /// What the legs gave.
 #[derive(Debug, Default)]
 pub(crate) struct Legs {
-    lists: Vec<RankedList>,
+    pub(crate) lists: Vec<RankedList>,
     pub(crate) metrics: StrategyMetrics,
     pub(crate) degraded: Vec<Degraded>,
 }
 
 /// The passages of a search, in the order of fusion.
 #[derive(Debug)]
-struct Found {
-    passages: Vec<Passage>,
+pub(crate) struct Found {
+    pub(crate) passages: Vec<Passage>,
     /// Fused candidates that pass the filters, read or not.
     total: usize,
 }

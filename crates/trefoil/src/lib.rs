@@ -50,6 +50,8 @@ mod embed;
 #[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
+mod explain;
+#[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
 mod leaves;

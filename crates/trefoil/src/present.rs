@@ -13,6 +13,7 @@ use trefoil_text::{Highlighter, sentences};
 use crate::{
     Fusion,
     engine::{Inner, Legs},
+    explain::explanation,
     trace::Trace,
 };
 
@@ -32,12 +33,20 @@ pub(crate) fn result(
     let page: Vec<&Ranked> =
         ranked.iter().take(passing).skip(plan.offset).take(plan.limit).collect();
     let contexts = contexts(inner, query, &page)?;
+    let ranks = plan.offset + 1..;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let results: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
-        .map(|(ranked, context)| item(inner, query, plan, ranked, context, &highlighter))
+        .zip(ranks)
+        .map(|((ranked, context), rank)| {
+            let explanation = query.options.explain.then(|| explanation(ranked, rank));
+            SearchResultItem {
+                explanation,
+                ..item(inner, query, plan, ranked, context, &highlighter)
+            }
+        })
         .collect();
     let end = plan.offset + results.len();
     let has_more = passing > end;
@@ -84,7 +93,7 @@ fn item(
     (context_before, context_after): Context,
     highlighter: &Highlighter<'_>,
 ) -> SearchResultItem {
-    let Ranked { passage, rerank, score } = ranked;
+    let Ranked { passage, rerank, score, .. } = ranked;
     let StoredChunk { id, file, chunk, .. } = passage.chunk.as_ref();
     let leg = |strategy| passage.fused.leg(strategy).map_or(Score::ZERO, |leg| leg.relevance);
     let options = &query.options;
@@ -120,6 +129,7 @@ fn item(
             date: file.date,
             tags: file.tags.clone(),
         }),
+        explanation: None,
     }
 }
 

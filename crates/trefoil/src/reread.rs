@@ -100,6 +100,7 @@ fn in_order(passages: Vec<Passage>, rerank: &[Score]) -> Vec<Ranked> {
             least = least.min(score);
             Some(Ranked {
                 passage: passages.get_mut(index)?.take()?,
+                fused_rank: index + 1,
                 rerank: rerank.get(index).copied(),
                 score: least,
             })

@@ -43,12 +43,13 @@ pub(super) fn note_degraded(found: &SearchResult, console: Console) {
     }
 }
 
-fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
+pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
     let mut options = SearchOptions {
         limit: args.limit,
         offset: args.offset,
         rerank_enabled: !args.no_rerank,
         crag_enabled: args.crag,
+        explain: args.explain,
         ..SearchOptions::default()
     };
     if !args.strategies.is_empty() {
