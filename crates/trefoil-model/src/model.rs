@@ -36,11 +36,11 @@ pub(crate) struct Model {
 }
 
 /// What one run of a model gave.
-pub(crate) struct Output<'a> {
+pub(crate) struct Output<'a, E = Tokens> {
     /// The text that was tokenised.
     pub(crate) text: &'a str,
     /// What the model was fed.
-    pub(crate) tokens: &'a Tokens,
+    pub(crate) tokens: &'a E,
     /// Shape of its output, the batch of one included.
     pub(crate) shape: &'a [i64],
     /// Numbers of its output, the last axis fastest.
@@ -96,11 +96,11 @@ impl Model {
     /// # Errors
     /// [`Error::ModelMissing`], [`Error::Corrupt`], [`Error::Backend`] for a text that
     /// cannot be tokenised or run, and what `read` returns; of several, the first text's.
-    pub(crate) fn run<T: Send>(
+    pub(crate) fn run<E: AsRef<Tokens> + Send + Sync, T: Send>(
         &self,
         texts: &[&str],
-        encode: impl Fn(&Tokenizer, &str) -> Result<Tokens> + Sync,
-        read: impl Fn(Output<'_>) -> Result<T> + Sync,
+        encode: impl Fn(&Tokenizer, &str) -> Result<E> + Sync,
+        read: impl Fn(Output<'_, E>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -116,14 +116,16 @@ impl Model {
         )?;
         let tokens_of = |index: usize| tokens.get(index).ok_or(Error::EmptyRankedLists);
         // Longest first: the threads then end at about the same time.
-        order.sort_by_key(|&index| Reverse(tokens.get(index).map_or(0, |tokens| tokens.ids.len())));
+        order.sort_by_key(|&index| {
+            Reverse(tokens.get(index).map_or(0, |tokens: &E| tokens.as_ref().ids.len()))
+        });
         parallel::map(
             self.threads,
             &order,
             || self.sessions.borrow(),
             |session, index| {
                 let tokens = tokens_of(index)?;
-                session.run(tokens, |shape, numbers| {
+                session.run(tokens.as_ref(), |shape, numbers| {
                     read(Output { text: text(index), tokens, shape, numbers })
                 })
             },

@@ -6,8 +6,8 @@ use crate::{
     model::{Model, ModelSource, Output},
 };
 
-/// Tokens of a question and a passage that are read together.
-const WINDOW: usize = 128;
+/// Tokens of a passage that are read, those of the question included.
+pub(crate) const WINDOW: usize = 128;
 
 /// Scores passages for a question with an ONNX cross-encoder, one pair a run, as many
 /// runs at once as there are threads. Opening it reads the card only; the runtime and
@@ -80,7 +80,7 @@ impl Reranker for OnnxReranker {
     }
 }
 
-fn sigmoid(logit: f32) -> f32 {
+pub(crate) fn sigmoid(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())
 }
 

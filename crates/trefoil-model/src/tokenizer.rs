@@ -27,6 +27,26 @@ pub(crate) struct Tokens {
     pub(crate) types: Vec<i64>,
 }
 
+/// Tokens of one text with a prefix, and where those of the text's own words stand:
+/// neither the prefix, nor the model's marks, nor punctuation.
+#[derive(Clone, Debug)]
+pub(crate) struct Words {
+    pub(crate) tokens: Tokens,
+    pub(crate) places: Vec<usize>,
+}
+
+impl AsRef<Tokens> for Tokens {
+    fn as_ref(&self) -> &Tokens {
+        self
+    }
+}
+
+impl AsRef<Tokens> for Words {
+    fn as_ref(&self) -> &Tokens {
+        &self.tokens
+    }
+}
+
 impl Tokenizer {
     /// Loads the file.
     ///
@@ -55,12 +75,8 @@ impl Tokenizer {
         Ok(encoding.into())
     }
 
-    /// Tokens of a question and of the part of a passage that suits it best, between the
+    /// Tokens of a question and of the [`window`](Self::window) of a passage, between the
     /// model's marks, `length` in all. The question takes half of them at most.
-    ///
-    /// Where the passage is too long, what stands above its first empty line, its
-    /// headings as a rule, is kept with at most a quarter of the room, and of the rest
-    /// [`window::best_start`] chooses.
     pub(crate) fn encode_pair(
         &self,
         question: &str,
@@ -71,20 +87,61 @@ impl Tokenizer {
         let mut question = self.bare(question, length)?;
         cut(&mut question, length / 2, TruncationDirection::Right);
         let room = length.saturating_sub(self.pair_marks + question.len());
-        let (header, body) = passage.split_once("\n\n").unwrap_or(("", passage));
-        let (mut header, mut body) =
-            (self.bare(header, self.max_tokens)?, self.bare(body, self.max_tokens)?);
-        if header.len() + body.len() > room {
-            cut(&mut header, room / 4, TruncationDirection::Right);
-            let room = room - header.len();
-            let start = window::best_start(question.get_ids(), body.get_ids(), room);
-            // Tokens `start..start + room`.
-            cut(&mut body, start + room, TruncationDirection::Right);
-            cut(&mut body, room, TruncationDirection::Left);
-        }
-        let passage = Encoding::merge([header, body], false);
+        let passage = self.window(question.get_ids(), passage, room)?;
         let pair = self.inner.post_process(question, Some(passage), true).map_err(failed)?;
         Ok(pair.into())
+    }
+
+    /// Tokens of a prefix and of the [`window`](Self::window) of a text that suits a
+    /// question best, between the model's marks, `length` in all.
+    pub(crate) fn encode_words(
+        &self,
+        prefix: &str,
+        question: &str,
+        text: &str,
+        length: usize,
+    ) -> Result<Words> {
+        let length = length.min(self.max_tokens);
+        let question = self.bare(question, length)?;
+        let prefix = self.bare(prefix.trim_end(), length)?;
+        let prefix_length = prefix.len();
+        let room = length.saturating_sub(self.marks + prefix_length);
+        let text = self.window(question.get_ids(), text, room)?;
+        let encoding = Encoding::merge([prefix, text], false);
+        let encoding = self.inner.post_process(encoding, None, true).map_err(failed)?;
+        let is_word = |token: &String| token.chars().any(char::is_alphanumeric);
+        let places = (0..)
+            .zip(encoding.get_special_tokens_mask())
+            .zip(encoding.get_tokens())
+            .filter(|((_, special), _)| **special == 0)
+            .skip(prefix_length)
+            .filter_map(|((place, _), token)| is_word(token).then_some(place))
+            .collect();
+        Ok(Words { tokens: encoding.into(), places })
+    }
+
+    /// Tokens of the part of a passage that suits a question best, `room` at most.
+    ///
+    /// What stands above its first empty line, as a rule its headings, is kept unless it
+    /// would take more than a third; of the rest [`window::best_start`] chooses.
+    fn window(&self, question: &[u32], passage: &str, room: usize) -> Result<Encoding> {
+        let (header, body) = passage.split_once("\n\n").unwrap_or(("", passage));
+        let (header, body) =
+            (self.bare(header, self.max_tokens)?, self.bare(body, self.max_tokens)?);
+        let whole = |header, body| Encoding::merge([header, body], false);
+        let (header, mut body) = if header.len() + body.len() <= room {
+            return Ok(whole(header, body));
+        } else if header.len() <= room / 3 {
+            (header, body)
+        } else {
+            (Encoding::default(), whole(header, body))
+        };
+        let room = room - header.len();
+        let start = window::best_start(question, body.get_ids(), room);
+        // Tokens `start..start + room`.
+        cut(&mut body, start + room, TruncationDirection::Right);
+        cut(&mut body, room, TruncationDirection::Left);
+        Ok(whole(header, body))
     }
 
     /// Tokens of a text, without marks; of a text far longer than `tokens`, the start.

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use trefoil_core::{Embedder, Error, Reranker, Result, Role, Score};
+
+use crate::{
+    embedder::{OnnxEmbedder, TokenVectors},
+    reranker::{WINDOW, sigmoid},
+};
+
+/// Scores passages for a question with the token vectors of an embedder, in every
+/// language that it knows: each token of the question is matched with the passage's
+/// nearest, which the pooled vector of a passage blurs.
+///
+/// The mean of those cosines over the question's tokens is late interaction; source:
+/// Khattab, Zaharia: `ColBERT`, SIGIR 2020, there with vectors trained for it. It reads
+/// the same window of 128 tokens as [`OnnxReranker`](crate::OnnxReranker), and runs on
+/// the embedder's own copies of the model.
+#[derive(Debug)]
+pub struct TokenReranker {
+    embedder: Arc<OnnxEmbedder>,
+    unrelated: f32,
+    perfect: f32,
+}
+
+impl TokenReranker {
+    /// Takes an embedder whose card says how to read the cosines of its tokens.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if the card does not.
+    pub fn new(embedder: Arc<OnnxEmbedder>) -> Result<Self> {
+        let Some((unrelated, perfect)) = embedder.token_cosine_range() else {
+            return Err(Error::InvalidConfig {
+                field: "rerank.model",
+                value: embedder.space().model.clone(),
+                allowed: "an embedder whose card has a `token-cosine-range`",
+            });
+        };
+        Ok(Self { embedder, unrelated, perfect })
+    }
+
+    /// The mean cosine, on the scale of a cross-encoder's logits: −[`LOGITS`] for the one
+    /// that counts as unrelated, [`LOGITS`] for that of a perfect match.
+    fn logit(&self, cosine: f32) -> f32 {
+        let place = (cosine - self.unrelated) / (self.perfect - self.unrelated);
+        (2.0 * place - 1.0) * LOGITS
+    }
+}
+
+/// What the ends of the card's range stand for; see [`TokenReranker::logit`].
+const LOGITS: f32 = 6.0;
+
+impl Reranker for TokenReranker {
+    fn model(&self) -> &str {
+        &self.embedder.space().model
+    }
+
+    /// Everything: what the embedder does not know, it has not found either.
+    fn reads(&self, _: &str) -> bool {
+        true
+    }
+
+    /// The sigmoid of the mean cosine, moved to the scale of a cross-encoder's logits.
+    fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        if passages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = self.embedder.token_vectors(Role::Query, question, &[question], WINDOW)?;
+        let read = self.embedder.token_vectors(Role::Passage, question, passages, WINDOW)?;
+        let asked = asked.first().ok_or(Error::EmptyRankedLists)?;
+        let score = |passage| sigmoid(self.logit(mean_best_cosine(asked, passage)));
+        Ok(read.iter().map(score).map(Score::clamped).collect())
+    }
+}
+
+/// Each of the question's tokens against the passage's nearest; their mean.
+fn mean_best_cosine(question: &TokenVectors, passage: &TokenVectors) -> f32 {
+    let best = |token: &[f32]| {
+        let cosines = passage.rows().map(|other| dot(token, other));
+        cosines.fold(-1.0_f32, f32::max)
+    };
+    question.rows().map(best).sum::<f32>() / question.rows().len().max(1) as f32
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    // Eight sums at a time, which the compiler turns into one of vectors.
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f32>();
+    sums.iter().sum::<f32>() + rest
+}
