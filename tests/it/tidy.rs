@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 9] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
@@ -25,7 +25,8 @@ const LAYERS: [(&str, &[&str]); 8] = [
             "trefoil-text",
         ],
     ),
-    ("trefoil-cli", &["trefoil"]),
+    ("trefoil-eval", &["trefoil"]),
+    ("trefoil-cli", &["trefoil", "trefoil-eval"]),
 ];
 
 /// Foreign crates that only one crate of the workspace may name.

@@ -221,6 +221,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A line of a data file is not what its format asks for.
+    #[error("`{}` line {line}: {reason}", path.display())]
+    MalformedLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A document's language cannot be handled by what was asked.
     #[error("{doing} does not handle `{language}`")]
     UnsupportedLanguage {

@@ -1,0 +1,235 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trefoil::{RankedList, RowId, Score, Strategy};
+
+use crate::{Isotonic, logistic::Logistic};
+
+/// What a search tells about how well it answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// What the cross-encoder says of the first result, 0–1, where it read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rerank: Option<f64>,
+    /// Share of the question's information that one passage covers, 0–1.
+    pub coverage: f64,
+    /// Best relevance of the semantic leg, 0–1.
+    pub similarity: f64,
+    /// First cosine less the tenth.
+    pub margin: f64,
+    /// Share of the first ten hits of two legs that both have, 0–1; the mean over all pairs.
+    pub agreement: f64,
+}
+
+/// A part of [`Evidence`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feature {
+    /// [`Evidence::rerank`].
+    Rerank,
+    /// [`Evidence::coverage`].
+    Coverage,
+    /// [`Evidence::similarity`].
+    Similarity,
+    /// [`Evidence::margin`].
+    Margin,
+    /// [`Evidence::agreement`].
+    Agreement,
+}
+
+/// Whether the corpus answers a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answerability {
+    /// It does.
+    Supported,
+    /// It may.
+    Partial,
+    /// It does not.
+    Unsupported,
+    /// Nobody knows: there is no calibration that fits.
+    Uncalibrated,
+}
+
+/// Evidence to the probability that the question is answered, and what is made of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calibration {
+    /// At and above this probability a question counts as supported.
+    pub supported: f64,
+    /// Below this one it counts as unsupported.
+    pub unsupported: f64,
+    /// Log-odds where all evidence is 0.
+    pub bias: f64,
+    /// From log-odds to probability; the logistic function (Platt) where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isotonic: Option<Isotonic>,
+    /// Log-odds per unit of evidence; evidence that is not named does not count.
+    pub weights: BTreeMap<Feature, f64>,
+    /// How well it does on questions that it was not fitted to.
+    pub measured: Separation,
+}
+
+/// How well a calibration separates what is answered from what is not, on held-out folds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Separation {
+    /// Questions with an answer.
+    pub answered: usize,
+    /// Questions without.
+    pub unanswered: usize,
+    /// Area under the receiver operating characteristic.
+    pub auroc: f64,
+    /// Mean squared error of the probabilities.
+    pub brier: f64,
+    /// Mean distance between probability and share answered, over ten bins as full as each
+    /// other.
+    pub calibration_error: f64,
+    /// Share of the questions without an answer that count as supported.
+    pub false_accept_rate: f64,
+    /// Share of the questions with an answer that count as supported.
+    pub true_accept_rate: f64,
+}
+
+impl Evidence {
+    /// Reads the evidence off the legs' lists and the cross-encoder's first score.
+    pub fn of(lists: &[RankedList], rerank: Option<Score>) -> Self {
+        let leg = |strategy| lists.iter().find(|list| list.strategy() == strategy);
+        let best = |strategy| {
+            let relevance = leg(strategy).into_iter().flat_map(RankedList::hits);
+            relevance.map(|hit| hit.relevance).max().unwrap_or_default().get().into()
+        };
+        Self {
+            rerank: rerank.map(|score| score.get().into()),
+            coverage: best(Strategy::Keyword),
+            similarity: best(Strategy::Semantic),
+            margin: leg(Strategy::Semantic).map_or(0.0, margin),
+            agreement: agreement(lists),
+        }
+    }
+
+    /// One part; `None` where the search did not tell.
+    pub fn get(&self, feature: Feature) -> Option<f64> {
+        match feature {
+            Feature::Rerank => self.rerank,
+            Feature::Coverage => Some(self.coverage),
+            Feature::Similarity => Some(self.similarity),
+            Feature::Margin => Some(self.margin),
+            Feature::Agreement => Some(self.agreement),
+        }
+    }
+}
+
+impl Feature {
+    /// Every part, in a fixed order.
+    pub const ALL: [Self; 5] =
+        [Self::Rerank, Self::Coverage, Self::Similarity, Self::Margin, Self::Agreement];
+}
+
+impl Calibration {
+    /// The probability that the question is answered; `None` where evidence is missing that
+    /// it was fitted with.
+    pub fn probability(&self, evidence: &Evidence) -> Option<f64> {
+        let row: Vec<f64> =
+            self.weights.keys().map(|&feature| evidence.get(feature)).collect::<Option<_>>()?;
+        let logistic =
+            Logistic { bias: self.bias, weights: self.weights.values().copied().collect() };
+        Some(match &self.isotonic {
+            Some(isotonic) => isotonic.at(logistic.odds(&row)),
+            None => logistic.at(&row),
+        })
+    }
+
+    /// What the evidence amounts to.
+    pub fn answerability(&self, evidence: &Evidence) -> Answerability {
+        match self.probability(evidence) {
+            None => Answerability::Uncalibrated,
+            Some(probability) if probability >= self.supported => Answerability::Supported,
+            Some(probability) if probability < self.unsupported => Answerability::Unsupported,
+            Some(_) => Answerability::Partial,
+        }
+    }
+}
+
+/// Hits that count for margin and agreement.
+const HEAD: usize = 10;
+
+fn margin(list: &RankedList) -> f64 {
+    let native = |hit: Option<&trefoil::Hit>| hit.map(|hit| f64::from(hit.native));
+    let last = native(list.hits().get(HEAD - 1)).unwrap_or_else(|| list.floor().into());
+    native(list.hits().first()).map_or(0.0, |first| (first - last).max(0.0))
+}
+
+fn agreement(lists: &[RankedList]) -> f64 {
+    let head = |list: &RankedList| -> Vec<RowId> {
+        list.hits().iter().take(HEAD).map(|hit| hit.row).collect()
+    };
+    let heads: Vec<Vec<RowId>> = lists.iter().map(head).collect();
+    let pairs = heads.iter().enumerate().flat_map(|(index, one)| {
+        heads.iter().skip(index + 1).map(move |other| {
+            let both = one.iter().filter(|row| other.contains(row)).count();
+            both as f64 / HEAD as f64
+        })
+    });
+    crate::statistic::mean(&pairs.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::Hit;
+
+    use super::*;
+
+    fn list(strategy: Strategy, rows: &[(u64, f32)]) -> RankedList {
+        let hit = |&(row, native)| Hit {
+            row: RowId::new(row),
+            native,
+            relevance: Score::clamped(native),
+        };
+        RankedList::new(strategy, rows.iter().map(hit).collect())
+    }
+
+    #[test]
+    fn evidence_is_read_off_the_lists() {
+        let keyword = list(Strategy::Keyword, &[(1, 0.75), (2, 0.5)]);
+        let semantic: Vec<(u64, f32)> =
+            (1..=12).map(|row| (row, 1.0 - row as f32 / 16.0)).collect();
+        let lists = [keyword, list(Strategy::Semantic, &semantic)];
+        let evidence = Evidence::of(&lists, Some(Score::clamped(0.5)));
+        let expected = Evidence {
+            rerank: Some(0.5),
+            coverage: 0.75,
+            similarity: 0.9375,
+            margin: 0.5625,
+            agreement: 0.2,
+        };
+        assert_eq!(evidence, expected);
+        assert_eq!(Evidence::of(&[], None), Evidence::default());
+    }
+
+    #[test]
+    fn a_short_list_has_its_margin_to_the_floor() {
+        let semantic = list(Strategy::Semantic, &[(1, 0.75)]).with_floor(0.25);
+        assert_eq!(Evidence::of(&[semantic], None).margin, 0.5);
+    }
+
+    #[test]
+    fn missing_evidence_is_uncalibrated() {
+        let calibration = |feature| Calibration {
+            supported: 0.8,
+            unsupported: 0.2,
+            bias: -2.0,
+            isotonic: None,
+            weights: BTreeMap::from([(feature, 4.0)]),
+            measured: Separation::default(),
+        };
+        let evidence = |coverage| Evidence { coverage, ..Evidence::default() };
+        let verdict = |coverage| calibration(Feature::Coverage).answerability(&evidence(coverage));
+        assert_eq!(verdict(1.0), Answerability::Supported);
+        assert_eq!(verdict(0.5), Answerability::Partial);
+        assert_eq!(verdict(0.0), Answerability::Unsupported);
+        let rerank = calibration(Feature::Rerank);
+        assert_eq!(rerank.answerability(&evidence(1.0)), Answerability::Uncalibrated);
+    }
+}

@@ -1,0 +1,64 @@
+//! Retrieval evaluation: test collections in; metrics, intervals and a verdict on a change
+//! out.
+//!
+//! ```
+//! use trefoil_eval::{Comparison, Evaluation, Metric, Qrels, Run, Scored};
+//!
+//! let mut qrels = Qrels::default();
+//! let (mut before, mut after) = (Run::new("before"), Run::new("after"));
+//! for query in ["q1", "q2", "q3"] {
+//!     qrels.insert(query, "right", 1);
+//!     let ranked = |documents: [&str; 2]| {
+//!         documents.map(|id| Scored { document: id.to_owned(), score: 1.0 }).to_vec()
+//!     };
+//!     before.insert_ranked(query, ranked(["wrong", "right"]));
+//!     after.insert_ranked(query, ranked(["right", "wrong"]));
+//! }
+//! let metric = Metric::Mrr(10);
+//! let scores = |run| Evaluation::of(run, &qrels, &[metric]).scores(metric).cloned().unwrap();
+//! let verdict = Comparison::of(metric, &scores(&before), &scores(&after));
+//! assert_eq!((verdict.mean_a, verdict.mean_b, verdict.wins), (0.5, 1.0, 3));
+//! ```
+//!
+//! Metrics equal those of `trec_eval` to its last digit; files are in BEIR and TREC layout.
+
+mod calibrate;
+mod calibration;
+mod collection;
+mod compare;
+mod evaluation;
+mod folds;
+mod isotonic;
+mod lines;
+mod lists;
+mod logistic;
+mod metric;
+mod probe;
+mod profile;
+mod qrels;
+mod random;
+#[cfg(test)]
+mod reference;
+mod report;
+mod run;
+pub mod separation;
+pub mod statistic;
+mod table;
+mod tune;
+
+pub use calibrate::{CalibrationBounds, Refusal, Sample};
+pub use calibration::{Answerability, Calibration, Evidence, Feature, Separation};
+pub use collection::{Collection, Query};
+pub use compare::{Comparison, Moved};
+pub use evaluation::{Evaluation, PerQuery};
+pub use folds::folds;
+pub use isotonic::Isotonic;
+pub use lists::{LegLists, StoredHit, StoredList};
+pub use metric::Metric;
+pub use probe::gibberish;
+pub use profile::{Profile, Rule, Settings};
+pub use qrels::{Judgements, Qrels};
+pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
+pub use run::{Run, Scored};
+pub use statistic::Interval;
+pub use tune::{Trial, Tuned, Tuning, tune};

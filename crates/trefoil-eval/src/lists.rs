@@ -1,0 +1,171 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+use trefoil::{Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy};
+
+use crate::{
+    Judgements,
+    lines::{read_json_lines, write_file},
+};
+
+/// What every leg answered to one question, before fusion: fusion can then be tried again
+/// and again without searching. One line of JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LegLists {
+    /// The collection.
+    pub set: String,
+    /// The question's id.
+    pub query: String,
+    /// The question's language.
+    pub language: Language,
+    /// The language of most documents.
+    pub documents: Language,
+    /// Whether the corpus holds next to nothing in the question's language.
+    pub foreign: bool,
+    /// What kind of answer is wanted.
+    pub query_type: QueryType,
+    /// What would be right.
+    pub judgements: Judgements,
+    /// Each leg's list.
+    pub legs: BTreeMap<Strategy, StoredList>,
+}
+
+/// A leg's list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredList {
+    /// [`RankedList::floor`].
+    pub floor: f32,
+    /// [`RankedList::confidence`].
+    pub confidence: f32,
+    /// Best first.
+    pub hits: Vec<StoredHit>,
+}
+
+/// A hit with the document that its row is part of: `[row, document, native, relevance]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredHit(pub u64, pub String, pub f32, pub Score);
+
+impl LegLists {
+    /// Reads one question a line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>> {
+        let mut all = Vec::new();
+        read_json_lines(path.as_ref(), |one| {
+            all.push(one);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Writes one question a line.
+    pub fn write(all: &[Self], path: impl AsRef<Path>) -> Result<()> {
+        write_file(path.as_ref(), |file| {
+            all.iter().try_for_each(|one| {
+                serde_json::to_writer(&mut *file, one)?;
+                writeln!(file)
+            })
+        })
+    }
+
+    /// The lists, as a fuser takes them.
+    pub fn ranked_lists(&self) -> Vec<RankedList> {
+        let list = |(&strategy, stored): (&Strategy, &StoredList)| {
+            let hit = |&StoredHit(row, _, native, relevance): &StoredHit| Hit {
+                row: RowId::new(row),
+                native,
+                relevance,
+            };
+            RankedList::new(strategy, stored.hits.iter().map(hit).collect())
+                .with_floor(stored.floor)
+                .with_confidence(stored.confidence)
+        };
+        self.legs.iter().map(list).collect()
+    }
+
+    /// The document of each row.
+    pub fn documents(&self) -> BTreeMap<RowId, &str> {
+        let hits = self.legs.values().flat_map(|list| &list.hits);
+        hits.map(|hit| (RowId::new(hit.0), hit.1.as_str())).collect()
+    }
+
+    /// The same question as if the documents that answer it were not there: a near miss.
+    /// Each list is as confident as it was; look at its hits.
+    #[must_use]
+    pub fn without_answers(&self) -> Self {
+        let mut without = self.clone();
+        let right = |document: &str| self.judgements.get(document).is_some_and(|&gain| gain > 0);
+        for list in without.legs.values_mut() {
+            list.hits.retain(|hit| !right(&hit.1));
+        }
+        without.judgements.retain(|_, gain| *gain <= 0);
+        without
+    }
+}
+
+/// Documents by their best row, best first.
+pub(crate) fn ranking<'d>(fused: &[Fused], documents: &BTreeMap<RowId, &'d str>) -> Vec<&'d str> {
+    let mut seen = BTreeSet::new();
+    let found = fused.iter().filter_map(|hit| documents.get(&hit.row).copied());
+    found.filter(|&document| seen.insert(document)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists() -> LegLists {
+        let hit = |row, document: &str, native| {
+            StoredHit(row, document.to_owned(), native, Score::clamped(native))
+        };
+        let list = |hits| StoredList { floor: 0.1, confidence: 2.0, hits };
+        LegLists {
+            set: "birds".to_owned(),
+            query: "q".to_owned(),
+            language: Language::Ja,
+            documents: Language::En,
+            foreign: true,
+            query_type: QueryType::Local,
+            judgements: BTreeMap::from([("owl".to_owned(), 1), ("tit".to_owned(), 0)]),
+            legs: BTreeMap::from([
+                (Strategy::Keyword, list(vec![hit(4, "owl", 0.9), hit(5, "owl", 0.8)])),
+                (Strategy::Semantic, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
+            ]),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lists.jsonl");
+        let all = vec![lists(), lists().without_answers()];
+        LegLists::write(&all, &path).unwrap();
+        assert_eq!(LegLists::read(&path).unwrap(), all);
+    }
+
+    #[test]
+    fn a_fuser_takes_them_and_documents_rank_by_their_best_row() {
+        let asked = lists();
+        let [keyword, semantic] = asked.ranked_lists().try_into().unwrap();
+        assert_eq!(
+            (keyword.strategy(), semantic.strategy()),
+            (Strategy::Keyword, Strategy::Semantic)
+        );
+        assert_eq!((semantic.floor(), semantic.confidence(), semantic.hits().len()), (0.1, 2.0, 2));
+        let row = |row| Fused { row: RowId::new(row), combined: Score::ONE, legs: Vec::new() };
+        assert_eq!(ranking(&[row(6), row(5), row(4)], &asked.documents()), ["tit", "owl"]);
+    }
+
+    #[test]
+    fn a_near_miss_has_lost_its_answers() {
+        let miss = lists().without_answers();
+        assert_eq!(miss.judgements, BTreeMap::from([("tit".to_owned(), 0)]));
+        let left: Vec<&str> =
+            miss.legs.values().flat_map(|list| &list.hits).map(|hit| hit.1.as_str()).collect();
+        assert_eq!(left, ["tit"]);
+    }
+}

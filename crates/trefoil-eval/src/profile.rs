@@ -1,0 +1,224 @@
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use trefoil::{
+    Adaptive, DistributionBased, Error, Fused, Fuser, Fusion, Language, Leg, QueryType, RankedList,
+    RelativeScore, Result, Rrf, SearchWeights,
+};
+
+use crate::{Calibration, lines::parse_toml};
+
+/// Settings that were chosen by evidence, and where each applies. A TOML file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Format of the file; 1.
+    pub version: u32,
+    /// For every question that no rule is about.
+    pub default: Settings,
+    /// The first that a question matches applies.
+    #[serde(default, rename = "rule", skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// Evidence to probability, where the classes separate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+}
+
+/// How lists become one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The fuser.
+    pub fusion: Fusion,
+    /// Constant of reciprocal rank fusion, 1–1000; other fusers do not look at it.
+    pub k: u32,
+    /// How deep each leg's list goes, 1–10,000.
+    pub depth: usize,
+    /// Weight of each leg.
+    pub weights: SearchWeights,
+}
+
+/// Settings for some questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Questions in this language; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Language>,
+    /// A corpus mostly in this language; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents: Option<Language>,
+    /// Questions of this type; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_type: Option<QueryType>,
+    /// What applies to them.
+    pub settings: Settings,
+}
+
+impl Profile {
+    /// The version that this library writes and reads.
+    pub const VERSION: u32 = 1;
+
+    /// The same settings for every question.
+    pub fn new(default: Settings) -> Self {
+        Self { version: Self::VERSION, default, rules: Vec::new(), calibration: None }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::MalformedLine`] for what is not TOML or has unknown fields,
+    /// [`Error::UnsupportedFormat`] for another version, [`Error::InvalidK`] and
+    /// [`Error::InvalidConfig`] for a value out of its range.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        Self::parse(path, &text)
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let profile: Self = parse_toml(path, text)?;
+        if profile.version != Self::VERSION {
+            let (found, supported) = (profile.version, Self::VERSION);
+            return Err(Error::UnsupportedFormat { found, supported });
+        }
+        let rules = profile.rules.iter().map(|rule| &rule.settings);
+        rules.chain([&profile.default]).try_for_each(Settings::check)?;
+        Ok(profile)
+    }
+
+    /// Writes a file that begins with `remarks` as comments.
+    pub fn write(&self, path: impl AsRef<Path>, remarks: &str) -> Result<()> {
+        let path = path.as_ref();
+        let wrap = |source| Error::io("write", path, source);
+        let body = toml::to_string(self).map_err(|error| wrap(std::io::Error::other(error)))?;
+        let remarks = remarks.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+        std::fs::write(path, remarks.collect::<String>() + "\n" + &body).map_err(wrap)
+    }
+
+    /// What applies to a question.
+    pub fn settings(
+        &self,
+        question: Language,
+        documents: Language,
+        query_type: QueryType,
+    ) -> &Settings {
+        let applies = |rule: &&Rule| {
+            rule.question.is_none_or(|wanted| wanted == question)
+                && rule.documents.is_none_or(|wanted| wanted == documents)
+                && rule.query_type.is_none_or(|wanted| wanted == query_type)
+        };
+        self.rules.iter().find(applies).map_or(&self.default, |rule| &rule.settings)
+    }
+}
+
+impl Settings {
+    /// Fuses lists as an engine with these settings does; `foreign` as in
+    /// [`Adaptive::foreign`].
+    pub fn fuse(&self, lists: &[RankedList], foreign: bool) -> Result<Vec<Fused>> {
+        let leg = |list: &RankedList| Leg {
+            strategy: list.strategy(),
+            depth: self.depth,
+            weight: self.weights.get(list.strategy()),
+        };
+        let legs: Vec<Leg> = lists.iter().map(leg).collect();
+        let lists: Vec<RankedList> =
+            lists.iter().map(|list| list.clone().truncated(self.depth)).collect();
+        match self.fusion {
+            Fusion::Adaptive => Adaptive { foreign }.fuse(&legs, &lists),
+            Fusion::Rrf => Rrf::new(self.k)?.fuse(&legs, &lists),
+            Fusion::RelativeScore => RelativeScore.fuse(&legs, &lists),
+            Fusion::DistributionBased => DistributionBased.fuse(&legs, &lists),
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        Rrf::new(self.k)?;
+        if (1..=10_000).contains(&self.depth) {
+            return Ok(());
+        }
+        let value = self.depth.to_string();
+        Err(Error::InvalidConfig { field: "depth", value, allowed: "1–10,000" })
+    }
+}
+
+impl Default for Settings {
+    /// What an engine does without a profile, asked for 100 results.
+    fn default() -> Self {
+        Self { fusion: Fusion::default(), k: 60, depth: 300, weights: SearchWeights::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{Feature, Isotonic, Separation};
+
+    fn profile() -> Profile {
+        let rrf = Settings {
+            fusion: Fusion::Rrf,
+            k: 20,
+            depth: 100,
+            weights: SearchWeights::new(0.2, 0.8, 0.0).unwrap(),
+        };
+        Profile {
+            rules: vec![Rule {
+                question: Some(Language::Ja),
+                documents: Some(Language::En),
+                query_type: None,
+                settings: rrf,
+            }],
+            calibration: Some(Calibration {
+                supported: 0.75,
+                unsupported: 0.25,
+                bias: -1.5,
+                isotonic: Some(Isotonic::fit(&[(0.0, 0.25), (1.0, 0.75)])),
+                weights: BTreeMap::from([(Feature::Coverage, 2.0), (Feature::Margin, 10.0)]),
+                measured: Separation { answered: 50, unanswered: 60, ..Separation::default() },
+            }),
+            ..Profile::new(Settings::default())
+        }
+    }
+
+    #[test]
+    fn it_is_readable_and_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("profile.toml");
+        profile().write(&path, "Chosen on DATA/birds.\n\nndcg@10 .5 → .6").unwrap();
+        assert_eq!(Profile::read(&path).unwrap(), profile());
+        insta::assert_snapshot!(std::fs::read_to_string(path).unwrap());
+    }
+
+    #[test]
+    fn the_first_rule_that_matches_applies() {
+        let profile = profile();
+        let k = |question, documents| profile.settings(question, documents, QueryType::Local).k;
+        assert_eq!(k(Language::Ja, Language::En), 20);
+        assert_eq!(k(Language::Ja, Language::Ja), 60);
+        assert_eq!(k(Language::En, Language::En), 60);
+    }
+
+    #[test]
+    fn what_is_unknown_or_out_of_range_is_refused() {
+        let parse = |text: &str| Profile::parse(Path::new("profile.toml"), text);
+        let text = toml::to_string(&profile()).unwrap();
+        assert!(parse(&text).is_ok());
+        for (good, bad) in [
+            ("version = 1", "version = 2"),
+            ("version = 1", "version = 1\nsurprise = 1"),
+            ("k = 60", "k = 0"),
+            ("k = 60", "k = 60\nkk = 1"),
+            ("depth = 100", "depth = 0"),
+            ("question = \"ja\"", "question = \"xx\""),
+            ("keyword = 0.2", "keyword = 0.9"),
+            ("fusion = \"rrf\"", "fusion = \"best\""),
+        ] {
+            assert!(text.contains(good), "{good} is not in {text}");
+            assert!(parse(&text.replacen(good, bad, 1)).is_err(), "{bad}");
+        }
+        let error = parse("version = 1\n\n[default]\nx = 1").unwrap_err();
+        assert!(matches!(error, Error::MalformedLine { line: 3 | 4, .. }), "{error}");
+    }
+}

@@ -1,0 +1,465 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rayon::prelude::*;
+use trefoil::{Fusion, Language, QueryType, RankedList, Result, RowId, SearchWeights, Strategy};
+
+use crate::{
+    Interval, LegLists, Metric, Profile, Rule, Settings, folds,
+    lists::ranking,
+    statistic::{mean, randomisation_test},
+    table::Table,
+};
+
+/// What is tried, and what a choice has to reach before it is adopted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuning {
+    /// What is to grow.
+    pub metric: Metric,
+    /// Folds of the cross-validation.
+    pub folds: usize,
+    /// Seed of the folds.
+    pub seed: u64,
+    /// Questions that settings of their own need.
+    pub queries: usize,
+    /// Largest p-value of the paired randomisation test on held-out folds.
+    pub p_value: f64,
+    /// The most that a single collection may lose on held-out folds.
+    pub loss: f64,
+    /// Fusers.
+    pub fusions: Vec<Fusion>,
+    /// Constants of reciprocal rank fusion.
+    pub ks: Vec<u32>,
+    /// Depths of the legs' lists.
+    pub depths: Vec<usize>,
+    /// Steps that a weight is tried in, from 0 to 1.
+    pub weight_steps: u16,
+}
+
+/// A profile, and how each part of it was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuned {
+    /// What was adopted.
+    pub profile: Profile,
+    /// What was tried: for all questions first, then for each group.
+    pub trials: Vec<Trial>,
+}
+
+/// Settings tried on some questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The questions: language, language of the documents, type. All if absent.
+    pub group: Option<(Language, Language, QueryType)>,
+    /// How many.
+    pub queries: usize,
+    /// The best settings for all of them.
+    pub chosen: Settings,
+    /// Mean on held-out folds with the settings so far; each collection counts the same.
+    pub before: f64,
+    /// Mean on held-out folds with what was chosen on the others.
+    pub after: f64,
+    /// 95 % interval of the difference.
+    pub interval: Interval,
+    /// p-value of the difference.
+    pub p_value: f64,
+    /// The collection that gains least, and its difference.
+    pub worst: (String, f64),
+    /// Whether the choice holds, and was adopted.
+    pub adopted: bool,
+}
+
+/// Chooses settings for all questions, then for those of each pair of languages and each
+/// type that needs others, from `start` on. A choice is adopted only if what is chosen on
+/// some folds holds on those left out: see [`Tuning`].
+///
+/// # Errors
+/// What a fuser says of lists or settings that it cannot take.
+pub fn tune(asked: &[LegLists], start: &Settings, tuning: &Tuning) -> Result<Tuned> {
+    let all = Trials::of(asked.iter().collect(), tuning);
+    let first = all.run(None, start)?;
+    let mut profile = Profile::new(if first.adopted { first.chosen } else { *start });
+    let mut trials = vec![first];
+    let mut groups: BTreeMap<_, Vec<&LegLists>> = BTreeMap::new();
+    for one in asked {
+        let key = (one.language, one.documents, one.query_type);
+        groups.entry(key).or_default().push(one);
+    }
+    let several = groups.len() > 1;
+    for (group, members) in
+        groups.into_iter().filter(|(_, members)| several && members.len() >= tuning.queries)
+    {
+        let trial = Trials::of(members, tuning).run(Some(group), &profile.default)?;
+        if trial.adopted {
+            let (question, documents, query_type) = group;
+            profile.rules.push(Rule {
+                question: Some(question),
+                documents: Some(documents),
+                query_type: Some(query_type),
+                settings: trial.chosen,
+            });
+        }
+        trials.push(trial);
+    }
+    Ok(Tuned { profile, trials })
+}
+
+/// Some questions with their lists, ready to be fused.
+struct Trials<'a> {
+    tuning: &'a Tuning,
+    asked: Vec<Asked<'a>>,
+    legs: BTreeSet<Strategy>,
+    /// Value of each question, by settings.
+    measured: Mutex<BTreeMap<String, Arc<Vec<f64>>>>,
+}
+
+struct Asked<'a> {
+    source: &'a LegLists,
+    lists: Vec<RankedList>,
+    documents: BTreeMap<RowId, &'a str>,
+    fold: usize,
+}
+
+/// A candidate has to be better by this, so that the search does not wander.
+const STEP: f64 = 1e-4;
+const ROUNDS: usize = 4;
+
+impl<'a> Trials<'a> {
+    fn of(members: Vec<&'a LegLists>, tuning: &'a Tuning) -> Self {
+        let name = |one: &LegLists| format!("{}\t{}", one.set, one.query);
+        let names: Vec<String> = members.iter().map(|one| name(one)).collect();
+        let dealt = folds(names.iter().map(String::as_str), tuning.folds, tuning.seed);
+        let fold = |name: &String| dealt.get(name.as_str()).copied().unwrap_or_default();
+        let prepare = |(source, name): (&'a LegLists, &String)| Asked {
+            source,
+            lists: source.ranked_lists(),
+            documents: source.documents(),
+            fold: fold(name),
+        };
+        Self {
+            tuning,
+            legs: members.iter().flat_map(|one| one.legs.keys().copied()).collect(),
+            asked: members.into_iter().zip(&names).map(prepare).collect(),
+            measured: Mutex::default(),
+        }
+    }
+
+    /// Chooses settings, and sees whether the choice holds on folds left out of it.
+    fn run(
+        &self,
+        group: Option<(Language, Language, QueryType)>,
+        start: &Settings,
+    ) -> Result<Trial> {
+        let before = self.measure(start)?;
+        let mut after = vec![0.0; self.asked.len()];
+        for fold in 0..self.tuning.folds {
+            let chosen = self.climb(start, |one| one.fold != fold)?;
+            let measured = self.measure(&chosen)?;
+            for ((value, new), one) in after.iter_mut().zip(&*measured).zip(&self.asked) {
+                if one.fold == fold {
+                    *value = *new;
+                }
+            }
+        }
+        let differences: Vec<f64> =
+            after.iter().zip(&*before).map(|(new, old)| new - old).collect();
+        let by_set = self.means(&differences, |_| true);
+        let worst = by_set.iter().min_by(|a, b| a.1.total_cmp(b.1));
+        let worst = worst.map_or((String::new(), 0.0), |(set, least)| ((*set).to_owned(), *least));
+        // Each collection counts the same, however many questions it has.
+        let weighted = self.weighted(&differences);
+        let p_value = randomisation_test(&weighted);
+        let adopted =
+            mean(&weighted) > 0.0 && p_value <= self.tuning.p_value && worst.1 >= -self.tuning.loss;
+        Ok(Trial {
+            group,
+            queries: self.asked.len(),
+            chosen: self.climb(start, |_| true)?,
+            before: mean(&self.weighted(&before)),
+            after: mean(&self.weighted(&after)),
+            interval: Interval::bootstrap(&weighted),
+            p_value,
+            worst,
+            adopted,
+        })
+    }
+
+    /// The best settings for the questions that are `wanted`, changing one thing at a time.
+    fn climb(&self, start: &Settings, wanted: impl Fn(&Asked<'_>) -> bool) -> Result<Settings> {
+        let value = |settings: &Settings| -> Result<f64> {
+            let means = self.means(&self.measure(settings)?, &wanted);
+            Ok(mean(&means.into_values().collect::<Vec<_>>()))
+        };
+        let mut best = *start;
+        let mut reached = value(&best)?;
+        for _ in 0..ROUNDS {
+            let before = best;
+            for choices in [fusions, ks, depths, weights] {
+                for candidate in choices(&best, self) {
+                    let candidate_reaches = value(&candidate)?;
+                    if candidate_reaches > reached + STEP {
+                        (best, reached) = (candidate, candidate_reaches);
+                    }
+                }
+            }
+            if best == before {
+                break;
+            }
+        }
+        Ok(best)
+    }
+
+    /// The metric of every question with these settings.
+    fn measure(&self, settings: &Settings) -> Result<Arc<Vec<f64>>> {
+        let key = format!("{settings:?}");
+        let known = |memo: &Mutex<BTreeMap<_, Arc<Vec<f64>>>>| {
+            memo.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+        };
+        if let Some(known) = known(&self.measured) {
+            return Ok(known);
+        }
+        let one = |asked: &Asked<'_>| {
+            let fused = settings.fuse(&asked.lists, asked.source.foreign)?;
+            let ranking = ranking(&fused, &asked.documents);
+            Ok(self.tuning.metric.of(ranking, &asked.source.judgements))
+        };
+        let values: Arc<Vec<f64>> =
+            Arc::new(self.asked.par_iter().map(one).collect::<Result<_>>()?);
+        let mut memo = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(memo.entry(key).or_insert(values).clone())
+    }
+
+    /// The mean of each collection's questions that are `wanted`.
+    fn means(&self, values: &[f64], wanted: impl Fn(&Asked<'_>) -> bool) -> BTreeMap<&'a str, f64> {
+        let mut by_set: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (value, one) in values.iter().zip(&self.asked).filter(|(_, one)| wanted(one)) {
+            by_set.entry(one.source.set.as_str()).or_default().push(*value);
+        }
+        by_set.into_iter().map(|(set, values)| (set, mean(&values))).collect()
+    }
+
+    /// Values scaled so that their mean is the mean of the collections' means.
+    fn weighted(&self, values: &[f64]) -> Vec<f64> {
+        let mut sizes: BTreeMap<&str, f64> = BTreeMap::new();
+        for one in &self.asked {
+            *sizes.entry(one.source.set.as_str()).or_default() += 1.0;
+        }
+        let even = self.asked.len() as f64 / sizes.len().max(1) as f64;
+        let scale = |one: &Asked<'_>| even / sizes.get(one.source.set.as_str()).unwrap_or(&1.0);
+        values.iter().zip(&self.asked).map(|(value, one)| value * scale(one)).collect()
+    }
+}
+
+fn fusions(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+    trials.tuning.fusions.iter().map(|&fusion| Settings { fusion, ..*best }).collect()
+}
+
+fn ks(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+    let ks = if best.fusion == Fusion::Rrf { trials.tuning.ks.as_slice() } else { &[] };
+    ks.iter().map(|&k| Settings { k, ..*best }).collect()
+}
+
+fn depths(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+    trials.tuning.depths.iter().map(|&depth| Settings { depth, ..*best }).collect()
+}
+
+/// Each leg at each weight, the others keeping their proportions; a leg that was not
+/// measured keeps its weight.
+fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+    let steps = trials.tuning.weight_steps.max(1);
+    let legs = &trials.legs;
+    let free = 1.0
+        - Strategy::ALL
+            .iter()
+            .filter(|leg| !legs.contains(leg))
+            .map(|&leg| best.weights.get(leg))
+            .sum::<f32>();
+    let mut candidates = Vec::new();
+    for &leg in legs {
+        let others: f32 =
+            legs.iter().filter(|&&one| one != leg).map(|&one| best.weights.get(one)).sum();
+        let count = legs.len().saturating_sub(1).max(1) as f32;
+        for step in 0..=steps {
+            let share = f32::from(step) / f32::from(steps);
+            let weight = |one: Strategy| {
+                let weight = if !legs.contains(&one) {
+                    best.weights.get(one)
+                } else if one == leg {
+                    free * share
+                } else if others > 0.0 {
+                    free * (1.0 - share) * best.weights.get(one) / others
+                } else {
+                    free * (1.0 - share) / count
+                };
+                (weight * 1e4).round() / 1e4
+            };
+            let [keyword, semantic, graph] = Strategy::ALL.map(weight);
+            if let Ok(weights) = SearchWeights::new(keyword, semantic, graph) {
+                candidates.push(Settings { weights, ..*best });
+            }
+        }
+    }
+    candidates
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            metric: Metric::Ndcg(10),
+            folds: 5,
+            seed: 1,
+            queries: 50,
+            p_value: 0.05,
+            loss: 0.005,
+            fusions: vec![
+                Fusion::Adaptive,
+                Fusion::RelativeScore,
+                Fusion::Rrf,
+                Fusion::DistributionBased,
+            ],
+            ks: vec![5, 10, 20, 40, 60, 100],
+            depths: vec![50, 100, 200, 300],
+            weight_steps: 10,
+        }
+    }
+}
+
+impl fmt::Display for Tuned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = [
+            "questions",
+            "asked",
+            "before",
+            "after",
+            "95 % of the gain",
+            "p",
+            "worst",
+            "",
+            "best settings",
+        ];
+        let mut table = Table::new(header);
+        for trial in &self.trials {
+            let group = trial.group.map(|(question, documents, query_type)| {
+                format!("{question} on {documents}, {query_type:?}").to_lowercase()
+            });
+            let Settings { fusion, k, depth, weights } = &trial.chosen;
+            let [keyword, semantic, graph] = Strategy::ALL.map(|leg| weights.get(leg));
+            let k = if *fusion == Fusion::Rrf { format!(" {k}") } else { String::new() };
+            table.push(vec![
+                group.unwrap_or_else(|| "all".to_owned()),
+                trial.queries.to_string(),
+                format!("{:.4}", trial.before),
+                format!("{:.4}", trial.after),
+                format!("{:+.4}–{:+.4}", trial.interval.low, trial.interval.high),
+                format!("{:.4}", trial.p_value),
+                format!("{} {:+.4}", trial.worst.0, trial.worst.1),
+                if trial.adopted { "adopted" } else { "not adopted" }.to_owned(),
+                format!("{fusion:?}{k}, depth {depth}, {keyword:.2}/{semantic:.2}/{graph:.2}"),
+            ]);
+        }
+        table.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::Score;
+
+    use super::*;
+    use crate::{StoredHit, StoredList, random::Random};
+
+    /// Questions with one right document. A leg that `knows` ranks it first in nine cases of
+    /// ten; one that does not ranks at random.
+    fn questions(
+        set: &str,
+        language: Language,
+        count: usize,
+        knows: [bool; 2],
+        random: &mut Random,
+    ) -> Vec<LegLists> {
+        let mut list = |knows: bool| {
+            let mut order: Vec<u64> = (0..20).collect();
+            for index in (1..order.len()).rev() {
+                order.swap(index, random.below(index + 1));
+            }
+            if knows && random.below(10) > 0 {
+                order.retain(|&row| row != 0);
+                order.insert(0, 0);
+            }
+            let hit = |(row, place): (u64, u8)| {
+                let native = 1.0 - f32::from(place) / 20.0;
+                StoredHit(row, format!("d{row}"), native, Score::clamped(native))
+            };
+            let hits = order.into_iter().zip(0..).map(hit).collect();
+            StoredList { floor: 0.0, confidence: 1.0, hits }
+        };
+        let legs = [Strategy::Keyword, Strategy::Semantic];
+        let mut one = |index: usize| LegLists {
+            set: set.to_owned(),
+            query: index.to_string(),
+            language,
+            documents: Language::En,
+            foreign: false,
+            query_type: QueryType::Local,
+            judgements: BTreeMap::from([("d0".to_owned(), 1)]),
+            legs: legs.into_iter().zip(knows.map(&mut list)).collect(),
+        };
+        (0..count).map(&mut one).collect()
+    }
+
+    fn tuning() -> Tuning {
+        Tuning { weight_steps: 4, depths: vec![10, 20], ks: vec![60], ..Tuning::default() }
+    }
+
+    #[test]
+    fn each_group_gets_the_leg_that_knows() {
+        let mut random = Random::seeded(1);
+        let mut asked = questions("a", Language::En, 80, [true, false], &mut random);
+        asked.extend(questions("b", Language::Ja, 80, [false, true], &mut random));
+        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        let weights = |language| {
+            let settings = tuned.profile.settings(language, Language::En, QueryType::Local);
+            [Strategy::Keyword, Strategy::Semantic].map(|leg| settings.weights.get(leg))
+        };
+        let [keyword, semantic] = weights(Language::En);
+        assert!(keyword > semantic, "{tuned}");
+        let [keyword, semantic] = weights(Language::Ja);
+        assert!(keyword < semantic, "{tuned}");
+        assert!(tuned.trials.iter().skip(1).all(|trial| trial.adopted), "{tuned}");
+        // A leg that was not measured keeps its weight.
+        assert_eq!(tuned.profile.default.weights.get(Strategy::Graph), 0.3);
+    }
+
+    #[test]
+    fn noise_is_not_adopted() {
+        let mut random = Random::seeded(2);
+        let asked = questions("a", Language::En, 120, [false, false], &mut random);
+        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        assert_eq!(tuned.profile, Profile::new(Settings::default()), "{tuned}");
+        assert_eq!(tuned.trials.len(), 1);
+    }
+
+    #[test]
+    fn what_a_collection_would_lose_is_not_adopted() {
+        let mut random = Random::seeded(3);
+        let mut asked = questions("a", Language::En, 100, [false, true], &mut random);
+        asked.extend(questions("b", Language::En, 60, [true, false], &mut random));
+        asked.extend(questions("c", Language::En, 100, [false, true], &mut random));
+        let strict = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        assert!(!strict.trials[0].adopted, "{strict}");
+        assert_eq!(strict.trials[0].worst.0, "b");
+        let lax = Tuning { loss: 1.0, ..tuning() };
+        assert!(tune(&asked, &Settings::default(), &lax).unwrap().trials[0].adopted);
+    }
+
+    #[test]
+    fn too_few_questions_get_no_rule() {
+        let mut random = Random::seeded(4);
+        let mut asked = questions("a", Language::En, 80, [true, false], &mut random);
+        asked.extend(questions("b", Language::Ja, 49, [false, true], &mut random));
+        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        assert!(tuned.trials.iter().all(|trial| trial.queries != 49), "{tuned}");
+    }
+}
