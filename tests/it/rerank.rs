@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use trefoil::{
-    Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result, Score, SearchFilters,
-    SearchQuery, SearchResult, Stage,
+    CragRelevance, Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result, Score,
+    SearchFilters, SearchOptions, SearchQuery, SearchResult, Stage,
 };
 
 use crate::models::{with_model, without_model};
@@ -165,4 +165,20 @@ fn the_cross_encoder_puts_the_answer_above_what_only_shares_its_words() {
     assert_eq!(found.degraded, []);
     assert_eq!(paths(&found)[0], "answer");
     check_scores(&found);
+}
+
+#[test]
+fn evidence_is_graded_if_asked() {
+    let (_dir, engine) = engine(Arc::new(ShortestFirst), |_| ());
+    let query = SearchQuery::new("walrus").unwrap();
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
+    let found = engine.search(&query.filters(filters).options(options)).unwrap();
+    // The shortest passage has eight bytes: nothing here is above an eighth.
+    let crag = found.crag.unwrap();
+    assert_eq!(crag.relevance, CragRelevance::Incorrect);
+    assert!(crag.needs_web_search && crag.confidence.get() <= 0.125);
+    assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));
+    assert_eq!(search(&engine, "walrus").crag, None);
+    assert_eq!(search(&engine, "zebra").results, []);
 }

@@ -30,6 +30,14 @@ pub struct Ranked {
     pub score: Score,
 }
 
+impl Ranked {
+    /// How surely the passage answers the question: what the reranker says, or the final
+    /// score of a passage that it did not read.
+    pub fn evidence(&self) -> Score {
+        self.rerank.unwrap_or(self.score)
+    }
+}
+
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -124,14 +124,14 @@ impl Chunker {
 /// use trefoil_text::contextual_text;
 ///
 /// let path = ["Install".to_owned(), "Linux".to_owned()];
-/// assert_eq!(contextual_text("Guide", &path, "Run it."), "Guide > Install > Linux: Run it.");
+/// assert_eq!(contextual_text("Guide", &path, "Run it."), "Guide > Install > Linux - Run it.");
 /// assert_eq!(contextual_text("", &[], "Run it."), "Run it.");
 /// ```
 pub fn contextual_text(title: &str, heading_path: &[String], text: &str) -> String {
     let headings = heading_path.iter().map(String::as_str);
     let header: Vec<&str> =
         std::iter::once(title).chain(headings).filter(|part| !part.is_empty()).collect();
-    if header.is_empty() { text.to_owned() } else { format!("{}: {text}", header.join(" > ")) }
+    if header.is_empty() { text.to_owned() } else { format!("{} - {text}", header.join(" > ")) }
 }
 
 /// A chunk before it is known where it stands among the others.

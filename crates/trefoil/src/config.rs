@@ -7,7 +7,7 @@ use trefoil_core::{Embedder, Reranker};
 use trefoil_core::{Error, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
-use crate::Fusion;
+use crate::{Fusion, GradeThresholds};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct EngineConfig {
     /// How long reading may take before it stops where it is; 500 ms by default, `None`
     /// for as long as it takes.
     pub rerank_budget: Option<Duration>,
+    /// Where the grades of evidence begin.
+    pub grade: GradeThresholds,
     /// Files above this size are reported and skipped; 16 MiB by default.
     pub max_file_bytes: u64,
     /// Files that match one of these are not read: keys, secrets and the like.
@@ -81,6 +83,7 @@ impl Default for EngineConfig {
             rerank: RerankConfig::default(),
             rerankers: Rerankers::default(),
             rerank_budget: Some(Duration::from_millis(500)),
+            grade: GradeThresholds::default(),
             max_file_bytes: 16 << 20,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
             context_chars: 200,
@@ -110,6 +113,7 @@ impl EngineConfig {
                 invalid("rerank.model", format!("`{model}`"), "a name")
             };
         }
+        self.grade.check()?;
         if !(20..=500).contains(&self.highlight_chars) {
             return invalid("highlight_chars", self.highlight_chars.to_string(), "20–500");
         }

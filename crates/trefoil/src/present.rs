@@ -11,7 +11,7 @@ use trefoil_core::{
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    Fusion,
+    Fusion, JUDGED,
     engine::{Inner, Legs},
     explain::explanation,
     trace::Trace,
@@ -48,6 +48,10 @@ pub(crate) fn result(
             }
         })
         .collect();
+    let crag = query.options.crag_enabled.then(|| {
+        let judged: Vec<Score> = ranked.iter().take(JUDGED).map(Ranked::evidence).collect();
+        inner.config.grade.overall(&judged)
+    });
     let end = plan.offset + results.len();
     let has_more = passing > end;
     let mut degraded = legs.degraded;
@@ -61,7 +65,7 @@ pub(crate) fn result(
         processing_time,
         strategies: legs.metrics,
         classification: None,
-        crag: None,
+        crag,
         degraded,
         stages,
         has_more,
@@ -80,7 +84,7 @@ fn not_in_this_version(query: &SearchQuery) -> Vec<Degraded> {
         report(Stage::Graph, "graph index");
     }
     if query.options.crag_enabled {
-        report(Stage::Grade, "grader");
+        report(Stage::Grade, "repair of weak evidence; it is graded as found");
     }
     missing
 }
@@ -107,7 +111,7 @@ fn item(
             semantic: leg(Strategy::Semantic),
             graph: leg(Strategy::Graph),
             rerank: *rerank,
-            crag: None,
+            crag: options.crag_enabled.then(|| inner.config.grade.passage(ranked.evidence())),
         },
         content: Content { text: chunk.text.clone(), summary: None, context_before, context_after },
         highlights: if options.include_highlights && !plan.question.text.is_empty() {
