@@ -147,7 +147,7 @@ impl Retriever for SemanticRetriever {
 /// tenth, in steps of .03, which is usual. 1 if there are fewer than ten hits to tell by.
 fn confidence(nearest: &[(RowId, f32)]) -> f32 {
     match (nearest.first(), nearest.get(9)) {
-        (Some((_, first)), Some((_, tenth))) => (first - tenth) / 0.03,
+        (Some((_, first)), Some((_, tenth))) => ((first - tenth) / 0.0275).max(0.0).powf(1.2),
         _ => 1.0,
     }
 }

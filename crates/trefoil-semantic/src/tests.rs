@@ -441,7 +441,8 @@ fn the_leg_embeds_once_ranks_and_maps() {
     }
     let all = retriever.search(&random(10, DIMENSIONS), 300, &Allowed::All).unwrap();
     assert_eq!(list.floor().to_bits(), all[199].1.to_bits());
-    assert!((list.confidence() - (all[0].1 - all[9].1) / 0.03).abs() < 1e-6);
+    let confidence = ((all[0].1 - all[9].1) / 0.0275).powf(1.2);
+    assert!((list.confidence() - confidence).abs() < 1e-5);
 
     let given = ask(&question("", Some(random(10, DIMENSIONS))));
     assert_eq!(given, list);

@@ -153,6 +153,7 @@ fn ranked(engine: &Engine, text: &str, leg: SearchStrategy) -> Outcome<Vec<Strin
             limit: 100,
             include_highlights: false,
             strategies: vec![leg],
+            rerank_enabled: false,
             ..SearchOptions::default()
         });
     let mut seen = BTreeSet::new();

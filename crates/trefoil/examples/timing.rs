@@ -11,7 +11,7 @@ use std::{error::Error, fs, path::Path, time::Instant};
 
 use serde::Deserialize;
 use trefoil::{
-    Document, Embedder, Engine, EngineConfig, Role, SearchQuery,
+    Document, Embedder, Engine, EngineConfig, Role, SearchOptions, SearchQuery,
     model::{ModelHome, ModelSource, OnnxEmbedder},
 };
 
@@ -46,8 +46,11 @@ fn questions_beyond_embedding(index: &str, questions: &str) -> Outcome {
     let queries: Vec<SearchQuery> = records(questions)?
         .iter()
         .take(500)
-        .map(|record| SearchQuery::new(&record.text))
-        .collect::<Result<_, _>>()?;
+        .map(|record| {
+            let options = SearchOptions { rerank_enabled: false, ..SearchOptions::default() };
+            Ok(SearchQuery::new(&record.text)?.options(options))
+        })
+        .collect::<trefoil::Result<_>>()?;
     for query in &queries {
         engine.search(query)?; // Embeds the question; the second time it is cached.
     }

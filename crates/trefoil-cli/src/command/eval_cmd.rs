@@ -1,0 +1,105 @@
+use std::path::{Path, PathBuf};
+
+use trefoil::{Error, Fusion, SearchStrategy, language_of};
+use trefoil_eval::{Collection, Comparison, Evaluation, Harness, Metric, Report, ReportTable, Run};
+
+use super::Outcome;
+use crate::{
+    args::EvalArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+};
+
+/// Measures the engine on collections, or compares two runs on one.
+pub(super) fn run(
+    args: &EvalArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    if let [a, b] = args.compare.as_slice() {
+        return compare(args, a, b, console);
+    }
+    let harness = harness(args, settings)?;
+    let mut reports = Vec::new();
+    for folder in &args.collections {
+        let collection = Collection::read(folder, language_of)?;
+        console.status(format_args!(
+            "{}: {} documents, {} questions",
+            collection.name,
+            collection.documents.len(),
+            collection.answerable().count()
+        ));
+        let measured = harness.measure(&collection)?;
+        if let Some(path) = &args.run {
+            measured.run.write(of_collection(path, &collection.name, args.collections.len()))?;
+        }
+        reports.push(measured.report);
+    }
+    show(&reports, console)?;
+    Ok(Outcome::Found)
+}
+
+fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
+    if console.json {
+        print_json(reports)?
+    } else {
+        print(ReportTable(reports))?
+    }
+    Ok(())
+}
+
+fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
+    let mut config = settings.engine.clone();
+    // Quality is what is asked about; the time that it takes is reported.
+    config.rerank_budget = None;
+    if let Some(name) = &args.fuser {
+        config.fusion = fusion(name)?;
+    }
+    let indexes = args.indexes.clone().unwrap_or_else(|| settings.home.root().join("eval"));
+    let mut harness = Harness::new(config, indexes);
+    if !args.strategies.is_empty() {
+        harness.strategies = args.strategies.iter().copied().map(SearchStrategy::from).collect();
+    }
+    harness.rerank = !args.no_rerank;
+    harness.queries = args.queries;
+    Ok(harness)
+}
+
+fn fusion(name: &str) -> trefoil::Result<Fusion> {
+    serde_json::from_value(serde_json::Value::from(name)).map_err(|_| Error::InvalidConfig {
+        field: "fuser",
+        value: name.to_owned(),
+        allowed: "adaptive, rrf, relativeScore, distributionBased or keywordFirst",
+    })
+}
+
+/// Where the run of one of several collections goes: `run.trec` becomes `run.scifact.trec`.
+fn of_collection(path: &Path, name: &str, collections: usize) -> PathBuf {
+    if collections == 1 {
+        return path.to_owned();
+    }
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{name}.{}", extension.display())),
+        None => path.with_extension(name),
+    }
+}
+
+/// Judges two runs question by question.
+fn compare(args: &EvalArgs, a: &Path, b: &Path, console: Console) -> anyhow::Result<Outcome> {
+    let [folder] = args.collections.as_slice() else {
+        anyhow::bail!("--compare takes one collection, {} were given", args.collections.len());
+    };
+    let collection = Collection::read(folder, language_of)?;
+    let metric = Metric::Ndcg(10);
+    let judged = |path: &Path| -> trefoil::Result<_> {
+        let evaluation = Evaluation::of(&Run::read(path)?, &collection.qrels, &[metric]);
+        Ok(evaluation.scores(metric).cloned().unwrap_or_default())
+    };
+    let verdict = Comparison::of(metric, &judged(a)?, &judged(b)?);
+    if console.json {
+        print_json(&verdict)?
+    } else {
+        print(verdict)?
+    }
+    Ok(Outcome::Found)
+}
