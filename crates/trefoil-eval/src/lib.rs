@@ -22,16 +22,30 @@
 //!
 //! Metrics equal those of `trec_eval` to its last digit; files are in BEIR and TREC layout.
 
+#[cfg(feature = "engine")]
+mod assert;
 mod calibrate;
 mod calibration;
+#[cfg(feature = "engine")]
+mod case;
 mod collection;
 mod compare;
 mod evaluation;
 mod folds;
+#[cfg(feature = "engine")]
+mod gate;
+#[cfg(feature = "engine")]
+mod gate_report;
+#[cfg(feature = "engine")]
+mod harness;
+#[cfg(feature = "engine")]
+mod index;
 mod isotonic;
 mod lines;
 mod lists;
 mod logistic;
+#[cfg(feature = "engine")]
+mod memory;
 mod metric;
 mod probe;
 mod profile;
@@ -46,12 +60,23 @@ pub mod statistic;
 mod table;
 mod tune;
 
+#[cfg(feature = "engine")]
+#[doc(hidden)]
+pub use assert::assert_gate;
 pub use calibrate::{CalibrationBounds, Refusal, Sample};
 pub use calibration::{Answerability, Calibration, Evidence, Feature, Separation};
+#[cfg(feature = "engine")]
+pub use case::{Expected, RetrievalCase};
 pub use collection::{Collection, Query};
 pub use compare::{Comparison, Moved};
 pub use evaluation::{Evaluation, PerQuery};
 pub use folds::folds;
+#[cfg(feature = "engine")]
+pub use gate::Gate;
+#[cfg(feature = "engine")]
+pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
+#[cfg(feature = "engine")]
+pub use harness::{Harness, Measured};
 pub use isotonic::Isotonic;
 pub use lists::{LegLists, StoredHit, StoredList};
 pub use metric::Metric;
@@ -61,4 +86,7 @@ pub use qrels::{Judgements, Qrels};
 pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
 pub use statistic::Interval;
+#[cfg(feature = "engine")]
+#[doc(hidden)]
+pub use trefoil::SearchStrategy;
 pub use tune::{Trial, Tuned, Tuning, tune};

@@ -87,3 +87,5 @@ pub use trefoil_core::*;
 pub use trefoil_model as model;
 #[cfg(feature = "engine")]
 pub use trefoil_store::{JobCounts, StoreStats};
+#[cfg(feature = "engine")]
+pub use trefoil_text::language_of;

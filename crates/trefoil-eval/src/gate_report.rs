@@ -1,0 +1,220 @@
+use std::{collections::BTreeMap, fmt, path::Path};
+
+use serde::{Deserialize, Serialize};
+use trefoil::{Error, Result};
+
+use crate::table::Table;
+
+/// What a gate found. Printed, it says what is below its floor, which leg broke, and for
+/// each missed question what was wanted, what was found and what each leg made of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateReport {
+    /// Every floor with its value.
+    pub floors: Vec<FloorReport>,
+    /// Every case.
+    pub cases: Vec<CaseReport>,
+    /// What did not run as asked.
+    pub degraded: Vec<String>,
+}
+
+/// A floor and what was reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FloorReport {
+    /// A leg, or `hybrid` for the fused list.
+    pub leg: &'static str,
+    /// What was measured.
+    pub measure: String,
+    /// What was reached.
+    pub value: f64,
+    /// What was asked for.
+    pub least: f64,
+}
+
+/// A case and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaseReport {
+    /// Its id.
+    pub id: String,
+    /// What was asked.
+    pub question: String,
+    /// What was wanted.
+    pub expected: Vec<String>,
+    /// The worst rank that counts as found.
+    pub top: usize,
+    /// Rank of the first answer in each leg and in the fused list, from 1.
+    pub ranks: BTreeMap<String, Option<usize>>,
+    /// The same in the baseline.
+    pub was: Option<BTreeMap<String, Option<usize>>>,
+    /// Paths that the fused list begins with.
+    pub found: Vec<String>,
+}
+
+/// Ranks of a run, to compare later ones with: case → leg → rank. A JSON file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Ranks(pub BTreeMap<String, BTreeMap<String, Option<usize>>>);
+
+const FUSED: &str = "hybrid";
+/// Missed cases that a message shows.
+const SHOWN: usize = 20;
+
+impl GateReport {
+    /// True if every floor holds.
+    pub fn passed(&self) -> bool {
+        self.floors.iter().all(FloorReport::holds)
+    }
+
+    /// The legs that are below a floor of their own; the fused list is none.
+    pub fn broken_legs(&self) -> Vec<&'static str> {
+        let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.leg != FUSED);
+        let mut legs: Vec<_> = broken.map(|floor| floor.leg).collect();
+        legs.dedup();
+        legs
+    }
+
+    /// The ranks, to be a baseline.
+    pub fn ranks(&self) -> Ranks {
+        Ranks(self.cases.iter().map(|case| (case.id.clone(), case.ranks.clone())).collect())
+    }
+
+    /// Cases that some list with a floor that does not hold has missed.
+    fn missed(&self) -> Vec<&CaseReport> {
+        let failing = || self.floors.iter().filter(|floor| !floor.holds()).map(|floor| floor.leg);
+        self.cases.iter().filter(|case| failing().any(|leg| case.misses(leg))).collect()
+    }
+
+    /// In one sentence, who is to blame.
+    fn verdict(&self, missed: &[&CaseReport]) -> String {
+        match self.broken_legs().as_slice() {
+            [] => {}
+            [leg] => return format!("The {leg} leg is broken: it is below its own floor."),
+            legs => {
+                return format!(
+                    "The legs {} are broken: they are below their own floors.",
+                    legs.join(" and ")
+                );
+            }
+        }
+        let with_a_leg = missed
+            .iter()
+            .filter(|case| case.ranks.keys().any(|leg| leg != FUSED && !case.misses(leg)));
+        let lost = with_a_leg.count();
+        if 2 * lost > missed.len() {
+            return format!(
+                "No leg is below a floor of its own: fusion loses what a leg has found, \
+                 in {lost} of {} questions.",
+                missed.len()
+            );
+        }
+        let mut blame: BTreeMap<&str, usize> = BTreeMap::new();
+        for case in missed {
+            for leg in case.ranks.keys().filter(|leg| *leg != FUSED && case.misses(leg)) {
+                *blame.entry(leg).or_default() += 1;
+            }
+        }
+        let counts: Vec<String> =
+            blame.iter().map(|(leg, count)| format!("{leg} {count}")).collect();
+        format!(
+            "No leg is below a floor of its own; of {} questions each leg misses: {}.",
+            missed.len(),
+            counts.join(", ")
+        )
+    }
+}
+
+impl FloorReport {
+    /// True if the value is not below the floor.
+    pub fn holds(&self) -> bool {
+        self.value >= self.least - 1e-9
+    }
+}
+
+impl CaseReport {
+    fn misses(&self, leg: &str) -> bool {
+        self.ranks.get(leg).copied().flatten().is_none_or(|rank| rank > self.top)
+    }
+
+    /// Legs that had the answer where it counts in the baseline, and have it no more.
+    fn moved_by(&self) -> Vec<&str> {
+        let Some(was) = &self.was else { return Vec::new() };
+        let within = |rank: Option<usize>| rank.is_some_and(|rank| rank <= self.top);
+        let lost =
+            was.iter().filter(|(leg, rank)| *leg != FUSED && within(**rank) && self.misses(leg));
+        lost.map(|(leg, _)| leg.as_str()).collect()
+    }
+}
+
+impl fmt::Display for GateReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missed = self.missed();
+        let outcome = if self.passed() { "holds" } else { "failed" };
+        writeln!(f, "retrieval gate {outcome}: {} questions", self.cases.len())?;
+        let mut table = Table::new(["  list", "metric", "value", "floor", ""]);
+        for floor in &self.floors {
+            table.push(vec![
+                format!("  {}", floor.leg),
+                floor.measure.clone(),
+                format!("{:.4}", floor.value),
+                format!("{:.4}", floor.least),
+                if floor.holds() { "" } else { "below" }.to_owned(),
+            ]);
+        }
+        table.fmt(f)?;
+        for reason in &self.degraded {
+            writeln!(f, "degraded: {reason}")?;
+        }
+        if self.passed() {
+            return Ok(());
+        }
+        writeln!(f, "{}", self.verdict(&missed))?;
+        for case in missed.iter().take(SHOWN) {
+            case.fmt(f)?;
+        }
+        if missed.len() > SHOWN {
+            writeln!(f, "… and {} more", missed.len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for CaseReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, question, expected, top, ranks, was, found } = self;
+        writeln!(f, "{id}: {question}")?;
+        writeln!(f, "  wanted {} within {top}", expected.join(" or "))?;
+        let rank = |rank: Option<usize>| rank.map_or("–".to_owned(), |rank| rank.to_string());
+        let shown = ranks.iter().map(|(leg, &now)| {
+            let was = was.as_ref().and_then(|was| was.get(leg)).filter(|&&was| was != now);
+            let was = was.map_or(String::new(), |&was| format!(" (was {})", rank(was)));
+            format!("{leg} {}{was}", rank(now))
+        });
+        writeln!(f, "  ranks  {}", shown.collect::<Vec<_>>().join(", "))?;
+        let moved = self.moved_by();
+        if !moved.is_empty() {
+            writeln!(f, "  moved  by {}", moved.join(" and "))?;
+        }
+        let numbered = found.iter().zip(1..).map(|(path, rank)| format!("{rank} {path}"));
+        writeln!(f, "  found  {}", numbered.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Ranks {
+    /// Reads a file.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io("read", path, error))?;
+        serde_json::from_str(&text).map_err(|error| Error::MalformedLine {
+            path: path.to_owned(),
+            line: error.line(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Writes a file.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let wrap = |source| Error::io("write", path, source);
+        let text = serde_json::to_string_pretty(self).map_err(|error| wrap(error.into()))?;
+        std::fs::write(path, text + "\n").map_err(wrap)
+    }
+}

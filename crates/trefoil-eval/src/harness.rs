@@ -1,0 +1,343 @@
+use std::{collections::BTreeMap, path::PathBuf};
+
+use rayon::prelude::*;
+use serde_json::Value;
+use trefoil::{
+    Engine, EngineConfig, Language, QueryText, Result, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchStrategy, Strategy, plan,
+};
+
+use crate::{
+    Collection, Evaluation, Judgements, Latency, LegLists, Metric, Query, Report, Run, Scored,
+    StoredHit, StoredList, gibberish, index::Index, memory,
+};
+
+/// Measures an engine on collections.
+#[derive(Clone, Debug)]
+pub struct Harness {
+    /// The engine.
+    pub config: EngineConfig,
+    /// Where indexes are kept, one folder for each content and model.
+    pub indexes: PathBuf,
+    /// Which legs run.
+    pub strategies: Vec<SearchStrategy>,
+    /// Whether the cross-encoder rereads the first results.
+    pub rerank: bool,
+    /// How many questions are asked, spread evenly over the answerable ones; all if absent.
+    pub queries: Option<usize>,
+    /// How many of them are timed, spread evenly.
+    pub timed: usize,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// What was answered, the first 100 documents a question.
+    pub run: Run,
+    /// What that is worth, question by question.
+    pub evaluation: Evaluation,
+    /// The means, and what it cost.
+    pub report: Report,
+}
+
+/// Documents that a ranking holds.
+const DEPTH: usize = 100;
+/// Pages of 100 chunks that are turned for them.
+const PAGES: usize = 10;
+const MEBIBYTE: f64 = 1_048_576.0;
+
+impl Harness {
+    /// Asks through all legs, without limits, and times 200 questions.
+    pub fn new(config: EngineConfig, indexes: impl Into<PathBuf>) -> Self {
+        Self {
+            config,
+            indexes: indexes.into(),
+            strategies: vec![SearchStrategy::Hybrid],
+            rerank: true,
+            queries: None,
+            timed: 200,
+        }
+    }
+
+    /// Asks every answerable question of a collection.
+    ///
+    /// A document's score is that of its best chunk; `min_relevance` is 0, highlights are
+    /// off. Quality is asked for on all cores. Times are taken before, one question at a
+    /// time with nothing beside it, each for the first time so that nothing of it is cached,
+    /// and with the default options: what a user waits for. Three questions that mean
+    /// nothing come first, so that code and index are in memory.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn measure(&self, collection: &Collection) -> Result<Measured> {
+        memory::reset_peak();
+        let index = Index::open(&self.indexes, &self.config, collection)?;
+        let queries = self.queries(collection);
+        let latency = self.time(&index, &spread(&queries, self.timed))?;
+        let answers = queries
+            .par_iter()
+            .map(|query| self.ranked(&index, &query.text))
+            .collect::<Result<Vec<_>>>()?;
+        let mut run = Run::new("trefoil");
+        for (query, ranked) in queries.iter().zip(answers) {
+            run.insert_ranked(&query.id, ranked);
+        }
+        let mut asked: Vec<&str> = queries.iter().map(|query| query.id.as_str()).collect();
+        asked.sort_unstable();
+        let qrels = collection.qrels.only(|query| asked.binary_search(&query).is_ok());
+        let evaluation = Evaluation::of(&run, &qrels, &Metric::STANDARD);
+        let report = Report {
+            configuration: self.configuration(&index)?,
+            latency_ms: Some(latency),
+            ingest: index.ingest,
+            peak_rss_mb: memory::peak_mb(),
+            index_mb: Some(index.engine.stats()?.bytes as f64 / MEBIBYTE),
+            ..Report::of(collection, &evaluation)
+        };
+        Ok(Measured { run, evaluation, report })
+    }
+
+    /// Every leg's own list for every answerable question, to tune fusion with.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub fn leg_lists(&self, collection: &Collection) -> Result<Vec<LegLists>> {
+        let index = Index::open(&self.indexes, &self.config, collection)?;
+        let languages = index.engine.stats()?.store.languages;
+        let queries = self.queries(collection);
+        queries
+            .par_iter()
+            .map(|query| self.lists_of(&index.engine, collection, &languages, query))
+            .collect()
+    }
+
+    fn lists_of(
+        &self,
+        engine: &Engine,
+        collection: &Collection,
+        languages: &[(Language, usize)],
+        query: &Query,
+    ) -> Result<LegLists> {
+        let asked = self.query(&query.text, DEPTH)?;
+        let plan = plan(
+            &asked,
+            trefoil::language_of(asked.text.as_str()),
+            &Strategy::ALL,
+            languages,
+            &self.config.rerank,
+            true,
+        );
+        let mut legs = BTreeMap::new();
+        for list in engine.ranked_lists(&asked)? {
+            let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();
+            let documents: BTreeMap<_, _> = engine
+                .chunks(&rows)?
+                .into_iter()
+                .map(|chunk| (chunk.row, chunk.file.path.clone()))
+                .collect();
+            let stored = list.hits().iter().filter_map(|hit| {
+                let document = documents.get(&hit.row)?.clone();
+                Some(StoredHit(hit.row.get(), document, hit.native, hit.relevance))
+            });
+            let stored = StoredList {
+                floor: list.floor(),
+                confidence: list.confidence(),
+                hits: stored.collect(),
+            };
+            legs.insert(list.strategy(), stored);
+        }
+        Ok(LegLists {
+            set: collection.name.clone(),
+            query: query.id.clone(),
+            language: query.language,
+            documents: collection.language(),
+            foreign: plan.question.foreign,
+            query_type: plan.query_type,
+            judgements: collection.qrels.get(&query.id).map(Judgements::clone).unwrap_or_default(),
+            legs,
+        })
+    }
+
+    fn queries<'c>(&self, collection: &'c Collection) -> Vec<&'c Query> {
+        let answerable: Vec<&Query> = collection.answerable().collect();
+        spread(&answerable, self.queries.unwrap_or(usize::MAX))
+    }
+
+    /// The first 100 documents by their best chunk, best first.
+    fn ranked(&self, index: &Index, text: &str) -> Result<Vec<Scored>> {
+        let mut found: Vec<Scored> = Vec::new();
+        let mut query = self.query(text, DEPTH)?;
+        for _ in 0..PAGES {
+            let page = index.search(&query)?;
+            for item in page.results {
+                let Some(metadata) = item.metadata else { continue };
+                if found.iter().all(|one| one.document != metadata.path) {
+                    found.push(Scored { document: metadata.path, score: item.score.get() });
+                }
+            }
+            match page.next_cursor {
+                Some(next) if found.len() < DEPTH => query.options.offset = next,
+                _ => break,
+            }
+        }
+        found.truncate(DEPTH);
+        Ok(found)
+    }
+
+    fn query(&self, text: &str, limit: usize) -> Result<SearchQuery> {
+        let cut: String = text.trim().chars().take(QueryText::MAX_CHARS).collect();
+        let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+        Ok(SearchQuery::new(&cut)?.filters(filters).options(SearchOptions {
+            limit,
+            include_highlights: false,
+            strategies: self.strategies.clone(),
+            rerank_enabled: self.rerank,
+            ..SearchOptions::default()
+        }))
+    }
+
+    fn time(&self, index: &Index, queries: &[&Query]) -> Result<Latency> {
+        let options = SearchOptions {
+            strategies: self.strategies.clone(),
+            rerank_enabled: self.rerank,
+            ..SearchOptions::default()
+        };
+        let ask = |text: &str| {
+            let query = self.query(text, DEPTH)?;
+            index.search(&SearchQuery { options: options.clone(), ..query })
+        };
+        for question in gibberish(Language::En, 3, 0) {
+            ask(&question)?;
+        }
+        let mut totals = Vec::new();
+        let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for query in queries {
+            let found = ask(&query.text)?;
+            totals.push(found.processing_time);
+            for stage in found.stages {
+                stages.entry(stage.stage.to_string()).or_default().push(stage.duration);
+            }
+        }
+        Ok(Latency::of(totals, stages))
+    }
+
+    /// Everything that decides a result.
+    fn configuration(&self, index: &Index) -> Result<BTreeMap<String, Value>> {
+        let stats = index.engine.stats()?;
+        let fusion = serde_json::to_value(self.config.fusion);
+        let strategies = serde_json::to_value(&self.strategies);
+        let mut configuration = BTreeMap::from([
+            ("version".to_owned(), env!("CARGO_PKG_VERSION").into()),
+            ("strategies".to_owned(), strategies.unwrap_or_default()),
+            ("fusion".to_owned(), fusion.unwrap_or_default()),
+            ("adaptive_weights".to_owned(), self.config.adaptive_weights.into()),
+            ("rerank".to_owned(), (self.rerank && self.config.rerank.enabled).into()),
+            ("embedding".to_owned(), stats.embedding.into()),
+            ("chunks".to_owned(), stats.store.chunks.into()),
+        ]);
+        let degraded = index.degraded();
+        if !degraded.is_empty() {
+            configuration.insert("degraded".to_owned(), degraded.into());
+        }
+        Ok(configuration)
+    }
+}
+
+/// At most `count` of the values, as far apart as can be, the first among them.
+fn spread<T: Copy>(values: &[T], count: usize) -> Vec<T> {
+    let count = count.min(values.len());
+    (0..count).filter_map(|place| values.get(place * values.len() / count).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::{Document, Model};
+
+    use super::*;
+    use crate::Qrels;
+
+    /// Twelve birds, each with a question that names it.
+    fn birds() -> Collection {
+        let names = [
+            "owl", "wren", "heron", "swift", "crane", "robin", "stork", "eagle", "gull", "tern",
+            "梟", "鶴",
+        ];
+        let mut birds = Collection {
+            name: "birds".to_owned(),
+            documents: Vec::new(),
+            queries: Vec::new(),
+            qrels: Qrels::default(),
+            languages: BTreeMap::from([(Language::En, 10), (Language::Ja, 2)]),
+        };
+        for name in names {
+            let text = format!("The {name} has a nest.");
+            birds.documents.push(Document::new(name, text).title(name));
+            birds.queries.push(Query {
+                id: format!("q {name}"),
+                text: format!("where does the {name} nest?").repeat(60),
+                language: trefoil::language_of(name),
+                kind: Some("bird".to_owned()),
+            });
+            birds.qrels.insert(format!("q {name}"), name, 1);
+        }
+        let mut unanswerable = birds.queries[0].clone();
+        unanswerable.id = "nothing".to_owned();
+        birds.queries.push(unanswerable);
+        birds
+    }
+
+    fn harness(dir: &std::path::Path) -> Harness {
+        Harness::new(EngineConfig { model: Model::None, ..EngineConfig::default() }, dir)
+    }
+
+    #[test]
+    fn a_collection_is_indexed_once_and_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = harness(dir.path()).measure(&birds()).unwrap();
+        let report = &first.report;
+        assert_eq!((report.documents, report.queries), (12, 12));
+        assert_eq!(report.metrics[&Metric::Ndcg(10)], 1.0);
+        assert_eq!(report.languages["ja"].queries, 2);
+        assert_eq!(first.run.get("q owl")[0].document, "owl");
+        assert!(report.ingest.is_some_and(|ingest| ingest.documents_per_second > 0.0));
+        let latency = report.latency_ms.as_ref().unwrap();
+        assert_eq!(latency.queries, 12);
+        assert!(latency.p50 > 0.0 && latency.stages.contains_key("keyword"));
+        assert!(report.index_mb.is_some_and(|size| size > 0.0));
+        // A leg that cannot run does not go unsaid.
+        assert!(report.configuration.contains_key("degraded"));
+        // The second time nothing is indexed: the first figures are shown.
+        let second = harness(dir.path()).measure(&birds()).unwrap();
+        assert_eq!((&second.run, &second.evaluation), (&first.run, &first.evaluation));
+        assert_eq!(second.report.ingest, report.ingest);
+        // Another corpus is another index.
+        let mut fewer = birds();
+        fewer.documents.truncate(3);
+        let third = harness(dir.path()).measure(&fewer).unwrap();
+        assert!(third.report.metrics[&Metric::Ndcg(10)] < 0.5);
+    }
+
+    #[test]
+    fn lists_fuse_to_what_the_engine_answers() {
+        let dir = tempfile::tempdir().unwrap();
+        let measured = harness(dir.path()).measure(&birds()).unwrap();
+        let lists = harness(dir.path()).leg_lists(&birds()).unwrap();
+        assert_eq!(lists.len(), 12);
+        for asked in &lists {
+            let fused =
+                crate::Settings::default().fuse(&asked.ranked_lists(), asked.foreign).unwrap();
+            let best = crate::lists::ranking(&fused, &asked.documents())[0];
+            assert_eq!(best, measured.run.get(&asked.query)[0].document);
+        }
+    }
+
+    #[test]
+    fn questions_are_spread_evenly() {
+        assert_eq!(spread(&[0, 1, 2, 3, 4, 5], 3), [0, 2, 4]);
+        assert_eq!(spread(&[0, 1, 2], 9), [0, 1, 2]);
+        assert_eq!(spread(&[0, 1, 2], 0), [0; 0]);
+        let dir = tempfile::tempdir().unwrap();
+        let some = Harness { queries: Some(4), ..harness(dir.path()) };
+        assert_eq!(some.measure(&birds()).unwrap().report.queries, 4);
+    }
+}
