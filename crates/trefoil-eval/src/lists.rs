@@ -5,7 +5,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use trefoil::{Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy};
+use trefoil::{Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy, blend};
 
 use crate::{
     Judgements,
@@ -33,6 +33,9 @@ pub struct LegLists {
     pub judgements: Judgements,
     /// Each leg's list.
     pub legs: BTreeMap<Strategy, StoredList>,
+    /// What the cross-encoder says of the rows that it read, where it was asked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reranked: BTreeMap<u64, Score>,
 }
 
 /// A leg's list.
@@ -107,6 +110,20 @@ impl LegLists {
     }
 }
 
+/// The head of a fused list as the engine orders it with the cross-encoder's scores, as many
+/// rows as it had read. A row that it has not read, because these are other settings, counts
+/// like the worst that it has.
+pub(crate) fn reread(fused: Vec<Fused>, reranked: &BTreeMap<u64, Score>) -> Vec<Fused> {
+    let Some(&worst) = reranked.values().min() else { return fused };
+    let head = fused.get(..reranked.len()).unwrap_or(&fused);
+    let combined: Vec<Score> = head.iter().map(|hit| hit.combined).collect();
+    let score = |hit: &Fused| reranked.get(&hit.row.get()).copied().unwrap_or(worst);
+    let scores: Vec<Score> = head.iter().map(score).collect();
+    let first = blend(&combined, &scores).into_iter();
+    let rest = fused.iter().skip(head.len());
+    first.filter_map(|one| fused.get(one.index)).chain(rest).cloned().collect()
+}
+
 /// Documents by their best row, best first.
 pub(crate) fn ranking<'d>(fused: &[Fused], documents: &BTreeMap<RowId, &'d str>) -> Vec<&'d str> {
     let mut seen = BTreeSet::new();
@@ -135,6 +152,7 @@ mod tests {
                 (Strategy::Keyword, list(vec![hit(4, "owl", 0.9), hit(5, "owl", 0.8)])),
                 (Strategy::Semantic, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
             ]),
+            reranked: BTreeMap::from([(5, Score::ONE)]),
         }
     }
 
@@ -158,6 +176,25 @@ mod tests {
         assert_eq!((semantic.floor(), semantic.confidence(), semantic.hits().len()), (0.1, 2.0, 2));
         let row = |row| Fused { row: RowId::new(row), combined: Score::ONE, legs: Vec::new() };
         assert_eq!(ranking(&[row(6), row(5), row(4)], &asked.documents()), ["tit", "owl"]);
+    }
+
+    #[test]
+    fn the_cross_encoder_reorders_what_it_read() {
+        let fused = |row, combined| Fused {
+            row: RowId::new(row),
+            combined: Score::clamped(combined),
+            legs: Vec::new(),
+        };
+        let before = vec![fused(1, 0.9), fused(2, 0.8), fused(3, 0.7), fused(4, 0.6)];
+        let rows = |reranked: &[(u64, f32)]| -> Vec<u64> {
+            let scores = reranked.iter().map(|&(row, score)| (row, Score::clamped(score)));
+            let after = reread(before.clone(), &scores.collect());
+            after.iter().map(|hit| hit.row.get()).collect()
+        };
+        assert_eq!(rows(&[]), [1, 2, 3, 4]);
+        assert_eq!(rows(&[(1, 0.01), (2, 0.99)]), [2, 1, 3, 4]);
+        // It read 9 and 8, which these settings do not find: 1 and 3 count like 9.
+        assert_eq!(rows(&[(9, 0.1), (2, 0.9), (8, 0.2)]), [2, 1, 3, 4]);
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct Settings {
     pub k: u32,
     /// How deep each leg's list goes, 1–10,000.
     pub depth: usize,
+    /// Whether the cross-encoder rereads the first results.
+    pub rerank: bool,
     /// Weight of each leg.
     pub weights: SearchWeights,
 }
@@ -113,7 +115,7 @@ impl Profile {
 }
 
 impl Settings {
-    /// Fuses lists as an engine with these settings does; `foreign` as in
+    /// Fuses lists as an engine with these settings does, before reranking; `foreign` as in
     /// [`Adaptive::foreign`].
     pub fn fuse(&self, lists: &[RankedList], foreign: bool) -> Result<Vec<Fused>> {
         let leg = |list: &RankedList| Leg {
@@ -145,7 +147,13 @@ impl Settings {
 impl Default for Settings {
     /// What an engine does without a profile, asked for 100 results.
     fn default() -> Self {
-        Self { fusion: Fusion::default(), k: 60, depth: 300, weights: SearchWeights::default() }
+        Self {
+            fusion: Fusion::default(),
+            k: 60,
+            depth: 300,
+            rerank: true,
+            weights: SearchWeights::default(),
+        }
     }
 }
 
@@ -161,6 +169,7 @@ mod tests {
             fusion: Fusion::Rrf,
             k: 20,
             depth: 100,
+            rerank: false,
             weights: SearchWeights::new(0.2, 0.8, 0.0).unwrap(),
         };
         Profile {

@@ -9,7 +9,7 @@ use trefoil::{Fusion, Language, QueryType, RankedList, Result, RowId, SearchWeig
 
 use crate::{
     Interval, LegLists, Metric, Profile, Rule, Settings, folds,
-    lists::ranking,
+    lists::{ranking, reread},
     statistic::{mean, randomisation_test},
     table::Table,
 };
@@ -196,7 +196,7 @@ impl<'a> Trials<'a> {
         let mut reached = value(&best)?;
         for _ in 0..ROUNDS {
             let before = best;
-            for choices in [fusions, ks, depths, weights] {
+            for choices in [fusions, ks, depths, weights, rerank] {
                 for candidate in choices(&best, self) {
                     let candidate_reaches = value(&candidate)?;
                     if candidate_reaches > reached + STEP {
@@ -222,6 +222,7 @@ impl<'a> Trials<'a> {
         }
         let one = |asked: &Asked<'_>| {
             let fused = settings.fuse(&asked.lists, asked.source.foreign)?;
+            let fused = if settings.rerank { reread(fused, &asked.source.reranked) } else { fused };
             let ranking = ranking(&fused, &asked.documents);
             Ok(self.tuning.metric.of(ranking, &asked.source.judgements))
         };
@@ -263,6 +264,13 @@ fn ks(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
 
 fn depths(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     trials.tuning.depths.iter().map(|&depth| Settings { depth, ..*best }).collect()
+}
+
+/// On and off, where the cross-encoder was asked.
+fn rerank(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+    let asked = trials.asked.iter().any(|one| !one.source.reranked.is_empty());
+    let choices: &[bool] = if asked { &[true, false] } else { &[] };
+    choices.iter().map(|&rerank| Settings { rerank, ..*best }).collect()
 }
 
 /// Each leg at each weight, the others keeping their proportions; a leg that was not
@@ -344,7 +352,8 @@ impl fmt::Display for Tuned {
             let group = trial.group.map(|(question, documents, query_type)| {
                 format!("{question} on {documents}, {query_type:?}").to_lowercase()
             });
-            let Settings { fusion, k, depth, weights } = &trial.chosen;
+            let Settings { fusion, k, depth, rerank, weights } = &trial.chosen;
+            let rerank = if *rerank { "rerank" } else { "no rerank" };
             let [keyword, semantic, graph] = Strategy::ALL.map(|leg| weights.get(leg));
             let k = if *fusion == Fusion::Rrf { format!(" {k}") } else { String::new() };
             table.push(vec![
@@ -356,7 +365,9 @@ impl fmt::Display for Tuned {
                 format!("{:.4}", trial.p_value),
                 format!("{} {:+.4}", trial.worst.0, trial.worst.1),
                 if trial.adopted { "adopted" } else { "not adopted" }.to_owned(),
-                format!("{fusion:?}{k}, depth {depth}, {keyword:.2}/{semantic:.2}/{graph:.2}"),
+                format!(
+                    "{fusion:?}{k}, depth {depth}, {keyword:.2}/{semantic:.2}/{graph:.2}, {rerank}"
+                ),
             ]);
         }
         table.fmt(f)
@@ -405,6 +416,7 @@ mod tests {
             query_type: QueryType::Local,
             judgements: BTreeMap::from([("d0".to_owned(), 1)]),
             legs: legs.into_iter().zip(knows.map(&mut list)).collect(),
+            reranked: BTreeMap::new(),
         };
         (0..count).map(&mut one).collect()
     }
@@ -430,6 +442,19 @@ mod tests {
         assert!(tuned.trials.iter().skip(1).all(|trial| trial.adopted), "{tuned}");
         // A leg that was not measured keeps its weight.
         assert_eq!(tuned.profile.default.weights.get(Strategy::Graph), 0.3);
+    }
+
+    #[test]
+    fn a_cross_encoder_that_misleads_is_switched_off() {
+        let mut random = Random::seeded(5);
+        let mut asked = questions("a", Language::En, 80, [true, true], &mut random);
+        for one in &mut asked {
+            // It puts the right one last.
+            one.reranked =
+                (0..10).map(|row| (row, Score::clamped(0.1 + 0.08 * row as f32))).collect();
+        }
+        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        assert!(!tuned.profile.default.rerank, "{tuned}");
     }
 
     #[test]
