@@ -117,6 +117,16 @@ Examples:
   trefoil why-not \"how do I cut a release?\" docs/release.md
   trefoil why-not \"how do I cut a release?\" chk_4cfc52b6a807db9d94b58690dc654a8a --limit 5")]
     WhyNot(Box<WhyNotArgs>),
+    /// Measure retrieval on collections in BEIR layout
+    #[command(after_help = "\
+A collection is a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv. Its index is
+kept, and made again only when the corpus or the model changes.
+
+Examples:
+  trefoil eval DATA/scifact DATA/xreact-ko
+  trefoil eval DATA/scifact --strategies keyword --no-rerank --run keyword.trec
+  trefoil eval DATA/scifact --compare keyword.trec hybrid.trec")]
+    Eval(EvalArgs),
     /// Fetch, list and check models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -163,6 +173,34 @@ pub(crate) struct RemoveArgs {
     /// Files and folders, or keys of documents
     #[arg(required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct EvalArgs {
+    /// Folders of the collections
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) collections: Vec<PathBuf>,
+    /// Write the first 100 documents of each question as a TREC run
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) run: Option<PathBuf>,
+    /// Legs to run, such as `keyword,semantic` [default: all of them]
+    #[arg(long, value_delimiter = ',', value_name = "LEGS")]
+    pub(crate) strategies: Vec<StrategyArg>,
+    /// Leave the fused order as it is
+    #[arg(long)]
+    pub(crate) no_rerank: bool,
+    /// Fuser: adaptive, rrf, relativeScore or distributionBased
+    #[arg(long, value_name = "NAME")]
+    pub(crate) fuser: Option<String>,
+    /// Ask no more than this many questions, spread over all of them
+    #[arg(long, value_name = "N")]
+    pub(crate) queries: Option<usize>,
+    /// Judge two TREC runs, question by question, instead of measuring
+    #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
+    pub(crate) compare: Vec<PathBuf>,
+    /// Folder that indexes are kept in [default: `eval` beside the models]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) indexes: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod eval;
 mod fill;
 mod index;
 mod models;
@@ -50,6 +51,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Remove(args) => remove::run(&args, &settings, console),
         Command::Reindex => reindex::run(&settings, console),
         Command::Search(args) => search::run(*args, &settings, console),
+        Command::Eval(args) => eval::run(&args, &settings, console),
         Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
         Command::Stats => stats::run(&settings, console),

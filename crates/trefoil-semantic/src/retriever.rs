@@ -144,7 +144,8 @@ impl Retriever for SemanticRetriever {
 }
 
 /// How much the leg knows about a question: how far the first hit stands out from the
-/// tenth, in steps of .03, which is usual. 1 if there are fewer than ten hits to tell by.
+/// tenth, in steps of .0275, which is usual, to the power of 1.2. 1 if there are fewer than
+/// ten hits to tell by.
 fn confidence(nearest: &[(RowId, f32)]) -> f32 {
     match (nearest.first(), nearest.get(9)) {
         (Some((_, first)), Some((_, tenth))) => ((first - tenth) / 0.0275).max(0.0).powf(1.2),

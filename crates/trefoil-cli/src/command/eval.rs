@@ -41,7 +41,7 @@ pub(super) fn run(
 
 fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
     if console.json {
-        print_json(reports)?
+        print_json(&reports)?
     } else {
         print(ReportTable(reports))?
     }
@@ -50,8 +50,6 @@ fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
 
 fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     let mut config = settings.engine.clone();
-    // Quality is what is asked about; the time that it takes is reported.
-    config.rerank_budget = None;
     if let Some(name) = &args.fuser {
         config.fusion = fusion(name)?;
     }
