@@ -213,6 +213,10 @@ pub(crate) struct WhyNotArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent switch of the command line"
+)]
 pub(crate) struct SearchArgs {
     /// The question, 1–1,000 characters; quotes and operators have no special meaning
     pub(crate) query: String,

@@ -8,8 +8,8 @@ use trefoil::{
 };
 
 use crate::{
-    Collection, Evaluation, Judgements, Latency, LegLists, Metric, Query, Report, Run, Scored,
-    StoredHit, StoredList, gibberish, index::Index, memory,
+    Collection, Evaluation, Latency, LegLists, Metric, Query, Report, Run, Scored, StoredHit,
+    StoredList, gibberish, index::Index, memory,
 };
 
 /// Measures an engine on collections.
@@ -158,23 +158,10 @@ impl Harness {
             documents: collection.language(),
             foreign: plan.question.foreign,
             query_type: plan.query_type,
-            judgements: collection.qrels.get(&query.id).map(Judgements::clone).unwrap_or_default(),
+            judgements: collection.qrels.get(&query.id).cloned().unwrap_or_default(),
             legs,
-            reranked: if self.rerank { self.reranked(engine, &asked)? } else { BTreeMap::new() },
+            reranked: if self.rerank { reranked(engine, &asked)? } else { BTreeMap::new() },
         })
-    }
-
-    fn reranked(&self, engine: &Engine, asked: &SearchQuery) -> Result<BTreeMap<u64, Score>> {
-        let mut scores = BTreeMap::new();
-        for item in engine.search(asked)?.results {
-            let (Some(score), Some(id)) = (item.relevance.rerank, item.sources.chunk_id) else {
-                continue;
-            };
-            if let Some(chunk) = engine.chunk(&id)? {
-                scores.insert(chunk.row.get(), score);
-            }
-        }
-        Ok(scores)
     }
 
     /// The configuration without a time budget: quality does not depend on the machine.
@@ -274,6 +261,20 @@ impl Harness {
         }
         Ok(configuration)
     }
+}
+
+/// What the reranker says of the rows that it reads.
+fn reranked(engine: &Engine, asked: &SearchQuery) -> Result<BTreeMap<u64, Score>> {
+    let mut scores = BTreeMap::new();
+    for item in engine.search(asked)?.results {
+        let (Some(score), Some(id)) = (item.relevance.rerank, item.sources.chunk_id) else {
+            continue;
+        };
+        if let Some(chunk) = engine.chunk(&id)? {
+            scores.insert(chunk.row.get(), score);
+        }
+    }
+    Ok(scores)
 }
 
 /// At most `count` of the values, as far apart as can be, the first among them.

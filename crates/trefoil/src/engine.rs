@@ -158,7 +158,7 @@ impl Engine {
         trace.lap(Stage::Read, found.total, found.passages.len());
         let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
         trace.lap(Stage::Rerank, ranked.len(), ranked.len());
-        present::result(&self.inner, query, &plan, found.total, ranked, legs, trace)
+        present::result(&self.inner, query, &plan, found.total, &ranked, legs, trace)
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic

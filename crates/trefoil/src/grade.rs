@@ -62,7 +62,7 @@ impl GradeThresholds {
 
     /// The grade of one passage.
     pub fn passage(&self, score: Score) -> CragScore {
-        self.scored(self.grade(score), score)
+        scored(self.grade(score), score)
     }
 
     /// The grade of passages with these scores, best first: of their first
@@ -76,20 +76,20 @@ impl GradeThresholds {
         let overall = Score::clamped(mean);
         let best = judged.iter().max().copied().unwrap_or_default();
         if best >= self.certain {
-            self.scored(CragRelevance::Correct, overall.max(best))
+            scored(CragRelevance::Correct, overall.max(best))
         } else {
-            self.scored(self.grade(overall), overall)
+            scored(self.grade(overall), overall)
         }
-    }
-
-    fn scored(&self, relevance: CragRelevance, confidence: Score) -> CragScore {
-        let needs_web_search = relevance != CragRelevance::Correct;
-        CragScore { relevance, confidence, needs_web_search, refined_query: None }
     }
 }
 
 /// Passages that the overall grade looks at.
 pub const JUDGED: usize = 5;
+
+fn scored(relevance: CragRelevance, confidence: Score) -> CragScore {
+    let needs_web_search = relevance != CragRelevance::Correct;
+    CragScore { relevance, confidence, needs_web_search, refined_query: None }
+}
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ pub(crate) fn result(
     query: &SearchQuery,
     plan: &Plan,
     total: usize,
-    ranked: Vec<Ranked>,
+    ranked: &[Ranked],
     legs: Legs,
     mut trace: Trace,
 ) -> Result<SearchResult> {

@@ -41,9 +41,9 @@ pub(super) fn run(
 
 fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
     if console.json {
-        print_json(&reports)?
+        print_json(&reports)?;
     } else {
-        print(ReportTable(reports))?
+        print(ReportTable(reports))?;
     }
     Ok(())
 }
@@ -95,9 +95,9 @@ fn compare(args: &EvalArgs, a: &Path, b: &Path, console: Console) -> anyhow::Res
     };
     let verdict = Comparison::of(metric, &judged(a)?, &judged(b)?);
     if console.json {
-        print_json(&verdict)?
+        print_json(&verdict)?;
     } else {
-        print(verdict)?
+        print(verdict)?;
     }
     Ok(Outcome::Found)
 }
