@@ -74,7 +74,7 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum Command {
     /// Index real documents in three languages and ask them questions
     #[command(after_help = "\
-Fetches the models if they are absent (about 115 MB), indexes the Rust book that the
+Fetches the models if they are absent (about 190 MB), indexes the Rust book that the
 toolchain installed and a small corpus in English, Japanese and Korean, and asks.
 
 Examples:
