@@ -167,7 +167,7 @@ mod tests {
             let chosen: Vec<_> = chosen.iter().map(|entry| entry.card.name.as_str()).collect();
             assert_eq!(chosen, expected);
         }
-        check(&[], &[RUNTIME, "multilingual-e5-small"]);
+        check(&[], &[RUNTIME, "multilingual-e5-small", "ms-marco-MiniLM-L-12-v2"]);
         check(&[RUNTIME], &[RUNTIME]);
         check(&["bge-small-en-v1.5", "bge-small-en-v1.5"], &[RUNTIME, "bge-small-en-v1.5"]);
     }
