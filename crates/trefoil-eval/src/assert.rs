@@ -4,10 +4,11 @@ use crate::Gate;
 
 /// Asserts in a test that an engine answers questions as well as it should.
 ///
-/// After the engine and the cases come floors: a leg or `hybrid`, a metric, and its least
-/// value. `"found"` is the share of cases found within their own `top`; otherwise the name of
-/// a [`Metric`](crate::Metric), such as `"mrr@10"`. With floors for the legs, a failure names
-/// the leg that broke.
+/// After the engine and the cases come floors: a list (`keyword`, `semantic` or `graph` for
+/// a leg's own, `hybrid` for the fused one, `reranked` for that after the cross-encoder), a
+/// metric, and its least value. `"found"` is the share of cases found within their own
+/// `top`; every other metric has the name of a [`Metric`](crate::Metric), such as `"mrr@10"`.
+/// With floors for the legs, a failure names the leg that broke.
 ///
 /// ```
 /// # use trefoil::{Document, Engine, EngineConfig, Model};
@@ -26,14 +27,15 @@ use crate::Gate;
 /// If a floor does not hold, with the questions that are missed; if a search fails.
 #[macro_export]
 macro_rules! assert_retrieval {
-    (@leg keyword) => { $crate::SearchStrategy::Keyword };
-    (@leg semantic) => { $crate::SearchStrategy::Semantic };
-    (@leg graph) => { $crate::SearchStrategy::Graph };
-    (@leg hybrid) => { $crate::SearchStrategy::Hybrid };
-    ($engine:expr, $cases:expr, $($leg:ident $metric:literal >= $least:expr),+ $(,)?) => {
+    (@list keyword) => { $crate::GateList::Keyword };
+    (@list semantic) => { $crate::GateList::Semantic };
+    (@list graph) => { $crate::GateList::Graph };
+    (@list hybrid) => { $crate::GateList::Hybrid };
+    (@list reranked) => { $crate::GateList::Reranked };
+    ($engine:expr, $cases:expr, $($list:ident $metric:literal >= $least:expr),+ $(,)?) => {
         $crate::assert_gate(&$engine, ::core::result::Result::Ok($crate::Gate::new($cases))
             $(.and_then(|gate: $crate::Gate| {
-                gate.floor($crate::assert_retrieval!(@leg $leg), $metric, $least)
+                gate.floor($crate::assert_retrieval!(@list $list), $metric, $least)
             }))+)
     };
 }

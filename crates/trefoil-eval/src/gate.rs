@@ -5,16 +5,16 @@ use std::{
     fmt,
 };
 
-use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, SearchStrategy};
+use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery};
 
 use crate::{
     Metric, RetrievalCase,
     case::{Passage, Ranking},
-    gate_report::{CaseReport, FloorReport, GateReport, Ranks},
+    gate_report::{CaseReport, FloorReport, GateList, GateReport, Ranks},
     statistic::mean,
 };
 
-/// Least values of metrics over cases, per leg and for the fused list.
+/// Least values of metrics over cases, for each leg's list and for the fused one.
 ///
 /// Ranks count documents, each by its best chunk, where a case names only paths, else
 /// passages.
@@ -27,7 +27,7 @@ pub struct Gate {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Floor {
-    strategy: SearchStrategy,
+    list: GateList,
     measure: Measure,
     least: f64,
 }
@@ -42,6 +42,8 @@ enum Measure {
 
 /// Hits that are looked at.
 const DEPTH: usize = 100;
+/// Paths that a message shows of a list.
+const SHOWN: usize = 3;
 
 impl Gate {
     /// A gate over these cases, without floors.
@@ -49,18 +51,17 @@ impl Gate {
         Self { cases: cases.into_iter().collect(), ..Self::default() }
     }
 
-    /// Asks that a metric of a leg, or of the fused list (`Hybrid`), be at least `least`.
-    /// `found` is the share of cases found within their own `top`; otherwise the name of a
+    /// Asks that a metric of a list be at least `least`. `found` is the share of cases found within their own `top`; otherwise the name of a
     /// [`Metric`], each case counting as a question whose answers have gain 1.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`](trefoil::Error::InvalidConfig) if there is no such metric.
-    pub fn floor(mut self, strategy: SearchStrategy, measure: &str, least: f64) -> Result<Self> {
+    pub fn floor(mut self, list: GateList, measure: &str, least: f64) -> Result<Self> {
         let measure = match measure {
             "found" => Measure::Found,
             name => Measure::Metric(name.parse()?),
         };
-        self.floors.push(Floor { strategy, measure, least });
+        self.floors.push(Floor { list, measure, least });
         Ok(self)
     }
 
@@ -71,18 +72,20 @@ impl Gate {
         self
     }
 
-    /// Asks every case.
+    /// Asks every case: each leg, all fused, and the cross-encoder where a floor is about its
+    /// list. For that, let `rerank_budget` be `None`, or time decides.
     ///
     /// # Errors
     /// Those of the engine. What is below its floor is no error here, but in the report.
     pub fn run(&self, engine: &Engine) -> Result<GateReport> {
+        let rerank = self.floors.iter().any(|floor| floor.list == GateList::Reranked);
         let mut degraded = BTreeSet::new();
         let mut rankings = Vec::new();
         for case in &self.cases {
-            rankings.push(ask(case, engine, &mut degraded)?);
+            rankings.push(ask(case, engine, rerank, &mut degraded)?);
         }
         let floor = |floor: &Floor| FloorReport {
-            leg: name(floor.strategy),
+            list: floor.list,
             measure: floor.measure.to_string(),
             value: self.value(floor, &rankings),
             least: floor.least,
@@ -92,7 +95,7 @@ impl Gate {
             question: case.question.clone(),
             expected: case.answers.iter().map(ToString::to_string).collect(),
             top: case.top,
-            ranks: ranking.legs.iter().map(|(&leg, one)| (leg.to_owned(), one.rank())).collect(),
+            ranks: ranking.lists.iter().map(|(&list, one)| (list, one.rank())).collect(),
             was: self.baseline.as_ref().and_then(|ranks| ranks.0.get(&case.id)).cloned(),
             found: ranking.first.clone(),
         };
@@ -105,7 +108,7 @@ impl Gate {
 
     fn value(&self, floor: &Floor, rankings: &[Rankings]) -> f64 {
         let one = |(case, rankings): (&RetrievalCase, &Rankings)| {
-            let Some(ranking) = rankings.legs.get(name(floor.strategy)) else { return 0.0 };
+            let Some(ranking) = rankings.lists.get(&floor.list) else { return 0.0 };
             let metric = match floor.measure {
                 Measure::Found => Metric::Hit(case.top),
                 Measure::Metric(metric) => metric,
@@ -116,47 +119,57 @@ impl Gate {
     }
 }
 
-/// What a case's question found in each leg.
+/// What a case's question found.
+#[derive(Default)]
 struct Rankings {
-    legs: BTreeMap<&'static str, Ranking>,
-    /// What the fused list begins with.
+    lists: BTreeMap<GateList, Ranking>,
+    /// What the final list begins with.
     first: Vec<String>,
 }
 
 /// Asks a case's question of every leg and of all together.
-fn ask(case: &RetrievalCase, engine: &Engine, degraded: &mut BTreeSet<String>) -> Result<Rankings> {
+fn ask(
+    case: &RetrievalCase,
+    engine: &Engine,
+    rerank: bool,
+    degraded: &mut BTreeSet<String>,
+) -> Result<Rankings> {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..case.filters.clone() };
-    let query = SearchQuery::new(&case.question)?.filters(filters).options(SearchOptions {
+    let mut query = SearchQuery::new(&case.question)?.filters(filters).options(SearchOptions {
         limit: DEPTH,
         include_highlights: false,
-        strategies: vec![SearchStrategy::Hybrid],
+        rerank_enabled: false,
         ..SearchOptions::default()
     });
-    let mut legs = BTreeMap::new();
-    let found = engine.search(&query)?;
-    degraded.extend(found.degraded.iter().map(|one| format!("{}: {}", one.stage, one.reason)));
-    let mut fused = Ranking::default();
-    let mut first: Vec<String> = Vec::new();
-    for item in &found.results {
-        let Some(metadata) = &item.metadata else { continue };
-        if first.len() < 3 && !first.contains(&metadata.path) {
-            first.push(metadata.path.clone());
-        }
-        let headings = &metadata.heading_path;
-        fused.push(case, &Passage { path: &metadata.path, headings, chunk: &item.id });
-    }
-    legs.insert(name(SearchStrategy::Hybrid), fused);
+    let mut rankings = Rankings::default();
     for list in engine.ranked_lists(&query)? {
         let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();
-        let mut ranking = Ranking::default();
+        let ranking = rankings.lists.entry(list.strategy().into()).or_default();
         for chunk in engine.chunks(&rows)? {
             let headings = &chunk.chunk.heading_path;
             let (path, chunk) = (&chunk.file.path, chunk.id.as_str());
             ranking.push(case, &Passage { path, headings, chunk });
         }
-        legs.insert(list.strategy().name(), ranking);
     }
-    Ok(Rankings { legs, first })
+    for (list, wanted) in [(GateList::Hybrid, true), (GateList::Reranked, rerank)] {
+        if !wanted {
+            continue;
+        }
+        query.options.rerank_enabled = list == GateList::Reranked;
+        let found = engine.search(&query)?;
+        degraded.extend(found.degraded.iter().map(|one| format!("{}: {}", one.stage, one.reason)));
+        let ranking = rankings.lists.entry(list).or_default();
+        rankings.first.clear();
+        for item in &found.results {
+            let Some(metadata) = &item.metadata else { continue };
+            if rankings.first.len() < SHOWN && !rankings.first.contains(&metadata.path) {
+                rankings.first.push(metadata.path.clone());
+            }
+            let headings = &metadata.heading_path;
+            ranking.push(case, &Passage { path: &metadata.path, headings, chunk: &item.id });
+        }
+    }
+    Ok(rankings)
 }
 
 impl fmt::Display for Measure {
@@ -165,16 +178,6 @@ impl fmt::Display for Measure {
             Self::Found => f.write_str("found"),
             Self::Metric(metric) => metric.fmt(f),
         }
-    }
-}
-
-/// What a leg is called in a report.
-const fn name(strategy: SearchStrategy) -> &'static str {
-    match strategy {
-        SearchStrategy::Keyword => "keyword",
-        SearchStrategy::Semantic => "semantic",
-        SearchStrategy::Graph => "graph",
-        SearchStrategy::Hybrid => "hybrid",
     }
 }
 
@@ -249,7 +252,7 @@ mod tests {
         let engine = Engine::open_with(dir, EngineConfig { model, ..EngineConfig::default() });
         let engine = engine.unwrap();
         let documents = FACTS.map(|(name, fact)| {
-            let body = format!("# {name}\n\n{fact}\n\n# sources\n\nWritten for this test.");
+            let body = format!("# Facts\n\n## {name}\n\n{fact}\n\n## sources\n\nWritten here.\n");
             Document::new(format!("facts/{name}.md"), body).format(DocumentFormat::Markdown)
         });
         engine.ingest(&documents).unwrap();
@@ -269,8 +272,8 @@ mod tests {
 
     fn gate() -> Gate {
         let floor = |gate: Gate, leg, measure| gate.floor(leg, measure, 0.9).unwrap();
-        let gate = floor(Gate::new(cases()), SearchStrategy::Hybrid, "found");
-        floor(floor(gate, SearchStrategy::Keyword, "mrr@10"), SearchStrategy::Semantic, "hit@2")
+        let gate = floor(Gate::new(cases()), GateList::Hybrid, "found");
+        floor(floor(gate, GateList::Keyword, "mrr@10"), GateList::Semantic, "hit@2")
     }
 
     #[test]
@@ -291,7 +294,7 @@ mod tests {
         let gate = gate().baseline(Ranks::read(&file).unwrap());
         let report = gate.run(&engine(bad.path(), true)).unwrap();
         assert!(!report.passed());
-        assert_eq!(report.broken_legs(), ["semantic"]);
+        assert_eq!(report.broken_legs(), [GateList::Semantic]);
         let message = report.to_string();
         for part in [
             "retrieval gate failed: 6 questions",
@@ -316,6 +319,6 @@ mod tests {
 
     #[test]
     fn a_metric_that_does_not_exist_is_an_error() {
-        assert!(Gate::default().floor(SearchStrategy::Hybrid, "best", 0.5).is_err());
+        assert!(Gate::default().floor(GateList::Hybrid, "best", 0.5).is_err());
     }
 }

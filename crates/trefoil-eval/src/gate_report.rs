@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde::{Deserialize, Serialize};
-use trefoil::{Error, Result};
+use trefoil::{Error, Result, Strategy};
 
 use crate::table::Table;
 
@@ -20,8 +20,8 @@ pub struct GateReport {
 /// A floor and what was reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloorReport {
-    /// A leg, or `hybrid` for the fused list.
-    pub leg: &'static str,
+    /// The list.
+    pub list: GateList,
     /// What was measured.
     pub measure: String,
     /// What was reached.
@@ -41,20 +41,35 @@ pub struct CaseReport {
     pub expected: Vec<String>,
     /// The worst rank that counts as found.
     pub top: usize,
-    /// Rank of the first answer in each leg and in the fused list, from 1.
-    pub ranks: BTreeMap<String, Option<usize>>,
+    /// Rank of the first answer in each list, from 1.
+    pub ranks: BTreeMap<GateList, Option<usize>>,
     /// The same in the baseline.
-    pub was: Option<BTreeMap<String, Option<usize>>>,
-    /// Paths that the fused list begins with.
+    pub was: Option<BTreeMap<GateList, Option<usize>>>,
+    /// Paths that the final list begins with.
     pub found: Vec<String>,
 }
 
-/// Ranks of a run, to compare later ones with: case → leg → rank. A JSON file.
+/// A list that a gate looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GateList {
+    /// The keyword leg's own.
+    Keyword,
+    /// The semantic leg's own.
+    Semantic,
+    /// The graph leg's own.
+    Graph,
+    /// All of them fused.
+    Hybrid,
+    /// The fused one after the cross-encoder.
+    Reranked,
+}
+
+/// Ranks of a run, to compare later ones with: case → list → rank. A JSON file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Ranks(pub BTreeMap<String, BTreeMap<String, Option<usize>>>);
+pub struct Ranks(pub BTreeMap<String, BTreeMap<GateList, Option<usize>>>);
 
-const FUSED: &str = "hybrid";
 /// Missed cases that a message shows.
 const SHOWN: usize = 20;
 
@@ -64,10 +79,11 @@ impl GateReport {
         self.floors.iter().all(FloorReport::holds)
     }
 
-    /// The legs that are below a floor of their own; the fused list is none.
-    pub fn broken_legs(&self) -> Vec<&'static str> {
-        let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.leg != FUSED);
-        let mut legs: Vec<_> = broken.map(|floor| floor.leg).collect();
+    /// The legs that are below a floor of their own.
+    pub fn broken_legs(&self) -> Vec<GateList> {
+        let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.list.is_leg());
+        let mut legs: Vec<_> = broken.map(|floor| floor.list).collect();
+        legs.sort_unstable();
         legs.dedup();
         legs
     }
@@ -79,8 +95,8 @@ impl GateReport {
 
     /// Cases that some list with a floor that does not hold has missed.
     fn missed(&self) -> Vec<&CaseReport> {
-        let failing = || self.floors.iter().filter(|floor| !floor.holds()).map(|floor| floor.leg);
-        self.cases.iter().filter(|case| failing().any(|leg| case.misses(leg))).collect()
+        let failing = || self.floors.iter().filter(|floor| !floor.holds()).map(|floor| floor.list);
+        self.cases.iter().filter(|case| failing().any(|list| case.misses(list))).collect()
     }
 
     /// In one sentence, who is to blame.
@@ -89,35 +105,30 @@ impl GateReport {
             [] => {}
             [leg] => return format!("The {leg} leg is broken: it is below its own floor."),
             legs => {
-                return format!(
-                    "The legs {} are broken: they are below their own floors.",
-                    legs.join(" and ")
-                );
+                let legs: Vec<String> = legs.iter().map(GateList::to_string).collect();
+                let legs = legs.join(" and ");
+                return format!("The {legs} legs are broken: they are below their own floors.");
             }
         }
-        let with_a_leg = missed
-            .iter()
-            .filter(|case| case.ranks.keys().any(|leg| leg != FUSED && !case.misses(leg)));
-        let lost = with_a_leg.count();
-        if 2 * lost > missed.len() {
+        let found_by_a_leg = missed.iter().filter(|case| case.legs().any(|leg| !case.misses(leg)));
+        let (lost, count) = (found_by_a_leg.count(), missed.len());
+        if 2 * lost > count {
             return format!(
-                "No leg is below a floor of its own: fusion loses what a leg has found, \
-                 in {lost} of {} questions.",
-                missed.len()
+                "No leg is below a floor of its own: fusion loses what a leg has found, in \
+                 {lost} of {count} questions."
             );
         }
-        let mut blame: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut blame: BTreeMap<GateList, usize> = BTreeMap::new();
         for case in missed {
-            for leg in case.ranks.keys().filter(|leg| *leg != FUSED && case.misses(leg)) {
+            for leg in case.legs().filter(|&leg| case.misses(leg)) {
                 *blame.entry(leg).or_default() += 1;
             }
         }
-        let counts: Vec<String> =
+        let blame: Vec<String> =
             blame.iter().map(|(leg, count)| format!("{leg} {count}")).collect();
+        let blame = blame.join(", ");
         format!(
-            "No leg is below a floor of its own; of {} questions each leg misses: {}.",
-            missed.len(),
-            counts.join(", ")
+            "No leg is below a floor of its own; of {count} questions each leg misses: {blame}."
         )
     }
 }
@@ -130,17 +141,49 @@ impl FloorReport {
 }
 
 impl CaseReport {
-    fn misses(&self, leg: &str) -> bool {
-        self.ranks.get(leg).copied().flatten().is_none_or(|rank| rank > self.top)
+    fn legs(&self) -> impl Iterator<Item = GateList> {
+        self.ranks.keys().copied().filter(|list| list.is_leg())
+    }
+
+    fn misses(&self, list: GateList) -> bool {
+        self.ranks.get(&list).copied().flatten().is_none_or(|rank| rank > self.top)
     }
 
     /// Legs that had the answer where it counts in the baseline, and have it no more.
-    fn moved_by(&self) -> Vec<&str> {
+    fn moved_by(&self) -> Vec<String> {
         let Some(was) = &self.was else { return Vec::new() };
         let within = |rank: Option<usize>| rank.is_some_and(|rank| rank <= self.top);
         let lost =
-            was.iter().filter(|(leg, rank)| *leg != FUSED && within(**rank) && self.misses(leg));
-        lost.map(|(leg, _)| leg.as_str()).collect()
+            was.iter().filter(|&(&list, &rank)| list.is_leg() && within(rank) && self.misses(list));
+        lost.map(|(leg, _)| leg.to_string()).collect()
+    }
+}
+
+impl GateList {
+    const fn is_leg(self) -> bool {
+        matches!(self, Self::Keyword | Self::Semantic | Self::Graph)
+    }
+}
+
+impl From<Strategy> for GateList {
+    fn from(strategy: Strategy) -> Self {
+        match strategy {
+            Strategy::Keyword => Self::Keyword,
+            Strategy::Semantic => Self::Semantic,
+            Strategy::Graph | _ => Self::Graph,
+        }
+    }
+}
+
+impl fmt::Display for GateList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Keyword => "keyword",
+            Self::Semantic => "semantic",
+            Self::Graph => "graph",
+            Self::Hybrid => "hybrid",
+            Self::Reranked => "reranked",
+        })
     }
 }
 
@@ -152,7 +195,7 @@ impl fmt::Display for GateReport {
         let mut table = Table::new(["  list", "metric", "value", "floor", ""]);
         for floor in &self.floors {
             table.push(vec![
-                format!("  {}", floor.leg),
+                format!("  {}", floor.list),
                 floor.measure.clone(),
                 format!("{:.4}", floor.value),
                 format!("{:.4}", floor.least),
@@ -183,10 +226,10 @@ impl fmt::Display for CaseReport {
         writeln!(f, "{id}: {question}")?;
         writeln!(f, "  wanted {} within {top}", expected.join(" or "))?;
         let rank = |rank: Option<usize>| rank.map_or("–".to_owned(), |rank| rank.to_string());
-        let shown = ranks.iter().map(|(leg, &now)| {
-            let was = was.as_ref().and_then(|was| was.get(leg)).filter(|&&was| was != now);
+        let shown = ranks.iter().map(|(list, &now)| {
+            let was = was.as_ref().and_then(|was| was.get(list)).filter(|&&was| was != now);
             let was = was.map_or(String::new(), |&was| format!(" (was {})", rank(was)));
-            format!("{leg} {}{was}", rank(now))
+            format!("{list} {}{was}", rank(now))
         });
         writeln!(f, "  ranks  {}", shown.collect::<Vec<_>>().join(", "))?;
         let moved = self.moved_by();

@@ -74,7 +74,7 @@ pub use folds::folds;
 #[cfg(feature = "engine")]
 pub use gate::Gate;
 #[cfg(feature = "engine")]
-pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
+pub use gate_report::{CaseReport, FloorReport, GateList, GateReport, Ranks};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured};
 pub use isotonic::Isotonic;
@@ -86,7 +86,4 @@ pub use qrels::{Judgements, Qrels};
 pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
 pub use statistic::Interval;
-#[cfg(feature = "engine")]
-#[doc(hidden)]
-pub use trefoil::SearchStrategy;
 pub use tune::{Trial, Tuned, Tuning, tune};

@@ -51,7 +51,7 @@ impl Metric {
         if relevant == 0 {
             return 0.0;
         }
-        match self {
+        let value = match self {
             Self::Ndcg(cutoff) => ndcg(gains, judgements, cutoff),
             Self::Recall(cutoff) => count_relevant(gains, cutoff) / relevant as f64,
             Self::Mrr(cutoff) => gains
@@ -61,7 +61,9 @@ impl Metric {
             Self::Map => summed_precision(gains) / relevant as f64,
             Self::Precision(cutoff) => count_relevant(gains, cutoff) / cutoff.max(1) as f64,
             Self::Hit(cutoff) => count_relevant(gains, cutoff).min(1.0),
-        }
+        };
+        // The sum of nothing is −0.
+        value + 0.0
     }
 }
 
@@ -175,6 +177,7 @@ mod tests {
         for metric in Metric::STANDARD {
             check(metric, &[], 0.0);
             check(metric, &["x", "c", "d"], 0.0);
+            assert!(metric.of(["x"], &judged(&[("a", 1)])).is_sign_positive(), "{metric}");
             assert_eq!(metric.of(["c"], &judged(&[("c", 0), ("d", -2)])), 0.0);
         }
         check(Metric::Ndcg(0), &["a"], 0.0);

@@ -47,7 +47,8 @@ impl From<Interval> for [f64; 2] {
 
 /// The arithmetic mean; 0 of nothing.
 pub fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    // The sum of nothing is −0.
+    values.iter().sum::<f64>() / values.len().max(1) as f64 + 0.0
 }
 
 /// The nearest-rank percentile of ascending values: the least value that at least
