@@ -109,10 +109,15 @@ impl Tokenizer {
         let text = self.window(question.get_ids(), text, room)?;
         let encoding = Encoding::merge([prefix, text], false);
         let encoding = self.inner.post_process(encoding, None, true).map_err(failed)?;
-        let is_word = |token: &String| token.chars().any(char::is_alphanumeric);
+        // By number: `encode_fast` leaves the texts of tokens out.
+        let is_word = |&token: &u32| {
+            self.inner
+                .id_to_token(token)
+                .is_some_and(|text| text.chars().any(char::is_alphanumeric))
+        };
         let places = (0..)
             .zip(encoding.get_special_tokens_mask())
-            .zip(encoding.get_tokens())
+            .zip(encoding.get_ids())
             .filter(|((_, special), _)| **special == 0)
             .skip(prefix_length)
             .filter_map(|((place, _), token)| is_word(token).then_some(place))
@@ -179,4 +184,79 @@ fn head(text: &str, bytes: usize) -> &str {
 
 fn failed(error: tokenizers::Error) -> Error {
     Error::backend(Part::Model, "tokenise a text", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One token a word, numbered from 20,000 in the order of this text; 1 begins and 2 ends.
+    const WORDS: &str = "query passage title where is the gold buried under old oak . :";
+
+    fn tokenizer() -> Tokenizer {
+        let words = WORDS.split(' ').zip(20_000..).map(|(word, id)| format!(r#""{word}":{id}"#));
+        let vocabulary: Vec<String> = words.collect();
+        let json = format!(
+            r#"{{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],
+            "normalizer":null,"pre_tokenizer":{{"type":"WhitespaceSplit"}},"decoder":null,
+            "post_processor":{{"type":"TemplateProcessing",
+              "single":[{{"SpecialToken":{{"id":"<","type_id":0}}}},{{"Sequence":{{"id":"A","type_id":0}}}},
+                {{"SpecialToken":{{"id":">","type_id":0}}}}],
+              "pair":[{{"SpecialToken":{{"id":"<","type_id":0}}}},{{"Sequence":{{"id":"A","type_id":0}}}},
+                {{"SpecialToken":{{"id":">","type_id":0}}}},{{"Sequence":{{"id":"B","type_id":1}}}},
+                {{"SpecialToken":{{"id":">","type_id":1}}}}],
+              "special_tokens":{{"<":{{"id":"<","ids":[1],"tokens":["<"]}},
+                ">":{{"id":">","ids":[2],"tokens":[">"]}}}}}},
+            "model":{{"type":"WordLevel","vocab":{{"?":0,"<":1,">":2,{}}},"unk_token":"?"}}}}"#,
+            vocabulary.join(",")
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokenizer.json");
+        fs::write(&path, json).unwrap();
+        Tokenizer::load(&path, 512).unwrap()
+    }
+
+    /// A token of [`WORDS`] as text, so that expectations can be read.
+    fn shown(tokens: &Tokens) -> String {
+        let word = |&id: &i64| match id {
+            1 => "<",
+            2 => ">",
+            _ => WORDS.split(' ').nth(usize::try_from(id - 20_000).unwrap_or(99)).unwrap_or("?"),
+        };
+        tokens.ids.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_pair_holds_the_question_the_headings_and_the_best_part() {
+        let tokenizer = tokenizer();
+        let check = |passage: &str, length: usize, expected: &str| {
+            let pair = tokenizer.encode_pair("where is gold", passage, length).unwrap();
+            assert_eq!(shown(&pair), expected, "{passage:?} in {length}");
+            assert!(pair.ids.len() <= length);
+            let second = pair.types.iter().filter(|&&kind| kind == 1).count();
+            assert_eq!(second, pair.ids.len() - 5, "{:?}", pair.types);
+        };
+        let deep = "title\n\nunder the old oak . under the gold is buried . under";
+        check("the gold is buried", 12, "< where is gold > the gold is buried >");
+        check(deep, 12, "< where is gold > title . under the gold is >");
+        check(deep, 64, &format!("< where is gold > {} >", deep.replace("\n\n", " ")));
+        // Headings that take too much room are text like the rest.
+        let headings = "title title title title\n\nthe gold is buried under the old oak";
+        check(headings, 12, "< where is gold > title title title the gold is >");
+        // A long question leaves half of the room.
+        let long = tokenizer.encode_pair(&"oak ".repeat(40), "the gold", 12).unwrap();
+        assert_eq!(shown(&long), "< oak oak oak oak oak oak > the gold >");
+    }
+
+    #[test]
+    fn words_are_neither_marks_nor_prefix_nor_punctuation() {
+        let tokenizer = tokenizer();
+        let words = tokenizer.encode_words("passage : ", "gold", "the gold . oak", 64).unwrap();
+        assert_eq!(shown(&words.tokens), "< passage : the gold . oak >");
+        assert_eq!(words.places, [3, 4, 6]);
+        let words = tokenizer.encode_words("", "gold", ". .", 64).unwrap();
+        assert!(words.places.is_empty());
+        let cut = tokenizer.encode_words("query : ", "gold", &"oak ".repeat(9), 6).unwrap();
+        assert_eq!((shown(&cut.tokens).as_str(), cut.places), ("< query : oak oak >", vec![3, 4]));
+    }
 }

@@ -2,9 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic is how a test fails")]
 
-use trefoil_core::{Error, Reranker, Score};
-use trefoil_model::{ModelHome, ModelSource, OnnxReranker, PullOptions};
+use std::sync::Arc;
 
+use trefoil_core::{Error, Reranker, Score};
+use trefoil_model::{
+    ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, PullOptions, TokenReranker,
+};
+
+/// Name of the cross-encoder.
 const MODEL: &str = "ms-marco-MiniLM-L-12-v2";
 
 fn home() -> ModelHome {
@@ -17,7 +22,14 @@ fn reranker(threads: usize) -> OnnxReranker {
     OnnxReranker::open(&home(), &ModelSource::Name(MODEL.to_owned()), threads).unwrap()
 }
 
-fn score(reranker: &OnnxReranker, question: &str, passage: &str) -> f32 {
+fn token_reranker(threads: usize) -> TokenReranker {
+    let home = ModelHome::platform().unwrap();
+    home.pull(&[], &(), PullOptions::default()).unwrap();
+    let embedder = OnnxEmbedder::open(&home, &ModelSource::default(), threads).unwrap();
+    TokenReranker::new(Arc::new(embedder)).unwrap()
+}
+
+fn score(reranker: &dyn Reranker, question: &str, passage: &str) -> f32 {
     reranker.score(question, &[passage]).unwrap()[0].get()
 }
 
@@ -46,15 +58,19 @@ fn the_passage_that_answers_scores_highest() {
 
 #[test]
 fn a_score_depends_on_its_pair_alone() {
-    let reranker = reranker(3);
+    depends_on_its_pair_alone(&reranker(3));
+    depends_on_its_pair_alone(&token_reranker(3));
+}
+
+fn depends_on_its_pair_alone(reranker: &dyn Reranker) {
     let passages: Vec<String> =
         (1..12).map(|i| "rain falls on the plain in spring ".repeat(i * i % 23 + 1)).collect();
     let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
     let together = reranker.score("when does rain fall", &passages).unwrap();
     for (passage, expected) in passages.iter().zip(&together) {
-        assert_eq!(score(&reranker, "when does rain fall", passage), expected.get());
+        assert_eq!(score(reranker, "when does rain fall", passage), expected.get());
     }
-    assert_ne!(score(&reranker, "what is a plain", passages[0]), together[0].get());
+    assert_ne!(score(reranker, "what is a plain", passages[0]), together[0].get());
     assert!(reranker.score("when does rain fall", &[]).unwrap().is_empty());
 }
 
@@ -76,8 +92,38 @@ fn an_answer_deep_in_a_passage_is_read() {
 }
 
 #[test]
+fn tokens_tell_the_passage_that_answers_in_every_language() {
+    let reranker = token_reranker(2);
+    let check = |question: &str, passages: &[&str], expected: usize| {
+        let scores = reranker.score(question, passages).unwrap();
+        let best = (0..passages.len()).max_by_key(|&i| scores[i]);
+        assert_eq!(best, Some(expected), "{question}: {scores:?}");
+    };
+    let japanese = [
+        "東京の地下鉄は一九二七年に上野と浅草の間で開業した。",
+        "東京の地下鉄の路線は九つあり、毎日七百万人が利用する。",
+        "味噌は大豆と麹と塩を発酵させて作る調味料である。",
+    ];
+    check("地下鉄はいつ開業しましたか", &japanese, 0);
+    check("地下鉄は一日に何人が利用しますか", &japanese, 1);
+    check("What is miso made from?", &japanese, 2);
+    let korean = [
+        "한글은 세종대왕이 1443년에 창제하였다.",
+        "한글날은 10월 9일이며 공휴일이다.",
+        "김치는 배추를 소금에 절여 발효시킨 음식이다.",
+    ];
+    check("한글은 누가 만들었나요?", &korean, 0);
+    check("한글날은 언제인가요?", &korean, 1);
+    check("キムチは何から作りますか", &korean, 2);
+}
+
+#[test]
 fn texts_of_any_length_are_scored() {
-    let reranker = reranker(2);
+    are_scored_at_any_length(&reranker(2));
+    are_scored_at_any_length(&token_reranker(2));
+}
+
+fn are_scored_at_any_length(reranker: &dyn Reranker) {
     let long = "A sentence that goes on and on. ".repeat(20_000);
     let spaces = " ".repeat(1 << 20);
     let headings = format!("{}\n\nEnd.", "Heading ".repeat(400));
@@ -94,6 +140,7 @@ fn it_says_which_texts_it_reads() {
     assert!(reranker.reads("How does useState work?"));
     assert!(!reranker.reads("useState の使い方"));
     assert!(!reranker.reads("useState는 어떻게 쓰나요?"));
+    assert!(token_reranker(1).reads("useState는 어떻게 쓰나요?"));
 }
 
 #[test]
@@ -123,4 +170,11 @@ fn a_model_that_does_not_score_is_an_error() {
     assert!(reranker.reads("東京の天気"), "its card names Japanese");
     let error = reranker.score("question", &["passage"]).unwrap_err();
     assert!(matches!(error, Error::RerankFailed { .. }), "{error}");
+
+    let card = "name = 'mine'\nrole = 'embedder'\nlicense = 'MIT'\n[embedding]\ndimensions = 384\n\
+                pooling = 'mean'\nquantization = 'int8'\ncosine-range = [0.7, 0.9]\n";
+    std::fs::write(folder.path().join("card.toml"), card).unwrap();
+    let embedder = Arc::new(OnnxEmbedder::open(&home(), &source, 1).unwrap());
+    let error = TokenReranker::new(embedder).unwrap_err();
+    assert!(matches!(error, Error::InvalidConfig { field: "rerank.model", .. }), "{error}");
 }
