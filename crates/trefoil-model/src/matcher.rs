@@ -7,6 +7,10 @@ use crate::{
     reranker::{WINDOW, sigmoid},
 };
 
+/// What the ends of the card's range stand for: about as far as the logits of the
+/// cross-encoder reach, so that one blend with the fused score suits both.
+const LOGITS: f32 = 10.0;
+
 /// Scores passages for a question with the token vectors of an embedder, in every
 /// language that it knows: each token of the question is matched with the passage's
 /// nearest, which the pooled vector of a passage blurs.
@@ -38,16 +42,13 @@ impl TokenReranker {
         Ok(Self { embedder, unrelated, perfect })
     }
 
-    /// The mean cosine, on the scale of a cross-encoder's logits: −[`LOGITS`] for the one
-    /// that counts as unrelated, [`LOGITS`] for that of a perfect match.
+    /// A mean cosine on the scale of a cross-encoder's logits: −[`LOGITS`] for the one that
+    /// counts as unrelated, [`LOGITS`] for that of a perfect match.
     fn logit(&self, cosine: f32) -> f32 {
         let place = (cosine - self.unrelated) / (self.perfect - self.unrelated);
         (2.0 * place - 1.0) * LOGITS
     }
 }
-
-/// What the ends of the card's range stand for; see [`TokenReranker::logit`].
-const LOGITS: f32 = 6.0;
 
 impl Reranker for TokenReranker {
     fn model(&self) -> &str {
