@@ -210,6 +210,11 @@ pub trait Reranker: Debug + Send + Sync {
     /// that reads the question and all of the passages, or not at all.
     fn reads(&self, text: &str) -> bool;
 
+    /// How many passages of a list, from the top, are worth its time; all by default.
+    fn top_k(&self) -> usize {
+        usize::MAX
+    }
+
     /// How surely each passage answers the question, in order. A passage's score does
     /// not depend on the other passages of the call, so that a list may be scored in
     /// parts.

@@ -27,19 +27,11 @@ pub struct TokenReranker {
 }
 
 impl TokenReranker {
-    /// Takes an embedder whose card says how to read the cosines of its tokens.
-    ///
-    /// # Errors
-    /// [`Error::InvalidConfig`] if the card does not.
-    pub fn new(embedder: Arc<OnnxEmbedder>) -> Result<Self> {
-        let Some((unrelated, perfect)) = embedder.token_cosine_range() else {
-            return Err(Error::InvalidConfig {
-                field: "rerank.model",
-                value: embedder.space().model.clone(),
-                allowed: "an embedder whose card has a `token-cosine-range`",
-            });
-        };
-        Ok(Self { embedder, unrelated, perfect })
+    /// Takes an embedder whose card says how to read the cosines of its tokens
+    /// (`token-cosine-range`); none if it does not.
+    pub fn new(embedder: Arc<OnnxEmbedder>) -> Option<Self> {
+        let (unrelated, perfect) = embedder.token_cosine_range()?;
+        Some(Self { embedder, unrelated, perfect })
     }
 
     /// A mean cosine on the scale of a cross-encoder's logits: −[`LOGITS`] for the one that
@@ -58,6 +50,11 @@ impl Reranker for TokenReranker {
     /// Everything: what the embedder does not know, it has not found either.
     fn reads(&self, _: &str) -> bool {
         true
+    }
+
+    /// Further down the list is little to gain, and each passage costs an embedding.
+    fn top_k(&self) -> usize {
+        10
     }
 
     /// The sigmoid of the mean cosine, moved to the scale of a cross-encoder's logits.

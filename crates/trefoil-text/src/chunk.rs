@@ -118,6 +118,10 @@ impl Chunker {
     }
 }
 
+/// Number of the form that [`contextual_text`] gives. Vectors of two forms do not belong in
+/// one index, so that a change of the form has a new number.
+pub const CONTEXT_FORM: u32 = 2;
+
 /// What is embedded for a chunk: the text after its title and headings.
 ///
 /// ```

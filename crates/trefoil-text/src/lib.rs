@@ -30,7 +30,7 @@ mod tokens;
 mod walk;
 
 pub use analyze::{ScriptAnalyzer, terms};
-pub use chunk::{ChunkSizes, Chunker, contextual_text};
+pub use chunk::{CONTEXT_FORM, ChunkSizes, Chunker, contextual_text};
 pub use highlight::{FRAGMENT_CHARS, Highlighter, MAX_FRAGMENT_CHARS};
 pub use language::language_of;
 pub use load::load;

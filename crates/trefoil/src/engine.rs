@@ -6,19 +6,19 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, Error, Fused, IndexInput, Indexer,
-    Language, Passage, Plan, QueryText, Ranked, RankedList, Reranker, Result, Retriever, RowId,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk,
-    Strategy, StrategyMetrics,
+    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, EmbeddingSpace, Error, Fused,
+    IndexInput, Indexer, Language, Passage, Plan, QueryText, Ranked, RankedList, Result, Retriever,
+    RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage,
+    StoredChunk, Strategy, StrategyMetrics,
 };
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
-use trefoil_text::{ChunkSizes, Chunker, ScriptAnalyzer, language_of};
+use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer, language_of};
 
 use crate::{
     EngineConfig,
     embed::EmbeddingWorker,
     leaves::{self, Leaves},
-    models,
+    models::{self, FoundRerankers},
     plan::plan,
     present,
     replay::{lags, replay},
@@ -45,8 +45,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) chunker: Chunker,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
-    /// What reads passages with the question, or why nothing does.
-    rerankers: std::result::Result<Vec<Arc<dyn Reranker>>, String>,
+    rerankers: FoundRerankers,
     analyzer: Arc<dyn Analyzer>,
     /// None when read-only.
     indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
@@ -385,9 +384,8 @@ impl Inner {
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
         let store = Store::open(&dir.join(STORE), access, Arc::new(SystemClock))?;
         let models = models::models(&config)?;
-        let rerankers = models::rerankers(&config)?;
         if let Some(embedder) = &models.embedder {
-            agree_on_model(&store, embedder.space().fingerprint(), write, other)?;
+            agree_on_model(&store, vectors_are_of(embedder.space()), write, other)?;
         }
         let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
         let Leaves { indexers, retrievers, absent } =
@@ -398,7 +396,7 @@ impl Inner {
             store,
             chunker: Chunker::new(models.counter, ChunkSizes::default()),
             embedder: models.embedder,
-            rerankers,
+            rerankers: models.rerankers,
             analyzer,
             indexers: write.then_some(Mutex::new(indexers)),
             retrievers,
@@ -512,6 +510,11 @@ fn lock(dir: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
         Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
     }
+}
+
+/// What the vectors of the store are of: the model, and the form of the embedded texts.
+fn vectors_are_of(space: &EmbeddingSpace) -> String {
+    format!("{} text:{CONTEXT_FORM}", space.fingerprint())
 }
 
 /// Vectors of two models do not compare: the first that is used is the index's.

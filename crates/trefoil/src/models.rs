@@ -14,61 +14,72 @@ pub(crate) struct Models {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// The embedder's own tokenizer, or an approximation.
     pub(crate) counter: Arc<dyn TokenCounter>,
+    /// What reads passages together with the question.
+    pub(crate) rerankers: FoundRerankers,
 }
 
-/// Finds the model that `config` asks for; a default that has not been pulled is no error.
+/// The rerankers that are there, and why one is not.
+#[derive(Debug, Default)]
+pub(crate) struct FoundRerankers {
+    /// The first that reads all of a list scores it.
+    pub(crate) rerankers: Vec<Arc<dyn Reranker>>,
+    /// What is not there that should be.
+    pub(crate) missing: Option<String>,
+}
+
+/// Finds the models that `config` asks for; a default that has not been pulled is no error.
 pub(crate) fn models(config: &EngineConfig) -> Result<Models> {
-    let none = || Models { embedder: None, counter: Arc::new(ApproximateTokens) };
-    match &config.model {
-        Model::None => Ok(none()),
-        Model::Custom(embedder) => Ok(Models { embedder: Some(Arc::clone(embedder)), ..none() }),
-        #[cfg(feature = "onnx")]
-        Model::Default | Model::Named(_) | Model::Folder(_) => match onnx::embedder(config) {
-            Ok(embedder) => Ok(Models {
-                embedder: Some(Arc::clone(&embedder) as Arc<dyn Embedder>),
-                counter: embedder,
-            }),
-            Err(Error::ModelMissing { .. }) if matches!(config.model, Model::Default) => Ok(none()),
-            Err(error) => Err(error),
-        },
-        #[cfg(not(feature = "onnx"))]
-        Model::Default => Ok(none()),
-        #[cfg(not(feature = "onnx"))]
-        Model::Named(name) => Err(without_onnx(name.clone())),
-        #[cfg(not(feature = "onnx"))]
-        Model::Folder(folder) => Err(without_onnx(folder.display().to_string())),
+    let mut models = embedder(config)?;
+    if let Rerankers::Custom(rerankers) = &config.rerankers {
+        let rerankers = rerankers.clone();
+        models.rerankers = FoundRerankers { rerankers, missing: None };
     }
+    Ok(models)
 }
 
-/// Finds what reads passages together with the question, or why there is nothing.
-pub(crate) fn rerankers(
-    config: &EngineConfig,
-) -> Result<std::result::Result<Vec<Arc<dyn Reranker>>, String>> {
-    match &config.rerankers {
-        Rerankers::Custom(rerankers) => Ok(Ok(rerankers.clone())),
-        #[cfg(feature = "onnx")]
-        Rerankers::Default => match onnx::reranker(config) {
-            Ok(reranker) => Ok(Ok(vec![reranker])),
-            Err(Error::ModelMissing { name, .. }) => {
-                Ok(Err(format!("no model; run `trefoil models pull {name}`")))
-            }
-            Err(error) => Err(error),
+/// The embedder, and the default rerankers.
+#[cfg(feature = "onnx")]
+fn embedder(config: &EngineConfig) -> Result<Models> {
+    let onnx = match &config.model {
+        Model::None | Model::Custom(_) => None,
+        Model::Default | Model::Named(_) | Model::Folder(_) => match onnx::embedder(config) {
+            Ok(embedder) => Some(embedder),
+            Err(Error::ModelMissing { .. }) if matches!(config.model, Model::Default) => None,
+            Err(error) => return Err(error),
         },
-        #[cfg(not(feature = "onnx"))]
-        Rerankers::Default => Ok(Err("this build has no feature `onnx`".to_owned())),
-    }
+    };
+    let embedder = match (&config.model, &onnx) {
+        (Model::Custom(embedder), _) => Some(Arc::clone(embedder)),
+        (_, onnx) => onnx.clone().map(|embedder| embedder as Arc<dyn Embedder>),
+    };
+    let counter = onnx.clone().map(|embedder| embedder as Arc<dyn TokenCounter>);
+    Ok(Models {
+        embedder,
+        counter: counter.unwrap_or_else(|| Arc::new(ApproximateTokens)),
+        rerankers: onnx::rerankers(config, onnx)?,
+    })
 }
 
 #[cfg(not(feature = "onnx"))]
-fn without_onnx(name: String) -> Error {
-    Error::ModelMissing { name, reason: "this build has no feature `onnx`".to_owned() }
+fn embedder(config: &EngineConfig) -> Result<Models> {
+    let reason = "this build has no feature `onnx`".to_owned();
+    let embedder = match &config.model {
+        Model::None | Model::Default => None,
+        Model::Custom(embedder) => Some(Arc::clone(embedder)),
+        Model::Named(name) => return Err(Error::ModelMissing { name: name.clone(), reason }),
+        Model::Folder(folder) => {
+            return Err(Error::ModelMissing { name: folder.display().to_string(), reason });
+        }
+    };
+    let rerankers = FoundRerankers { missing: Some(reason), ..FoundRerankers::default() };
+    Ok(Models { embedder, counter: Arc::new(ApproximateTokens), rerankers })
 }
 
 #[cfg(feature = "onnx")]
 mod onnx {
-    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, OnnxReranker};
+    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, TokenReranker};
 
-    use super::{Arc, EngineConfig, Model, Reranker, Result};
+    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Result};
 
     pub(super) fn embedder(config: &EngineConfig) -> Result<Arc<OnnxEmbedder>> {
         let source = match &config.model {
@@ -79,9 +90,25 @@ mod onnx {
         Ok(Arc::new(OnnxEmbedder::open(&home(config)?, &source, threads(config))?))
     }
 
-    pub(super) fn reranker(config: &EngineConfig) -> Result<Arc<dyn Reranker>> {
+    /// The cross-encoder that is configured and, for what it does not read, the tokens of
+    /// the embedder.
+    pub(super) fn rerankers(
+        config: &EngineConfig,
+        embedder: Option<Arc<OnnxEmbedder>>,
+    ) -> Result<FoundRerankers> {
+        let mut found = FoundRerankers::default();
         let source = ModelSource::Name(config.rerank.model.clone());
-        Ok(Arc::new(OnnxReranker::open(&home(config)?, &source, threads(config))?))
+        match OnnxReranker::open(&home(config)?, &source, threads(config)) {
+            Ok(reranker) => found.rerankers.push(Arc::new(reranker)),
+            Err(Error::ModelMissing { name, .. }) => {
+                found.missing = Some(format!("no model; run `trefoil models pull {name}`"));
+            }
+            Err(error) => return Err(error),
+        }
+        if let Some(reranker) = embedder.and_then(TokenReranker::new) {
+            found.rerankers.push(Arc::new(reranker));
+        }
+        Ok(found)
     }
 
     fn home(config: &EngineConfig) -> Result<ModelHome> {

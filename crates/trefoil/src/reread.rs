@@ -7,7 +7,10 @@ use std::{
 
 use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, Score};
 
-use crate::{relevance::final_scores, rerank::blend};
+use crate::{models::FoundRerankers, relevance::final_scores, rerank::blend};
+
+/// A reranker that cannot read so many passages from the top leaves the list to one that can.
+const ENOUGH: usize = 10;
 
 /// Passages in their final order, and why not all were read that should have been.
 #[derive(Debug)]
@@ -19,7 +22,7 @@ pub(crate) struct Reread {
 /// Reads the head of `passages` as `plan` says and orders it by the blend of both scores;
 /// what is not read follows in the order of fusion.
 pub(crate) fn reread(
-    rerankers: &std::result::Result<Vec<Arc<dyn Reranker>>, String>,
+    found: &FoundRerankers,
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
@@ -29,19 +32,28 @@ pub(crate) fn reread(
     };
     let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let (scores, degraded) = match rerankers {
-        Ok(rerankers) => {
-            let reads = |one: &&Arc<dyn Reranker>| {
-                one.reads(question) && texts.iter().all(|text| one.reads(text))
-            };
-            match rerankers.iter().find(reads) {
-                Some(reranker) => read(reranker.as_ref(), plan, question, &texts),
-                None => (Vec::new(), Some("no reranker reads the languages found".to_owned())),
-            }
-        }
-        Err(reason) => (Vec::new(), Some(reason.clone())),
+    let reranker = found.rerankers.iter().find_map(|one| head(one, question, &texts));
+    let (scores, degraded) = if let Some((reranker, head)) = reranker {
+        read(reranker.as_ref(), plan, question, head)
+    } else {
+        let none = || "no reranker reads the languages found".to_owned();
+        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
     };
     Reread { ranked: in_order(passages, &scores), degraded }
+}
+
+/// The passages from the top that `reranker` reads, up to the first in a language that it
+/// does not know: what is scored is scored by one reranker. None if it cannot read enough.
+fn head<'a, 't>(
+    reranker: &'a Arc<dyn Reranker>,
+    question: &str,
+    texts: &'a [&'t str],
+) -> Option<(&'a Arc<dyn Reranker>, &'a [&'t str])> {
+    let unknown = texts.iter().position(|text| !reranker.reads(text));
+    let known = unknown.unwrap_or(texts.len());
+    let enough = reranker.reads(question) && known >= texts.len().min(ENOUGH);
+    let head = texts.get(..known.min(reranker.top_k()))?;
+    enough.then_some((reranker, head))
 }
 
 /// Scores from the top down until the budget is spent; one that cannot be had leaves
