@@ -48,6 +48,9 @@ pub(crate) struct GlobalArgs {
     /// Folder that models are kept in [default: the platform's cache folder]
     #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_HOME", hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
+    /// Profile of `trefoil tune` and `trefoil calibrate` that decides how lists are fused
+    #[arg(long, global = true, value_name = "FILE", env = "TREFOIL_PROFILE", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    pub(crate) profile: Option<PathBuf>,
     /// Print JSON for programs instead of text for people
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -127,6 +130,28 @@ Examples:
   trefoil eval DATA/scifact --strategies keyword --no-rerank --run keyword.trec
   trefoil eval DATA/scifact --compare keyword.trec hybrid.trec")]
     Eval(EvalArgs),
+    /// Choose how lists are fused by evidence, and write a profile
+    #[command(after_help = "\
+Tries fusers, weights, depths and reranking on collections in BEIR layout, for all questions
+and for each pair of languages. What is adopted has held on questions that it was not
+chosen on. Settings that come out as they were leave nothing to adopt.
+
+Examples:
+  trefoil tune DATA/scifact DATA/xreact-ko
+  trefoil tune DATA/mine --output mine.toml && trefoil eval DATA/mine --profile mine.toml")]
+    Tune(TuneArgs),
+    /// Fit how surely a question is answered to what a search tells, and write a profile
+    #[command(after_help = "\
+A folder is a collection in BEIR layout: its questions count as answered, and questions that
+mean nothing, those of the other collections and its own without their answers as not. A
+TOML file holds [[case]] tables over the index (`--index`): id, question and answers, which
+are empty where nothing answers. Each language is fitted on its own, and refused where
+the two kinds do not separate.
+
+Examples:
+  trefoil calibrate DATA/scifact DATA/cranfield DATA/jsquad-ja
+  trefoil calibrate questions.toml --index notes.trefoil --output notes.toml")]
+    Calibrate(CalibrateArgs),
     /// Fetch, list and check models
     #[command(subcommand)]
     Models(ModelsCommand),
@@ -190,7 +215,7 @@ pub(crate) struct EvalArgs {
     #[arg(long)]
     pub(crate) no_rerank: bool,
     /// Fuser: adaptive, rrf, relativeScore or distributionBased
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "profile")]
     pub(crate) fuser: Option<String>,
     /// Ask no more than this many questions, spread over all of them
     #[arg(long, value_name = "N")]
@@ -201,6 +226,47 @@ pub(crate) struct EvalArgs {
     /// Folder that indexes are kept in [default: `eval` beside the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct TuneArgs {
+    /// Folders of the collections
+    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) collections: Vec<PathBuf>,
+    /// What is to grow, such as ndcg@10, recall@5 or map
+    #[arg(long, value_name = "METRIC", default_value = "ndcg@10")]
+    pub(crate) metric: String,
+    /// Folds of the cross-validation, 2–20
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(2..=20))]
+    pub(crate) folds: u8,
+    /// Do not try reranking, which takes most of the time
+    #[arg(long)]
+    pub(crate) no_rerank: bool,
+    /// Ask no more than this many questions of each collection, spread over all of them
+    #[arg(long, value_name = "N")]
+    pub(crate) queries: Option<usize>,
+    /// Folder that indexes are kept in [default: `eval` beside the models]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) indexes: Option<PathBuf>,
+    /// The profile to write
+    #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CalibrateArgs {
+    /// Folders of collections, or TOML files of questions over the index
+    #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) sources: Vec<PathBuf>,
+    /// Ask no more than this many answerable questions of each collection
+    #[arg(long, value_name = "N")]
+    pub(crate) queries: Option<usize>,
+    /// Folder that indexes are kept in [default: `eval` beside the models]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) indexes: Option<PathBuf>,
+    /// The profile to write
+    #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Debug, ClapArgs)]

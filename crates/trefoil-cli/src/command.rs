@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod calibrate;
 mod completions;
 mod demo;
 mod eval;
@@ -10,6 +11,7 @@ mod reindex;
 mod remove;
 mod search;
 mod stats;
+mod tune;
 mod watch;
 mod why_not;
 
@@ -52,6 +54,8 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Reindex => reindex::run(&settings, console),
         Command::Search(args) => search::run(*args, &settings, console),
         Command::Eval(args) => eval::run(&args, &settings, console),
+        Command::Tune(args) => tune::run(&args, &settings, console),
+        Command::Calibrate(args) => calibrate::run(&args, settings, console),
         Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
         Command::Stats => stats::run(&settings, console),

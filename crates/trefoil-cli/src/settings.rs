@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Deserialize;
-use trefoil::{EngineConfig, Model, model::ModelHome};
+use trefoil::{EngineConfig, Model, Profile, model::ModelHome};
 
 use crate::args::GlobalArgs;
 
@@ -36,6 +36,7 @@ impl Settings {
             Some(home) => ModelHome::at(std::path::absolute(&home).unwrap_or(home)),
             None => ModelHome::platform()?,
         };
+        let profile = args.profile.clone().or(file.profile);
         let defaults = EngineConfig::default();
         Ok(Self {
             index: args.index.clone().or(file.index),
@@ -43,6 +44,7 @@ impl Settings {
                 model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
                 threads: file.threads,
+                profile: profile.map(Profile::read).transpose()?,
                 max_file_bytes: file.max_file_bytes.unwrap_or(defaults.max_file_bytes),
                 privacy_globs: file.privacy_globs.unwrap_or(defaults.privacy_globs),
                 ..EngineConfig::default()
@@ -86,6 +88,7 @@ struct SettingsFile {
     threads: Option<usize>,
     max_file_bytes: Option<u64>,
     privacy_globs: Option<Vec<String>>,
+    profile: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -97,6 +100,7 @@ struct RawSettings {
     threads: Option<usize>,
     max_file_bytes: Option<u64>,
     privacy_globs: Option<Vec<String>>,
+    profile: Option<PathBuf>,
 }
 
 impl SettingsFile {
@@ -129,6 +133,7 @@ impl SettingsFile {
             threads: raw.threads,
             max_file_bytes: raw.max_file_bytes,
             privacy_globs: raw.privacy_globs,
+            profile: raw.profile.map(|path| folder.join(path)),
         })
     }
 }

@@ -38,15 +38,15 @@ pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;
-pub use plan::{Leg, Plan, Question, RerankPlan};
+pub use plan::{Fusion, Leg, Plan, Question, RerankPlan};
 pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use result::{
-    Content, CragAction, CragRelevance, CragScore, Degraded, Highlight, ItemMetadata, Offsets,
-    Passage, QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, Sources,
-    Stage, StageMetric, StrategyMetric, StrategyMetrics,
+    Answerability, Content, CragAction, CragRelevance, CragScore, Degraded, Highlight,
+    ItemMetadata, Offsets, Passage, QueryClassification, Ranked, Relevance, SearchResult,
+    SearchResultItem, Sources, Stage, StageMetric, StrategyMetric, StrategyMetrics,
 };
 pub use score::Score;
 pub use stage::{

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Embedding, Language, QueryType, Strategy};
+use crate::{Embedding, Language, QueryType, RrfConfig, Strategy};
 
 /// One leg's share of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,8 +26,10 @@ pub struct Plan {
     pub query_type: QueryType,
     /// Legs to run.
     pub legs: Vec<Leg>,
-    /// Whether fusion may weigh a leg by how much it knows about this question.
-    pub adaptive: bool,
+    /// How their lists become one.
+    pub fusion: Fusion,
+    /// Reciprocal rank fusion, where it is that.
+    pub rrf: RrfConfig,
     /// How many fused candidates are read from the store.
     pub candidates: usize,
     /// How the first candidates are read together with the question, if they are.
@@ -37,6 +39,21 @@ pub struct Plan {
     pub offset: usize,
     /// How many results are returned.
     pub limit: usize,
+}
+
+/// How lists become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub enum Fusion {
+    /// Scores, each leg weighed by how much it says it knows about the question.
+    #[default]
+    Adaptive,
+    /// Reciprocal ranks.
+    Rrf,
+    /// Scores, scaled from the lowest to the highest of a list.
+    RelativeScore,
+    /// Scores, scaled by their mean and deviation.
+    DistributionBased,
 }
 
 /// What a leg is asked.

@@ -58,6 +58,9 @@ pub struct SearchResult {
     /// How good the evidence is, where it was graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragScore>,
+    /// Whether the corpus answers the question.
+    #[serde(default)]
+    pub answerability: Answerability,
     /// What did not run as asked, and why; empty when all is well.
     pub degraded: Vec<Degraded>,
     /// How long each stage took, in order.
@@ -67,6 +70,21 @@ pub struct SearchResult {
     /// The offset at which they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<usize>,
+}
+
+/// Whether the corpus answers a question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answerability {
+    /// It does.
+    Supported,
+    /// It may.
+    Partial,
+    /// It does not.
+    Unsupported,
+    /// Nobody knows: there is no calibration that fits.
+    #[default]
+    Uncalibrated,
 }
 
 /// What each leg did.

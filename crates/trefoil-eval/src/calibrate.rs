@@ -2,18 +2,22 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use trefoil::{Calibration, Evidence, Feature, Isotonic, Language, Separation};
+
 use crate::{
-    Calibration, Evidence, Feature, Isotonic, Separation,
     logistic::{Logistic, platt_targets},
     random::Random,
     separation::{accept_rate, auroc},
     statistic::mean,
+    table::Table,
 };
 
 /// A question of which it is known whether it has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
+    /// The question's language.
+    pub language: Language,
     /// What the search told.
     pub evidence: Evidence,
     /// Whether the corpus answers it.
@@ -58,67 +62,67 @@ const FOLDS: usize = 5;
 const RIDGE: f64 = 1.0;
 const BINS: usize = 10;
 
-impl Calibration {
-    /// Fits a calibration: logistic regression on the evidence, mapped to a probability by
-    /// its own logistic function (Platt) or by isotonic regression, whichever has the lower
-    /// squared error on held-out folds. The thresholds are the tightest that keep each
-    /// class's errors within `bounds` there.
-    ///
-    /// # Errors
-    /// A [`Refusal`] where too few questions are given or the classes do not separate.
-    pub fn fit(samples: &[Sample], bounds: &CalibrationBounds) -> Result<Self, Refusal> {
-        let labels: Vec<bool> = samples.iter().map(|sample| sample.answered).collect();
-        let answered = labels.iter().filter(|&&label| label).count();
-        let unanswered = labels.len() - answered;
-        let needed = bounds.samples.max(FOLDS);
-        if answered.min(unanswered) < needed {
-            return Err(Refusal::TooFew { answered, unanswered, needed });
-        }
-        let features = known_features(samples);
-        let row = |sample: &Sample| -> Vec<f64> {
-            features.iter().map(|&feature| sample.evidence.get(feature).unwrap_or(0.0)).collect()
-        };
-        let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
-        let fold = stratified(&labels);
-        let odds = held_out(&fold, |train| {
-            let (rows, learnt) = (&rows, learn(&pick(&rows, train), &pick(&labels, train)));
-            move |index: usize| learnt.odds(rows.get(index).map_or(&[], Vec::as_slice))
-        });
-        let reached = auroc(&of_class(&odds, &labels, true), &of_class(&odds, &labels, false));
-        let auroc = reached.unwrap_or(0.5);
-        if auroc < bounds.auroc {
-            return Err(Refusal::NotSeparated { auroc, needed: bounds.auroc });
-        }
-        let platt: Vec<f64> = odds.iter().map(|odds| 1.0 / (1.0 + (-odds).exp())).collect();
-        let pooled = held_out(&fold, |train| {
-            let fitted = isotonic(&pick(&odds, train), &pick(&labels, train));
-            let odds = &odds;
-            move |index: usize| fitted.at(odds.get(index).copied().unwrap_or_default())
-        });
-        let better = brier(&pooled, &labels) < brier(&platt, &labels);
-        let probabilities = if better { pooled } else { platt };
-        let (unsupported, supported) = thresholds(&probabilities, &labels, bounds.errors);
-        let learnt = learn(&rows, &labels);
-        Ok(Self {
-            supported,
-            unsupported,
-            bias: learnt.bias,
-            isotonic: better.then(|| isotonic(&odds, &labels)),
-            weights: features.into_iter().zip(learnt.weights).collect::<BTreeMap<_, _>>(),
-            measured: Separation {
-                answered,
-                unanswered,
-                auroc,
-                brier: brier(&probabilities, &labels),
-                calibration_error: calibration_error(&probabilities, &labels),
-                false_accept_rate: accept_rate(
-                    &of_class(&probabilities, &labels, false),
-                    supported,
-                ),
-                true_accept_rate: accept_rate(&of_class(&probabilities, &labels, true), supported),
-            },
-        })
+/// Fits a calibration for questions in a language, or in any: logistic regression on the evidence, mapped to a probability by
+/// its own logistic function (Platt) or by isotonic regression, whichever has the lower
+/// squared error on held-out folds. The thresholds are the tightest that keep each
+/// class's errors within `bounds` there.
+///
+/// # Errors
+/// A [`Refusal`] where too few questions are given or the classes do not separate.
+pub fn calibrate(
+    question: Option<Language>,
+    samples: &[Sample],
+    bounds: &CalibrationBounds,
+) -> Result<Calibration, Refusal> {
+    let labels: Vec<bool> = samples.iter().map(|sample| sample.answered).collect();
+    let answered = labels.iter().filter(|&&label| label).count();
+    let unanswered = labels.len() - answered;
+    let needed = bounds.samples.max(FOLDS);
+    if answered.min(unanswered) < needed {
+        return Err(Refusal::TooFew { answered, unanswered, needed });
     }
+    let features = known_features(samples);
+    let row = |sample: &Sample| -> Vec<f64> {
+        features.iter().map(|&feature| sample.evidence.get(feature).unwrap_or(0.0)).collect()
+    };
+    let rows: Vec<Vec<f64>> = samples.iter().map(row).collect();
+    let fold = stratified(&labels);
+    let odds = held_out(&fold, |train| {
+        let (rows, learnt) = (&rows, learn(&pick(&rows, train), &pick(&labels, train)));
+        move |index: usize| learnt.odds(rows.get(index).map_or(&[], Vec::as_slice))
+    });
+    let reached = auroc(&of_class(&odds, &labels, true), &of_class(&odds, &labels, false));
+    let auroc = reached.unwrap_or(0.5);
+    if auroc < bounds.auroc {
+        return Err(Refusal::NotSeparated { auroc, needed: bounds.auroc });
+    }
+    let platt: Vec<f64> = odds.iter().map(|odds| 1.0 / (1.0 + (-odds).exp())).collect();
+    let pooled = held_out(&fold, |train| {
+        let fitted = isotonic(&pick(&odds, train), &pick(&labels, train));
+        let odds = &odds;
+        move |index: usize| fitted.at(odds.get(index).copied().unwrap_or_default())
+    });
+    let better = brier(&pooled, &labels) < brier(&platt, &labels);
+    let probabilities = if better { pooled } else { platt };
+    let (unsupported, supported) = thresholds(&probabilities, &labels, bounds.errors);
+    let learnt = learn(&rows, &labels);
+    Ok(Calibration {
+        question,
+        supported,
+        unsupported,
+        bias: learnt.bias,
+        isotonic: better.then(|| isotonic(&odds, &labels)),
+        weights: features.into_iter().zip(learnt.weights).collect::<BTreeMap<_, _>>(),
+        measured: Separation {
+            answered,
+            unanswered,
+            auroc,
+            brier: brier(&probabilities, &labels),
+            calibration_error: calibration_error(&probabilities, &labels),
+            false_accept_rate: accept_rate(&of_class(&probabilities, &labels, false), supported),
+            true_accept_rate: accept_rate(&of_class(&probabilities, &labels, true), supported),
+        },
+    })
 }
 
 impl Default for CalibrationBounds {
@@ -146,6 +150,38 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// How well each of some calibrations tells the classes apart, as a table.
+#[derive(Clone, Copy, Debug)]
+pub struct CalibrationTable<'a>(pub &'a [Calibration]);
+
+impl fmt::Display for CalibrationTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new([
+            "questions",
+            "answered",
+            "unanswered",
+            "AUROC",
+            "Brier",
+            "supported from",
+            "false accepts",
+            "true accepts",
+        ]);
+        for Calibration { question, supported, measured, .. } in self.0 {
+            table.push(vec![
+                question.map_or_else(|| "all".to_owned(), |language| language.to_string()),
+                measured.answered.to_string(),
+                measured.unanswered.to_string(),
+                format!("{:.3}", measured.auroc),
+                format!("{:.3}", measured.brier),
+                format!("{supported:.3}"),
+                format!("{:.1} %", 100.0 * measured.false_accept_rate),
+                format!("{:.1} %", 100.0 * measured.true_accept_rate),
+            ]);
+        }
+        table.fmt(f)
+    }
+}
 
 /// The evidence that every sample has and that differs between them.
 fn known_features(samples: &[Sample]) -> Vec<Feature> {
@@ -258,8 +294,9 @@ fn thresholds(probabilities: &[f64], labels: &[bool], errors: f64) -> (f64, f64)
 
 #[cfg(test)]
 mod tests {
+    use trefoil::Answerability;
+
     use super::*;
-    use crate::Answerability;
 
     /// Coverage tells the classes apart by `gap` of its spread; the rest is noise.
     fn samples(count: usize, gap: f64) -> Vec<Sample> {
@@ -269,7 +306,7 @@ mod tests {
             let answered = index.is_multiple_of(2);
             let coverage = noise() + if answered { gap } else { 0.0 };
             let evidence = Evidence { coverage, margin: noise(), ..Evidence::default() };
-            Sample { evidence, answered }
+            Sample { language: Language::En, evidence, answered }
         };
         (0..count).map(one).collect()
     }
@@ -277,7 +314,7 @@ mod tests {
     #[test]
     fn classes_that_separate_are_calibrated() {
         let bounds = CalibrationBounds::default();
-        let fitted = Calibration::fit(&samples(400, 0.6), &bounds).unwrap();
+        let fitted = calibrate(None, &samples(400, 0.6), &bounds).unwrap();
         let Separation { auroc, calibration_error, false_accept_rate, true_accept_rate, .. } =
             fitted.measured;
         assert!(auroc > 0.9, "{auroc}");
@@ -298,7 +335,7 @@ mod tests {
 
     #[test]
     fn classes_that_do_not_separate_are_refused() {
-        let refusal = Calibration::fit(&samples(400, 0.02), &CalibrationBounds::default());
+        let refusal = calibrate(None, &samples(400, 0.02), &CalibrationBounds::default());
         let refusal = refusal.unwrap_err();
         assert!(
             matches!(refusal, Refusal::NotSeparated { auroc, .. } if auroc < 0.65),
@@ -310,10 +347,10 @@ mod tests {
     #[test]
     fn too_few_questions_are_refused() {
         let bounds = CalibrationBounds::default();
-        let refusal = Calibration::fit(&samples(99, 5.0), &bounds).unwrap_err();
+        let refusal = calibrate(None, &samples(99, 5.0), &bounds).unwrap_err();
         assert_eq!(refusal, Refusal::TooFew { answered: 50, unanswered: 49, needed: 50 });
-        assert!(Calibration::fit(&samples(100, 5.0), &bounds).is_ok());
-        assert!(Calibration::fit(&[], &CalibrationBounds { samples: 0, ..bounds }).is_err());
+        assert!(calibrate(None, &samples(100, 5.0), &bounds).is_ok());
+        assert!(calibrate(None, &[], &CalibrationBounds { samples: 0, ..bounds }).is_err());
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl Harness {
         EngineConfig { rerank_budget: None, ..self.config.clone() }
     }
 
+    /// The engine over a collection.
+    pub(crate) fn engine_of(&self, collection: &Collection) -> Result<Engine> {
+        Ok(Index::open(&self.indexes, &self.unhurried(), collection)?.engine)
+    }
+
     fn queries<'c>(&self, collection: &'c Collection) -> Vec<&'c Query> {
         let answerable: Vec<&Query> = collection.answerable().collect();
         spread(&answerable, self.queries.unwrap_or(usize::MAX))
@@ -278,7 +283,7 @@ fn reranked(engine: &Engine, asked: &SearchQuery) -> Result<BTreeMap<u64, Score>
 }
 
 /// At most `count` of the values, as far apart as can be, the first among them.
-fn spread<T: Copy>(values: &[T], count: usize) -> Vec<T> {
+pub(crate) fn spread<T: Copy>(values: &[T], count: usize) -> Vec<T> {
     let count = count.min(values.len());
     (0..count).filter_map(|place| values.get(place * values.len() / count).copied()).collect()
 }
@@ -359,7 +364,7 @@ mod tests {
         assert_eq!(lists.len(), 12);
         for asked in &lists {
             let fused =
-                crate::Settings::default().fuse(&asked.ranked_lists(), asked.foreign).unwrap();
+                trefoil::Settings::default().fuse(&asked.ranked_lists(), asked.foreign).unwrap();
             let best = crate::lists::ranking(&fused, &asked.documents())[0];
             assert_eq!(best, measured.run.get(&asked.query)[0].document);
         }

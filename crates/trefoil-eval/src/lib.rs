@@ -25,7 +25,6 @@
 #[cfg(feature = "engine")]
 mod assert;
 mod calibrate;
-mod calibration;
 #[cfg(feature = "engine")]
 mod case;
 mod collection;
@@ -40,7 +39,6 @@ mod gate_report;
 mod harness;
 #[cfg(feature = "engine")]
 mod index;
-mod isotonic;
 mod lines;
 mod lists;
 mod logistic;
@@ -48,13 +46,14 @@ mod logistic;
 mod memory;
 mod metric;
 mod probe;
-mod profile;
 mod qrels;
 mod random;
 #[cfg(test)]
 mod reference;
 mod report;
 mod run;
+#[cfg(feature = "engine")]
+mod sample;
 pub mod separation;
 pub mod statistic;
 mod table;
@@ -63,8 +62,7 @@ mod tune;
 #[cfg(feature = "engine")]
 #[doc(hidden)]
 pub use assert::assert_gate;
-pub use calibrate::{CalibrationBounds, Refusal, Sample};
-pub use calibration::{Answerability, Calibration, Evidence, Feature, Separation};
+pub use calibrate::{CalibrationBounds, CalibrationTable, Refusal, Sample, calibrate};
 #[cfg(feature = "engine")]
 pub use case::{Expected, RetrievalCase};
 pub use collection::{Collection, Query};
@@ -77,13 +75,13 @@ pub use gate::Gate;
 pub use gate_report::{CaseReport, FloorReport, GateList, GateReport, Ranks};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured};
-pub use isotonic::Isotonic;
 pub use lists::{LegLists, StoredHit, StoredList};
 pub use metric::Metric;
 pub use probe::gibberish;
-pub use profile::{Profile, Rule, Settings};
 pub use qrels::{Judgements, Qrels};
 pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
+#[cfg(feature = "engine")]
+pub use sample::samples;
 pub use statistic::Interval;
 pub use tune::{Trial, Tuned, Tuning, tune};

@@ -102,6 +102,10 @@ impl LegLists {
     pub fn without_answers(&self) -> Self {
         let mut without = self.clone();
         let right = |document: &str| self.judgements.get(document).is_some_and(|&gain| gain > 0);
+        let documents = self.documents();
+        without
+            .reranked
+            .retain(|&row, _| !documents.get(&RowId::new(row)).is_some_and(|one| right(one)));
         for list in without.legs.values_mut() {
             list.hits.retain(|hit| !right(&hit.1));
         }

@@ -5,10 +5,13 @@ use std::{
 };
 
 use rayon::prelude::*;
-use trefoil::{Fusion, Language, QueryType, RankedList, Result, RowId, SearchWeights, Strategy};
+use trefoil::{
+    Fusion, Language, Profile, QueryType, RankedList, Result, RowId, Rule, SearchWeights, Settings,
+    Strategy,
+};
 
 use crate::{
-    Interval, LegLists, Metric, Profile, Rule, Settings, folds,
+    Interval, LegLists, Metric, folds,
     lists::{ranking, reread},
     statistic::{mean, randomisation_test},
     table::Table,

@@ -4,10 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 #[cfg(feature = "engine")]
 use trefoil_core::{Embedder, Reranker};
-use trefoil_core::{Error, RerankConfig, Result, RrfConfig};
+use trefoil_core::{Error, Fusion, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
-use crate::{Fusion, GradeThresholds};
+use crate::{GradeThresholds, Profile};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -24,6 +24,9 @@ pub struct EngineConfig {
     pub adaptive_weights: bool,
     /// Reciprocal rank fusion, where [`Fusion::Rrf`] is chosen.
     pub rrf: RrfConfig,
+    /// Settings chosen by evidence, in place of `fusion`, `rrf` and of whether to rerank; none
+    /// by default.
+    pub profile: Option<Profile>,
     /// Reading the first passages together with the question.
     pub rerank: RerankConfig,
     /// What reads them.
@@ -80,6 +83,7 @@ impl Default for EngineConfig {
             fusion: Fusion::default(),
             adaptive_weights: true,
             rrf: RrfConfig::default(),
+            profile: None,
             rerank: RerankConfig::default(),
             rerankers: Rerankers::default(),
             rerank_budget: Some(Duration::from_millis(500)),
@@ -114,6 +118,7 @@ impl EngineConfig {
             };
         }
         self.grade.check()?;
+        self.profile.as_ref().map_or(Ok(()), Profile::check)?;
         if !(20..=500).contains(&self.highlight_chars) {
             return invalid("highlight_chars", self.highlight_chars.to_string(), "20–500");
         }

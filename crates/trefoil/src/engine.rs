@@ -17,6 +17,7 @@ use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer, language_o
 use crate::{
     EngineConfig,
     embed::EmbeddingWorker,
+    fuse::fuser,
     leaves::{self, Leaves},
     models::{self, FoundRerankers},
     plan::plan,
@@ -151,7 +152,7 @@ impl Engine {
         let allowed = self.inner.store.allowed(&query.filters)?;
         trace.lap(Stage::Filter, 1, 1);
         let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
-        let fused = self.fuse(&plan, &legs.lists)?;
+        let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
         trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
         let found = self.read(&plan, &query.filters, fused)?;
         trace.lap(Stage::Read, found.total, found.passages.len());
@@ -295,11 +296,6 @@ impl Engine {
             return Err(search_failed(query, &legs.degraded));
         }
         Ok(legs)
-    }
-
-    pub(crate) fn fuse(&self, plan: &Plan, lists: &[RankedList]) -> Result<Vec<Fused>> {
-        let config = &self.inner.config;
-        config.fusion.fuser(config.rrf, plan).fuse(&plan.legs, lists)
     }
 
     /// Loads the fused rows. Filters are checked once more, against what is stored now.

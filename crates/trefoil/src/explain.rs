@@ -6,7 +6,7 @@ use trefoil_core::{
 };
 use trefoil_text::language_of;
 
-use crate::{Engine, engine::Legs, present::Admission, trace::Trace};
+use crate::{Engine, engine::Legs, fuse::fuser, present::Admission, trace::Trace};
 
 /// How `ranked` came to its final `rank`.
 pub(crate) fn explanation(ranked: &Ranked, rank: usize) -> Explanation {
@@ -42,7 +42,7 @@ impl Engine {
         if explanation.legs.is_empty() {
             return lost(Stage::Fuse, missed(&plan, &legs), explanation);
         }
-        let fused = self.fuse(&plan, &legs.lists)?;
+        let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
         let Some(place) = fused.iter().position(|hit| hit.row == stored.row) else {
             return lost(Stage::Fuse, "fusion leaves it out".to_owned(), explanation);
         };

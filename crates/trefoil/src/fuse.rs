@@ -5,38 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    Error, Fused, Fuser, Hit, Leg, LegHit, Plan, RankedList, Result, RowId, RrfConfig, Score,
-    Strategy,
+    Error, Fused, Fuser, Fusion, Hit, Leg, LegHit, Plan, RankedList, Result, RowId, RrfConfig,
+    Score, Strategy,
 };
 
-/// Which fuser an engine uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub enum Fusion {
-    /// [`Adaptive`].
-    #[default]
-    Adaptive,
-    /// [`Rrf`], configured by [`RrfConfig`].
-    Rrf,
-    /// [`RelativeScore`].
-    RelativeScore,
-    /// [`DistributionBased`].
-    DistributionBased,
-}
-
-impl Fusion {
-    /// The fuser of that name for a plan; [`Adaptive`] only where the plan lets it adapt.
-    pub fn fuser(self, rrf: RrfConfig, plan: &Plan) -> Box<dyn Fuser> {
-        match self {
-            Self::Adaptive if plan.adaptive => {
-                Box::new(Adaptive { foreign: plan.question.foreign })
-            }
-            Self::Adaptive | Self::RelativeScore => Box::new(RelativeScore),
-            Self::Rrf => Box::new(Rrf::from(rrf)),
-            Self::DistributionBased => Box::new(DistributionBased),
-        }
+/// The fuser of a plan.
+pub fn fuser(plan: &Plan) -> Box<dyn Fuser> {
+    match plan.fusion {
+        Fusion::Adaptive => Box::new(Adaptive { foreign: plan.question.foreign }),
+        Fusion::Rrf => Box::new(Rrf::from(plan.rrf)),
+        Fusion::RelativeScore => Box::new(RelativeScore),
+        Fusion::DistributionBased => Box::new(DistributionBased),
     }
 }
 

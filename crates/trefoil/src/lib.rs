@@ -35,10 +35,13 @@
 //! `Engine::search` and `Engine::ingest` are one short function each; the stages
 //! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
 
+mod calibration;
 mod config;
 mod fuse;
 mod grade;
+mod isotonic;
 mod plan;
+mod profile;
 mod relevance;
 mod rerank;
 pub mod scores;
@@ -68,17 +71,20 @@ mod trace;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncEngine;
+pub use calibration::{Calibration, Evidence, Feature, Separation};
 pub use config::{EngineConfig, Model, Rerankers};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
-pub use fuse::{Adaptive, Alpha, DistributionBased, Fusion, KeywordFirst, RelativeScore, Rrf};
+pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};
 pub use grade::{GradeThresholds, JUDGED};
 #[cfg(feature = "engine")]
 pub use ingest::{IngestProgress, Ingested, Skipped};
+pub use isotonic::Isotonic;
 /// A calendar day, as documents and filters use it.
 #[cfg(feature = "engine")]
 pub use jiff::civil::Date;
 pub use plan::plan;
+pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
 pub use rerank::{Blended, blend};
 pub use trefoil_core::*;

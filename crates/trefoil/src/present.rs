@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
-    Chunk, Content, Degraded, Error, FileId, Highlight, ItemMetadata, Plan, Ranked, Relevance,
-    Result, RowId, Score, SearchFilters, SearchQuery, SearchResult, SearchResultItem,
-    SearchResultType, Sources, Stage, StoredChunk, Strategy,
+    Answerability, Chunk, Content, Degraded, Error, FileId, Fusion, Highlight, ItemMetadata, Plan,
+    Ranked, Relevance, Result, RowId, Score, SearchFilters, SearchQuery, SearchResult,
+    SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
 };
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    Fusion, JUDGED,
+    Evidence, JUDGED,
     engine::{Inner, Legs},
     explain::explanation,
     trace::Trace,
@@ -52,6 +52,12 @@ pub(crate) fn result(
         let judged: Vec<Score> = ranked.iter().take(JUDGED).map(Ranked::evidence).collect();
         inner.config.grade.overall(&judged)
     });
+    let calibration = inner.config.profile.as_ref();
+    let calibration = calibration.and_then(|profile| profile.calibration(plan.question.language));
+    let answerability = calibration.map_or(Answerability::Uncalibrated, |calibration| {
+        let best = ranked.iter().filter_map(|ranked| ranked.rerank).max();
+        calibration.answerability(&Evidence::of(&legs.lists, best))
+    });
     let end = plan.offset + results.len();
     let has_more = passing > end;
     let mut degraded = legs.degraded;
@@ -66,6 +72,7 @@ pub(crate) fn result(
         strategies: legs.metrics,
         classification: None,
         crag,
+        answerability,
         degraded,
         stages,
         has_more,
@@ -106,7 +113,7 @@ fn item(
         item_type: SearchResultType::Chunk,
         score: *score,
         relevance: Relevance {
-            combined: shown_combined(inner, passage.fused.combined),
+            combined: shown_combined(plan, passage.fused.combined),
             keyword: leg(Strategy::Keyword),
             semantic: leg(Strategy::Semantic),
             graph: leg(Strategy::Graph),
@@ -138,9 +145,9 @@ fn item(
 }
 
 /// Reciprocal rank fusion may show its raw sum; the final score is the same either way.
-fn shown_combined(inner: &Inner, combined: Score) -> Score {
-    let rrf = inner.config.rrf;
-    if inner.config.fusion == Fusion::Rrf && !rrf.normalize_scores {
+fn shown_combined(plan: &Plan, combined: Score) -> Score {
+    let rrf = plan.rrf;
+    if plan.fusion == Fusion::Rrf && !rrf.normalize_scores {
         Score::clamped(combined.get() / (rrf.k as f32 + 1.0))
     } else {
         combined

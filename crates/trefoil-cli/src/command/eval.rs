@@ -52,9 +52,9 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     let mut config = settings.engine.clone();
     if let Some(name) = &args.fuser {
         config.fusion = fusion(name)?;
+        config.profile = None;
     }
-    let indexes = args.indexes.clone().unwrap_or_else(|| settings.home.root().join("eval"));
-    let mut harness = Harness::new(config, indexes);
+    let mut harness = Harness::new(config, indexes(args.indexes.as_deref(), settings));
     if !args.strategies.is_empty() {
         harness.strategies = args.strategies.iter().copied().map(SearchStrategy::from).collect();
     }
@@ -63,11 +63,16 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     Ok(harness)
 }
 
+/// Where the indexes of collections are kept.
+pub(super) fn indexes(chosen: Option<&Path>, settings: &Settings) -> PathBuf {
+    chosen.map_or_else(|| settings.home.root().join("eval"), Path::to_owned)
+}
+
 fn fusion(name: &str) -> trefoil::Result<Fusion> {
     serde_json::from_value(serde_json::Value::from(name)).map_err(|_| Error::InvalidConfig {
         field: "fuser",
         value: name.to_owned(),
-        allowed: "adaptive, rrf, relativeScore, distributionBased or keywordFirst",
+        allowed: "adaptive, rrf, relativeScore or distributionBased",
     })
 }
 

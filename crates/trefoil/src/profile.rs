@@ -1,12 +1,13 @@
+//! Settings chosen by evidence, and where each applies.
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trefoil::{
-    Adaptive, DistributionBased, Error, Fused, Fuser, Fusion, Language, Leg, QueryType, RankedList,
-    RelativeScore, Result, Rrf, SearchWeights,
+use trefoil_core::{
+    Error, Fused, Fuser, Language, Leg, QueryType, RankedList, Result, SearchWeights,
 };
 
-use crate::{Calibration, lines::parse_toml};
+use crate::{Adaptive, Calibration, DistributionBased, Fusion, RelativeScore, Rrf};
 
 /// Settings that were chosen by evidence, and where each applies. A TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,9 +20,10 @@ pub struct Profile {
     /// The first that a question matches applies.
     #[serde(default, rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// Evidence to probability, where the classes separate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
+    /// Evidence to probability, where the classes separate; the first that is about a
+    /// question applies.
+    #[serde(default, rename = "calibration", skip_serializing_if = "Vec::is_empty")]
+    pub calibrations: Vec<Calibration>,
 }
 
 /// How lists become one.
@@ -63,7 +65,7 @@ impl Profile {
 
     /// The same settings for every question.
     pub fn new(default: Settings) -> Self {
-        Self { version: Self::VERSION, default, rules: Vec::new(), calibration: None }
+        Self { version: Self::VERSION, default, rules: Vec::new(), calibrations: Vec::new() }
     }
 
     /// Reads a file.
@@ -79,13 +81,19 @@ impl Profile {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
-        let profile: Self = parse_toml(path, text)?;
+        let profile: Self = toml::from_str(text).map_err(|error| {
+            let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
+            Error::MalformedLine {
+                path: path.to_owned(),
+                line: before.matches('\n').count() + 1,
+                reason: error.message().to_owned(),
+            }
+        })?;
         if profile.version != Self::VERSION {
             let (found, supported) = (profile.version, Self::VERSION);
             return Err(Error::UnsupportedFormat { found, supported });
         }
-        let rules = profile.rules.iter().map(|rule| &rule.settings);
-        rules.chain([&profile.default]).try_for_each(Settings::check)?;
+        profile.check()?;
         Ok(profile)
     }
 
@@ -111,6 +119,21 @@ impl Profile {
                 && rule.query_type.is_none_or(|wanted| wanted == query_type)
         };
         self.rules.iter().find(applies).map_or(&self.default, |rule| &rule.settings)
+    }
+
+    /// What tells whether a question is answered, if anything does.
+    pub fn calibration(&self, question: Language) -> Option<&Calibration> {
+        let applies = |one: &&Calibration| one.question.is_none_or(|wanted| wanted == question);
+        self.calibrations.iter().find(applies)
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`Error::InvalidK`] and [`Error::InvalidConfig`] for the first value out of its range.
+    pub fn check(&self) -> Result<()> {
+        let rules = self.rules.iter().map(|rule| &rule.settings);
+        rules.chain([&self.default]).try_for_each(Settings::check)
     }
 }
 
@@ -179,14 +202,15 @@ mod tests {
                 query_type: None,
                 settings: rrf,
             }],
-            calibration: Some(Calibration {
+            calibrations: vec![Calibration {
+                question: Some(Language::Ja),
                 supported: 0.75,
                 unsupported: 0.25,
                 bias: -1.5,
                 isotonic: Some(Isotonic::fit(&[(0.0, 0.25), (1.0, 0.75)])),
                 weights: BTreeMap::from([(Feature::Coverage, 2.0), (Feature::Margin, 10.0)]),
                 measured: Separation { answered: 50, unanswered: 60, ..Separation::default() },
-            }),
+            }],
             ..Profile::new(Settings::default())
         }
     }

@@ -1,15 +1,17 @@
+//! How well a search answered: evidence to probability. Pure.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trefoil::{RankedList, RowId, Score, Strategy};
+use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score, Strategy};
 
-use crate::{Isotonic, logistic::Logistic};
+use crate::Isotonic;
 
 /// What a search tells about how well it answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// What the cross-encoder says of the first result, 0–1, where it read it.
+    /// The most that a reranker says of a passage, 0–1, where one read any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
@@ -38,24 +40,13 @@ pub enum Feature {
     Agreement,
 }
 
-/// Whether the corpus answers a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Answerability {
-    /// It does.
-    Supported,
-    /// It may.
-    Partial,
-    /// It does not.
-    Unsupported,
-    /// Nobody knows: there is no calibration that fits.
-    Uncalibrated,
-}
-
 /// Evidence to the probability that the question is answered, and what is made of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
+    /// For questions in this language; any if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Language>,
     /// At and above this probability a question counts as supported.
     pub supported: f64,
     /// Below this one it counts as unsupported.
@@ -93,7 +84,7 @@ pub struct Separation {
 }
 
 impl Evidence {
-    /// Reads the evidence off the legs' lists and the cross-encoder's first score.
+    /// Reads the evidence off the legs' lists and a reranker's best score.
     pub fn of(lists: &[RankedList], rerank: Option<Score>) -> Self {
         let leg = |strategy| lists.iter().find(|list| list.strategy() == strategy);
         let best = |strategy| {
@@ -131,13 +122,13 @@ impl Calibration {
     /// The probability that the question is answered; `None` where evidence is missing that
     /// it was fitted with.
     pub fn probability(&self, evidence: &Evidence) -> Option<f64> {
-        let row: Vec<f64> =
-            self.weights.keys().map(|&feature| evidence.get(feature)).collect::<Option<_>>()?;
-        let logistic =
-            Logistic { bias: self.bias, weights: self.weights.values().copied().collect() };
+        let mut odds = self.bias;
+        for (&feature, weight) in &self.weights {
+            odds += weight * evidence.get(feature)?;
+        }
         Some(match &self.isotonic {
-            Some(isotonic) => isotonic.at(logistic.odds(&row)),
-            None => logistic.at(&row),
+            Some(isotonic) => isotonic.at(odds),
+            None => 1.0 / (1.0 + (-odds).exp()),
         })
     }
 
@@ -156,7 +147,7 @@ impl Calibration {
 const HEAD: usize = 10;
 
 fn margin(list: &RankedList) -> f64 {
-    let native = |hit: Option<&trefoil::Hit>| hit.map(|hit| f64::from(hit.native));
+    let native = |hit: Option<&Hit>| hit.map(|hit| f64::from(hit.native));
     let last = native(list.hits().get(HEAD - 1)).unwrap_or_else(|| list.floor().into());
     native(list.hits().first()).map_or(0.0, |first| (first - last).max(0.0))
 }
@@ -172,13 +163,12 @@ fn agreement(lists: &[RankedList]) -> f64 {
             both as f64 / HEAD as f64
         })
     });
-    crate::statistic::mean(&pairs.collect::<Vec<_>>())
+    let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), pair| (sum + pair, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
 }
 
 #[cfg(test)]
 mod tests {
-    use trefoil::Hit;
-
     use super::*;
 
     fn list(strategy: Strategy, rows: &[(u64, f32)]) -> RankedList {
@@ -217,6 +207,7 @@ mod tests {
     #[test]
     fn missing_evidence_is_uncalibrated() {
         let calibration = |feature| Calibration {
+            question: None,
             supported: 0.8,
             unsupported: 0.2,
             bias: -2.0,

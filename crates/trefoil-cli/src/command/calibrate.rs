@@ -1,0 +1,81 @@
+use std::{collections::BTreeMap, path::Path};
+
+use trefoil::{Calibration, Engine, EngineConfig, Language, Profile, language_of};
+use trefoil_eval::{
+    CalibrationBounds, CalibrationTable, Collection, Harness, RetrievalCase, Sample, calibrate,
+    samples,
+};
+
+use super::{Outcome, eval};
+use crate::{
+    args::CalibrateArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+};
+
+/// Fits answerability to questions with and without answers, and writes it as a profile.
+pub(super) fn run(
+    args: &CalibrateArgs,
+    settings: Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let index = settings.index().to_owned();
+    let indexes = eval::indexes(args.indexes.as_deref(), &settings);
+    // The clock must not decide what the evidence is.
+    let config = EngineConfig { rerank_budget: None, ..settings.engine };
+    let mut collections = Vec::new();
+    let mut all = Vec::new();
+    for source in &args.sources {
+        if source.is_dir() {
+            collections.push(Collection::read(source, language_of)?);
+        } else {
+            console.status(format_args!("{}: asking the index", source.display()));
+            all.extend(of_cases(source, &index, &config)?);
+        }
+    }
+    let harness = Harness { queries: args.queries, ..Harness::new(config.clone(), indexes) };
+    for collection in &collections {
+        console.status(format_args!("{}: asking", collection.name));
+        all.extend(harness.samples(collection, &collections)?);
+    }
+    let (calibrations, refused) = by_language(&all);
+    let fitted = !calibrations.is_empty();
+    if fitted {
+        let start = config.profile.unwrap_or_else(|| Profile::new(trefoil::Settings::default()));
+        let profile = Profile { calibrations, ..start };
+        profile.write(&args.output, "Answerability fitted by `trefoil calibrate`.")?;
+        if console.json {
+            print_json(&profile)?;
+        } else {
+            print(CalibrationTable(&profile.calibrations))?;
+        }
+        console.status(format_args!("written to {}", args.output.display()));
+    }
+    for refusal in refused {
+        console.note(refusal);
+    }
+    Ok(if fitted { Outcome::Found } else { Outcome::NothingFound })
+}
+
+fn of_cases(file: &Path, index: &Path, config: &EngineConfig) -> anyhow::Result<Vec<Sample>> {
+    let cases = RetrievalCase::read(file)?;
+    let engine = Engine::open_read_only(index, config.clone())?;
+    Ok(samples(&engine, &cases)?)
+}
+
+/// One calibration a language, and what could not be fitted.
+fn by_language(samples: &[Sample]) -> (Vec<Calibration>, Vec<String>) {
+    let mut languages: BTreeMap<Language, Vec<Sample>> = BTreeMap::new();
+    for sample in samples {
+        languages.entry(sample.language).or_default().push(*sample);
+    }
+    let mut fitted = Vec::new();
+    let mut refused = Vec::new();
+    for (language, own) in languages {
+        match calibrate(Some(language), &own, &CalibrationBounds::default()) {
+            Ok(calibration) => fitted.push(calibration),
+            Err(refusal) => refused.push(format!("{language}: {refusal}")),
+        }
+    }
+    (fitted, refused)
+}

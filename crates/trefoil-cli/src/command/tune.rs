@@ -1,0 +1,51 @@
+use trefoil::{Settings as FusionSettings, language_of};
+use trefoil_eval::{Collection, Harness, Tuning, tune};
+
+use super::{Outcome, eval};
+use crate::{
+    args::TuneArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+};
+
+/// Chooses settings on collections and writes them as a profile.
+pub(super) fn run(
+    args: &TuneArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let mut tuning = Tuning { folds: args.folds.into(), ..Tuning::default() };
+    tuning.metric = args.metric.parse()?;
+    let indexes = eval::indexes(args.indexes.as_deref(), settings);
+    let mut harness = Harness::new(settings.engine.clone(), indexes);
+    harness.queries = args.queries;
+    harness.rerank = !args.no_rerank;
+    let mut asked = Vec::new();
+    for folder in &args.collections {
+        let collection = Collection::read(folder, language_of)?;
+        console.status(format_args!("{}: asking every leg", collection.name));
+        asked.extend(harness.leg_lists(&collection)?);
+    }
+    let start = FusionSettings { rerank: !args.no_rerank, ..FusionSettings::default() };
+    console.status(format_args!("{} questions: trying settings", asked.len()));
+    let mut tuned = tune(&asked, &start, &tuning)?;
+    if args.no_rerank {
+        // It was not tried, so that the profile has nothing to say about it.
+        let rules = tuned.profile.rules.iter_mut().map(|rule| &mut rule.settings);
+        rules.chain([&mut tuned.profile.default]).for_each(|settings| settings.rerank = true);
+    }
+    let names: Vec<&str> = {
+        let mut names: Vec<&str> = asked.iter().map(|one| one.set.as_str()).collect();
+        names.dedup();
+        names
+    };
+    let remarks = format!("{} chosen on {}.\n\n{tuned}", tuning.metric, names.join(", "));
+    tuned.profile.write(&args.output, &remarks)?;
+    if console.json {
+        print_json(&tuned.profile)?;
+    } else {
+        print(&tuned)?;
+    }
+    console.status(format_args!("written to {}", args.output.display()));
+    Ok(Outcome::Found)
+}
