@@ -220,6 +220,9 @@ pub(crate) struct EvalArgs {
     /// Ask no more than this many questions, spread over all of them
     #[arg(long, value_name = "N")]
     pub(crate) queries: Option<usize>,
+    /// Show what each leg is worth alone, and what fusion and reranking add, as Markdown
+    #[arg(long, conflicts_with_all = ["run", "strategies", "compare"])]
+    pub(crate) legs: bool,
     /// Judge two TREC runs, question by question, instead of measuring
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
     pub(crate) compare: Vec<PathBuf>,

@@ -27,11 +27,11 @@ use crate::Gate;
 /// If a floor does not hold, with the questions that are missed; if a search fails.
 #[macro_export]
 macro_rules! assert_retrieval {
-    (@list keyword) => { $crate::GateList::Keyword };
-    (@list semantic) => { $crate::GateList::Semantic };
-    (@list graph) => { $crate::GateList::Graph };
-    (@list hybrid) => { $crate::GateList::Hybrid };
-    (@list reranked) => { $crate::GateList::Reranked };
+    (@list keyword) => { $crate::StageList::Keyword };
+    (@list semantic) => { $crate::StageList::Semantic };
+    (@list graph) => { $crate::StageList::Graph };
+    (@list hybrid) => { $crate::StageList::Hybrid };
+    (@list reranked) => { $crate::StageList::Reranked };
     ($engine:expr, $cases:expr, $($list:ident $metric:literal >= $least:expr),+ $(,)?) => {
         $crate::assert_gate(&$engine, ::core::result::Result::Ok($crate::Gate::new($cases))
             $(.and_then(|gate: $crate::Gate| {

@@ -8,9 +8,9 @@ use std::{
 use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery};
 
 use crate::{
-    Metric, RetrievalCase,
+    Metric, RetrievalCase, StageList,
     case::{Passage, Ranking},
-    gate_report::{CaseReport, FloorReport, GateList, GateReport, Ranks},
+    gate_report::{CaseReport, FloorReport, GateReport, Ranks},
     statistic::mean,
 };
 
@@ -27,7 +27,7 @@ pub struct Gate {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Floor {
-    list: GateList,
+    list: StageList,
     measure: Measure,
     least: f64,
 }
@@ -56,7 +56,7 @@ impl Gate {
     ///
     /// # Errors
     /// [`Error::InvalidConfig`](trefoil::Error::InvalidConfig) if there is no such metric.
-    pub fn floor(mut self, list: GateList, measure: &str, least: f64) -> Result<Self> {
+    pub fn floor(mut self, list: StageList, measure: &str, least: f64) -> Result<Self> {
         let measure = match measure {
             "found" => Measure::Found,
             name => Measure::Metric(name.parse()?),
@@ -78,7 +78,7 @@ impl Gate {
     /// # Errors
     /// Those of the engine. What is below its floor is no error here, but in the report.
     pub fn run(&self, engine: &Engine) -> Result<GateReport> {
-        let rerank = self.floors.iter().any(|floor| floor.list == GateList::Reranked);
+        let rerank = self.floors.iter().any(|floor| floor.list == StageList::Reranked);
         let mut degraded = BTreeSet::new();
         let mut rankings = Vec::new();
         for case in &self.cases {
@@ -122,7 +122,7 @@ impl Gate {
 /// What a case's question found.
 #[derive(Default)]
 struct Rankings {
-    lists: BTreeMap<GateList, Ranking>,
+    lists: BTreeMap<StageList, Ranking>,
     /// What the final list begins with.
     first: Vec<String>,
 }
@@ -151,11 +151,11 @@ fn ask(
             ranking.push(case, &Passage { path, headings, chunk });
         }
     }
-    for (list, wanted) in [(GateList::Hybrid, true), (GateList::Reranked, rerank)] {
+    for (list, wanted) in [(StageList::Hybrid, true), (StageList::Reranked, rerank)] {
         if !wanted {
             continue;
         }
-        query.options.rerank_enabled = list == GateList::Reranked;
+        query.options.rerank_enabled = list == StageList::Reranked;
         let found = engine.search(&query)?;
         degraded.extend(found.degraded.iter().map(|one| format!("{}: {}", one.stage, one.reason)));
         let ranking = rankings.lists.entry(list).or_default();
@@ -272,8 +272,8 @@ mod tests {
 
     fn gate() -> Gate {
         let floor = |gate: Gate, leg, measure| gate.floor(leg, measure, 0.9).unwrap();
-        let gate = floor(Gate::new(cases()), GateList::Hybrid, "found");
-        floor(floor(gate, GateList::Keyword, "mrr@10"), GateList::Semantic, "hit@2")
+        let gate = floor(Gate::new(cases()), StageList::Hybrid, "found");
+        floor(floor(gate, StageList::Keyword, "mrr@10"), StageList::Semantic, "hit@2")
     }
 
     #[test]
@@ -294,7 +294,7 @@ mod tests {
         let gate = gate().baseline(Ranks::read(&file).unwrap());
         let report = gate.run(&engine(bad.path(), true)).unwrap();
         assert!(!report.passed());
-        assert_eq!(report.broken_legs(), [GateList::Semantic]);
+        assert_eq!(report.broken_legs(), [StageList::Semantic]);
         let message = report.to_string();
         for part in [
             "retrieval gate failed: 6 questions",
@@ -319,6 +319,6 @@ mod tests {
 
     #[test]
     fn a_metric_that_does_not_exist_is_an_error() {
-        assert!(Gate::default().floor(GateList::Hybrid, "best", 0.5).is_err());
+        assert!(Gate::default().floor(StageList::Hybrid, "best", 0.5).is_err());
     }
 }

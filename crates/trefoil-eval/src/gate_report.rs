@@ -1,9 +1,9 @@
 use std::{collections::BTreeMap, fmt, path::Path};
 
 use serde::{Deserialize, Serialize};
-use trefoil::{Error, Result, Strategy};
+use trefoil::{Error, Result};
 
-use crate::table::Table;
+use crate::{StageList, table::Table};
 
 /// What a gate found. Printed, it says what is below its floor, which leg broke, and for
 /// each missed question what was wanted, what was found and what each leg made of it.
@@ -21,7 +21,7 @@ pub struct GateReport {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FloorReport {
     /// The list.
-    pub list: GateList,
+    pub list: StageList,
     /// What was measured.
     pub measure: String,
     /// What was reached.
@@ -42,33 +42,17 @@ pub struct CaseReport {
     /// The worst rank that counts as found.
     pub top: usize,
     /// Rank of the first answer in each list, from 1.
-    pub ranks: BTreeMap<GateList, Option<usize>>,
+    pub ranks: BTreeMap<StageList, Option<usize>>,
     /// The same in the baseline.
-    pub was: Option<BTreeMap<GateList, Option<usize>>>,
+    pub was: Option<BTreeMap<StageList, Option<usize>>>,
     /// Paths that the final list begins with.
     pub found: Vec<String>,
-}
-
-/// A list that a gate looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum GateList {
-    /// The keyword leg's own.
-    Keyword,
-    /// The semantic leg's own.
-    Semantic,
-    /// The graph leg's own.
-    Graph,
-    /// All of them fused.
-    Hybrid,
-    /// The fused one after the cross-encoder.
-    Reranked,
 }
 
 /// Ranks of a run, to compare later ones with: case → list → rank. A JSON file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Ranks(pub BTreeMap<String, BTreeMap<GateList, Option<usize>>>);
+pub struct Ranks(pub BTreeMap<String, BTreeMap<StageList, Option<usize>>>);
 
 /// Missed cases that a message shows.
 const SHOWN: usize = 20;
@@ -80,7 +64,7 @@ impl GateReport {
     }
 
     /// The legs that are below a floor of their own.
-    pub fn broken_legs(&self) -> Vec<GateList> {
+    pub fn broken_legs(&self) -> Vec<StageList> {
         let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.list.is_leg());
         let mut legs: Vec<_> = broken.map(|floor| floor.list).collect();
         legs.sort_unstable();
@@ -105,7 +89,7 @@ impl GateReport {
             [] => {}
             [leg] => return format!("The {leg} leg is broken: it is below its own floor."),
             legs => {
-                let legs: Vec<String> = legs.iter().map(GateList::to_string).collect();
+                let legs: Vec<String> = legs.iter().map(StageList::to_string).collect();
                 let legs = legs.join(" and ");
                 return format!("The {legs} legs are broken: they are below their own floors.");
             }
@@ -118,7 +102,7 @@ impl GateReport {
                  {lost} of {count} questions."
             );
         }
-        let mut blame: BTreeMap<GateList, usize> = BTreeMap::new();
+        let mut blame: BTreeMap<StageList, usize> = BTreeMap::new();
         for case in missed {
             for leg in case.legs().filter(|&leg| case.misses(leg)) {
                 *blame.entry(leg).or_default() += 1;
@@ -141,11 +125,11 @@ impl FloorReport {
 }
 
 impl CaseReport {
-    fn legs(&self) -> impl Iterator<Item = GateList> {
+    fn legs(&self) -> impl Iterator<Item = StageList> {
         self.ranks.keys().copied().filter(|list| list.is_leg())
     }
 
-    fn misses(&self, list: GateList) -> bool {
+    fn misses(&self, list: StageList) -> bool {
         self.ranks.get(&list).copied().flatten().is_none_or(|rank| rank > self.top)
     }
 
@@ -156,34 +140,6 @@ impl CaseReport {
         let lost =
             was.iter().filter(|&(&list, &rank)| list.is_leg() && within(rank) && self.misses(list));
         lost.map(|(leg, _)| leg.to_string()).collect()
-    }
-}
-
-impl GateList {
-    const fn is_leg(self) -> bool {
-        matches!(self, Self::Keyword | Self::Semantic | Self::Graph)
-    }
-}
-
-impl From<Strategy> for GateList {
-    fn from(strategy: Strategy) -> Self {
-        match strategy {
-            Strategy::Keyword => Self::Keyword,
-            Strategy::Semantic => Self::Semantic,
-            Strategy::Graph | _ => Self::Graph,
-        }
-    }
-}
-
-impl fmt::Display for GateList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Keyword => "keyword",
-            Self::Semantic => "semantic",
-            Self::Graph => "graph",
-            Self::Hybrid => "hybrid",
-            Self::Reranked => "reranked",
-        })
     }
 }
 

@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
-    Engine, EngineConfig, Language, QueryText, Result, Score, SearchFilters, SearchOptions,
-    SearchQuery, SearchStrategy, Strategy, plan,
+    Engine, EngineConfig, Language, Profile, QueryText, Result, Score, SearchFilters,
+    SearchOptions, SearchQuery, SearchStrategy, Settings, Strategy, plan,
 };
 
 use crate::{
@@ -172,6 +172,12 @@ impl Harness {
     /// The engine over a collection.
     pub(crate) fn engine_of(&self, collection: &Collection) -> Result<Engine> {
         Ok(Index::open(&self.indexes, &self.unhurried(), collection)?.engine)
+    }
+
+    /// The profile that the engine works by.
+    pub fn profile(&self) -> Profile {
+        let default = || Profile::new(Settings { rerank: true, ..Settings::default() });
+        self.config.profile.clone().unwrap_or_else(default)
     }
 
     fn queries<'c>(&self, collection: &'c Collection) -> Vec<&'c Query> {

@@ -24,6 +24,7 @@
 
 #[cfg(feature = "engine")]
 mod assert;
+mod breakdown;
 mod calibrate;
 #[cfg(feature = "engine")]
 mod case;
@@ -55,6 +56,7 @@ mod run;
 #[cfg(feature = "engine")]
 mod sample;
 pub mod separation;
+mod stage_list;
 pub mod statistic;
 mod table;
 mod tune;
@@ -62,6 +64,7 @@ mod tune;
 #[cfg(feature = "engine")]
 #[doc(hidden)]
 pub use assert::assert_gate;
+pub use breakdown::{Breakdown, BreakdownTable, Gain, ListMean};
 pub use calibrate::{CalibrationBounds, CalibrationTable, Refusal, Sample, calibrate};
 #[cfg(feature = "engine")]
 pub use case::{Expected, RetrievalCase};
@@ -72,7 +75,7 @@ pub use folds::folds;
 #[cfg(feature = "engine")]
 pub use gate::Gate;
 #[cfg(feature = "engine")]
-pub use gate_report::{CaseReport, FloorReport, GateList, GateReport, Ranks};
+pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured};
 pub use lists::{LegLists, StoredHit, StoredList};
@@ -83,5 +86,6 @@ pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
 #[cfg(feature = "engine")]
 pub use sample::samples;
+pub use stage_list::StageList;
 pub use statistic::Interval;
 pub use tune::{Trial, Tuned, Tuning, tune};

@@ -12,6 +12,17 @@ impl Table {
         Self { rows: vec![header.into_iter().map(str::to_owned).collect()] }
     }
 
+    /// The same as a table of Markdown.
+    pub(crate) fn markdown(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, row) in self.rows.iter().enumerate() {
+            writeln!(f, "| {} |", row.join(" | "))?;
+            if number == 0 {
+                writeln!(f, "|---{}|", "|---:".repeat(row.len().saturating_sub(1)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a row; missing cells are blank.
     pub(crate) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row);

@@ -1,7 +1,10 @@
 use std::path::{Path, PathBuf};
 
 use trefoil::{Error, Fusion, SearchStrategy, language_of};
-use trefoil_eval::{Collection, Comparison, Evaluation, Harness, Metric, Report, ReportTable, Run};
+use trefoil_eval::{
+    Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, Report,
+    ReportTable, Run,
+};
 
 use super::Outcome;
 use crate::{
@@ -20,6 +23,9 @@ pub(super) fn run(
         return compare(args, a, b, console);
     }
     let harness = harness(args, settings)?;
+    if args.legs {
+        return legs(args, &harness, console);
+    }
     let mut reports = Vec::new();
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
@@ -36,6 +42,28 @@ pub(super) fn run(
         reports.push(measured.report);
     }
     show(&reports, console)?;
+    Ok(Outcome::Found)
+}
+
+/// Shows each leg, their lists fused, and those reranked.
+fn legs(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::Result<Outcome> {
+    let mut breakdowns = Vec::new();
+    for folder in &args.collections {
+        let collection = Collection::read(folder, language_of)?;
+        console.status(format_args!("{}: asking every leg", collection.name));
+        let lists = harness.leg_lists(&collection)?;
+        for metric in [Metric::Ndcg(10), Metric::Recall(5)] {
+            breakdowns.push(Breakdown::of(&lists, &harness.profile(), metric)?);
+        }
+    }
+    if console.json {
+        print_json(&breakdowns)?;
+        return Ok(Outcome::Found);
+    }
+    for metric in [Metric::Ndcg(10), Metric::Recall(5)] {
+        let of_metric = breakdowns.iter().filter(|one| one.metric == metric).cloned();
+        print(format_args!("{metric}\n\n{}\n", BreakdownTable(&of_metric.collect::<Vec<_>>())))?;
+    }
     Ok(Outcome::Found)
 }
 

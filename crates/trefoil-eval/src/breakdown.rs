@@ -1,0 +1,232 @@
+//! What each leg is worth alone, and what fusion and reranking add to it.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+use trefoil::{Profile, RankedList, Result, RowId};
+
+use crate::{
+    Interval, LegLists, Metric, StageList,
+    lists::{ranking, reread},
+    statistic::{mean, randomisation_test},
+    table::Table,
+};
+
+/// A collection's questions, list by list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Breakdown {
+    /// The collection.
+    pub set: String,
+    /// How many questions were asked.
+    pub questions: usize,
+    /// What was measured.
+    pub metric: Metric,
+    /// The mean of each list.
+    pub lists: BTreeMap<StageList, ListMean>,
+    /// The fused list against the better leg.
+    pub fusion: Gain,
+    /// The reranked list against the fused one, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reranking: Option<Gain>,
+}
+
+/// A mean and how far chance may move it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListMean {
+    /// The mean over the questions.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: Interval,
+}
+
+/// One list against another, question by question.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gain {
+    /// The list that it is compared with.
+    pub over: StageList,
+    /// The mean difference.
+    pub mean: f64,
+    /// Its 95 % interval.
+    pub interval: Interval,
+    /// p-value of the paired randomisation test, two-sided.
+    pub p_value: f64,
+}
+
+impl Breakdown {
+    /// Measures the lists of one collection, fused as `profile` says.
+    ///
+    /// # Errors
+    /// What a fuser says of lists or settings that it cannot take.
+    pub fn of(asked: &[LegLists], profile: &Profile, metric: Metric) -> Result<Self> {
+        let mut values: BTreeMap<StageList, Vec<f64>> = BTreeMap::new();
+        let reranked = asked.iter().any(|one| !one.reranked.is_empty());
+        for one in asked {
+            let documents = one.documents();
+            let lists = one.ranked_lists();
+            let worth = |ranking: Vec<&str>| metric.of(ranking, &one.judgements);
+            for list in &lists {
+                let value = worth(documents_of(list, &documents));
+                values.entry(list.strategy().into()).or_default().push(value);
+            }
+            let settings = profile.settings(one.language, one.documents, one.query_type);
+            let fused = settings.fuse(&lists, one.foreign)?;
+            let value = worth(ranking(&fused, &documents));
+            values.entry(StageList::Hybrid).or_default().push(value);
+            if reranked {
+                let fused = if settings.rerank { reread(fused, &one.reranked) } else { fused };
+                let value = worth(ranking(&fused, &documents));
+                values.entry(StageList::Reranked).or_default().push(value);
+            }
+        }
+        let fused = values.get(&StageList::Hybrid).cloned().unwrap_or_default();
+        let better = values
+            .iter()
+            .filter(|(list, _)| list.is_leg())
+            .max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))
+            .map_or((StageList::Keyword, Vec::new()), |(list, values)| (*list, values.clone()));
+        Ok(Self {
+            set: asked.first().map(|one| one.set.clone()).unwrap_or_default(),
+            questions: asked.len(),
+            metric,
+            fusion: Gain::of(better.0, &better.1, &fused),
+            reranking: values
+                .get(&StageList::Reranked)
+                .map(|reranked| Gain::of(StageList::Hybrid, &fused, reranked)),
+            lists: values.iter().map(|(list, values)| (*list, ListMean::of(values))).collect(),
+        })
+    }
+}
+
+impl ListMean {
+    fn of(values: &[f64]) -> Self {
+        Self { mean: mean(values), interval: Interval::bootstrap(values) }
+    }
+}
+
+impl Gain {
+    fn of(over: StageList, before: &[f64], after: &[f64]) -> Self {
+        let differences: Vec<f64> =
+            after.iter().zip(before).map(|(after, before)| after - before).collect();
+        Self {
+            over,
+            mean: mean(&differences),
+            interval: Interval::bootstrap(&differences),
+            p_value: randomisation_test(&differences),
+        }
+    }
+}
+
+fn documents_of<'d>(list: &RankedList, documents: &BTreeMap<RowId, &'d str>) -> Vec<&'d str> {
+    let mut found: Vec<&str> = Vec::new();
+    for hit in list.hits() {
+        if let Some(&document) = documents.get(&hit.row)
+            && !found.contains(&document)
+        {
+            found.push(document);
+        }
+    }
+    found
+}
+
+/// Some collections, as Markdown.
+#[derive(Clone, Copy, Debug)]
+pub struct BreakdownTable<'a>(pub &'a [Breakdown]);
+
+impl fmt::Display for BreakdownTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists: Vec<StageList> = {
+            let mut lists: Vec<StageList> =
+                self.0.iter().flat_map(|one| one.lists.keys().copied()).collect();
+            lists.sort_unstable();
+            lists.dedup();
+            lists
+        };
+        let reranked = self.0.iter().any(|one| one.reranking.is_some());
+        let mut header = vec!["collection".to_owned(), "questions".to_owned()];
+        header.extend(lists.iter().map(StageList::to_string));
+        header.push("fused − better leg (p)".to_owned());
+        header.extend(reranked.then(|| "reranked − fused (p)".to_owned()));
+        let mut table = Table::new(header.iter().map(String::as_str));
+        for one in self.0 {
+            let mut row = vec![one.set.clone(), one.questions.to_string()];
+            row.extend(lists.iter().map(|list| one.lists.get(list).map_or(String::new(), shown)));
+            row.push(one.fusion.to_string());
+            if reranked {
+                row.push(one.reranking.map_or(String::new(), |gain| gain.to_string()));
+            }
+            table.push(row);
+        }
+        table.markdown(f)
+    }
+}
+
+fn shown(list: &ListMean) -> String {
+    let Interval { low, high } = list.interval;
+    format!("{:.4} ({low:.3}–{high:.3})", list.mean)
+}
+
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:+.4} ({:.4})", self.mean, self.p_value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::{Language, QueryType, Score, Settings, Strategy};
+
+    use super::*;
+    use crate::{StoredHit, StoredList};
+
+    /// A question that the keyword leg answers at its second place and the semantic leg at
+    /// its first.
+    fn asked(query: &str, reranked: bool) -> LegLists {
+        let hit = |row, document: &str, native| {
+            StoredHit(row, document.to_owned(), native, Score::clamped(native))
+        };
+        let list = |hits| StoredList { floor: 0.0, confidence: 1.0, hits };
+        let keyword = list(vec![hit(1, "wrong", 0.6), hit(2, "right", 0.5)]);
+        let semantic = list(vec![hit(2, "right", 0.9), hit(3, "right", 0.8)]);
+        LegLists {
+            set: "birds".to_owned(),
+            query: query.to_owned(),
+            language: Language::En,
+            documents: Language::En,
+            foreign: false,
+            query_type: QueryType::Local,
+            judgements: BTreeMap::from([("right".to_owned(), 1)]),
+            legs: BTreeMap::from([(Strategy::Keyword, keyword), (Strategy::Semantic, semantic)]),
+            reranked: if reranked {
+                BTreeMap::from([(1, Score::ONE), (2, Score::ZERO)])
+            } else {
+                BTreeMap::new()
+            },
+        }
+    }
+
+    #[test]
+    fn each_list_is_worth_what_it_ranks() {
+        let profile = Profile::new(Settings::default());
+        let measure = |reranked| {
+            let asked = [asked("a", reranked), asked("b", reranked)];
+            Breakdown::of(&asked, &profile, Metric::Mrr(10)).unwrap()
+        };
+        let before = measure(false);
+        let means = |one: &Breakdown| -> Vec<(StageList, f64)> {
+            one.lists.iter().map(|(list, value)| (*list, value.mean)).collect()
+        };
+        let legs =
+            [(StageList::Keyword, 0.5), (StageList::Semantic, 1.0), (StageList::Hybrid, 1.0)];
+        assert_eq!(means(&before), legs);
+        assert_eq!((before.fusion.over, before.fusion.mean), (StageList::Semantic, 0.0));
+        assert_eq!(before.reranking, None);
+        // A reranker that believes the wrong one.
+        let after = measure(true);
+        assert_eq!(means(&after)[3], (StageList::Reranked, 0.5));
+        assert_eq!(after.reranking.map(|gain| gain.mean), Some(-0.5));
+        insta::assert_snapshot!(BreakdownTable(&[before, after]).to_string());
+    }
+}
