@@ -142,8 +142,9 @@ Examples:
     Tune(TuneArgs),
     /// Fit how surely a question is answered to what a search tells, and write a profile
     #[command(after_help = "\
-A folder is a collection in BEIR layout: its questions count as answered, and questions that
-mean nothing, those of the other collections and its own without their answers as not. A
+A folder is a collection in BEIR layout. Its questions for which nothing is judged to be right
+are the unanswered ones; where it has none, questions that mean nothing, those of the other
+collections and its own without their answers are. A
 TOML file holds [[case]] tables over the index (`--index`): id, question and answers, which
 are empty where nothing answers. Each language is fitted on its own, and refused where
 the two kinds do not separate.

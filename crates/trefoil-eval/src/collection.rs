@@ -73,6 +73,11 @@ impl Collection {
         self.queries.iter().filter(|query| self.qrels.is_answerable(&query.id))
     }
 
+    /// The questions for which nothing is judged to be right.
+    pub fn unanswerable(&self) -> impl Iterator<Item = &Query> {
+        self.queries.iter().filter(|query| !self.qrels.is_answerable(&query.id))
+    }
+
     /// The language of most documents.
     pub fn language(&self) -> Language {
         let most = self.languages.iter().rev().max_by_key(|&(_, count)| count);

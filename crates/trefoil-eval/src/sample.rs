@@ -9,37 +9,55 @@ use trefoil::{
 use crate::{Collection, Harness, LegLists, RetrievalCase, Sample, gibberish, harness::spread};
 
 impl Harness {
-    /// As many questions that `collection` answers as it has, or as the harness asks, and at
-    /// most as many that it does not: of each three, one means nothing, one is asked of
-    /// another of `all` collections, and one is its own without the documents that answer it.
+    /// The questions that `collection` answers, as many as the harness asks, and questions
+    /// that it does not: its own for which nothing is judged to be right; where it has none,
+    /// as many as it answers: a third that mean nothing, a third asked of another of `all`
+    /// collections, and a third its own without the documents that answer them.
     ///
     /// # Errors
     /// Those of the engine.
     pub fn samples(&self, collection: &Collection, all: &[Collection]) -> Result<Vec<Sample>> {
         let lists = self.leg_lists(collection)?;
         let mut samples: Vec<Sample> = lists.iter().map(|one| sample_of(one, true)).collect();
-        let share = samples.len() / 3;
-        let near = spread(&lists.iter().collect::<Vec<_>>(), share);
-        samples.extend(near.into_iter().map(|one| sample_of(&one.without_answers(), false)));
-        let others = all.iter().filter(|other| other.content_hash() != collection.content_hash());
-        let others: Vec<&str> = others
-            .flat_map(Collection::answerable)
-            .filter(|query| lists.iter().any(|own| own.language == query.language))
-            .map(|query| query.text.as_str())
-            .collect();
-        let languages: Vec<Language> = lists.iter().map(|one| one.language).collect();
-        let meaningless = spread(&languages, share).into_iter().zip(0..);
         let mut probes: Vec<String> =
-            meaningless.flat_map(|(language, seed)| gibberish(language, 1, seed)).collect();
-        probes.extend(spread(&others, share).into_iter().map(str::to_owned));
+            collection.unanswerable().map(|query| query.text.clone()).collect();
+        if probes.is_empty() {
+            let share = samples.len() / 3;
+            let near = spread(&lists.iter().collect::<Vec<_>>(), share);
+            samples.extend(near.into_iter().map(|one| sample_of(&one.without_answers(), false)));
+            probes = meaningless(&lists, share);
+            probes.extend(foreign(collection, all, &lists, share));
+        }
         let engine = self.engine_of(collection)?;
-        let asked: Result<Vec<Sample>> = probes
-            .par_iter()
-            .map(|text| sample(&engine, text, &SearchFilters::default(), false))
-            .collect();
+        let anywhere = SearchFilters::default();
+        let asked: Result<Vec<Sample>> =
+            probes.par_iter().map(|text| sample(&engine, text, &anywhere, false)).collect();
         samples.extend(asked?);
         Ok(samples)
     }
+}
+
+/// Gibberish in the languages of the questions.
+fn meaningless(lists: &[LegLists], count: usize) -> Vec<String> {
+    let languages: Vec<Language> = lists.iter().map(|one| one.language).collect();
+    let some = spread(&languages, count).into_iter().zip(0..);
+    some.flat_map(|(language, seed)| gibberish(language, 1, seed)).collect()
+}
+
+/// Questions of other collections, in the languages of this one's.
+fn foreign(
+    collection: &Collection,
+    all: &[Collection],
+    lists: &[LegLists],
+    count: usize,
+) -> Vec<String> {
+    let others = all.iter().filter(|other| other.content_hash() != collection.content_hash());
+    let asked: Vec<&str> = others
+        .flat_map(Collection::answerable)
+        .filter(|query| lists.iter().any(|own| own.language == query.language))
+        .map(|query| query.text.as_str())
+        .collect();
+    spread(&asked, count).into_iter().map(str::to_owned).collect()
 }
 
 /// What an engine tells about each case; one without answers is unanswerable. The engine

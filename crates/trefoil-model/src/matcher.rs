@@ -16,7 +16,9 @@ const LOGITS: f32 = 10.0;
 /// nearest, which the pooled vector of a passage blurs.
 ///
 /// The mean of those cosines over the question's tokens is late interaction; source:
-/// Khattab, Zaharia: `ColBERT`, SIGIR 2020, there with vectors trained for it. It reads
+/// Khattab, Zaharia: `ColBERT`, SIGIR 2020, there with vectors trained for it. Here it is the
+/// mean over the half that is matched worst, which ranks better and tells better whether
+/// a question is answered at all (`docs/decisions/006-rereading.md`). It reads
 /// the same window of 128 tokens as [`OnnxReranker`](crate::OnnxReranker), and runs on
 /// the embedder's own copies of the model.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl TokenReranker {
         Some(Self { embedder, unrelated, perfect })
     }
 
-    /// A mean cosine on the scale of a cross-encoder's logits: −[`LOGITS`] for the one that
+    /// A cosine on the scale of a cross-encoder's logits: −[`LOGITS`] for the one that
     /// counts as unrelated, [`LOGITS`] for that of a perfect match.
     fn logit(&self, cosine: f32) -> f32 {
         let place = (cosine - self.unrelated) / (self.perfect - self.unrelated);
@@ -57,7 +59,7 @@ impl Reranker for TokenReranker {
         10
     }
 
-    /// The sigmoid of the mean cosine, moved to the scale of a cross-encoder's logits.
+    /// The sigmoid of the cosine of the weaker half, moved to the scale of a cross-encoder's logits.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
         if passages.is_empty() {
             return Ok(Vec::new());
@@ -65,18 +67,23 @@ impl Reranker for TokenReranker {
         let asked = self.embedder.token_vectors(Role::Query, question, &[question], WINDOW)?;
         let read = self.embedder.token_vectors(Role::Passage, question, passages, WINDOW)?;
         let asked = asked.first().ok_or(Error::EmptyRankedLists)?;
-        let score = |passage| sigmoid(self.logit(mean_best_cosine(asked, passage)));
+        let score = |passage| sigmoid(self.logit(weaker_half(asked, passage)));
         Ok(read.iter().map(score).map(Score::clamped).collect())
     }
 }
 
-/// Each of the question's tokens against the passage's nearest; their mean.
-fn mean_best_cosine(question: &TokenVectors, passage: &TokenVectors) -> f32 {
+/// Each of the question's tokens against the passage's nearest; the mean of the half that is
+/// matched worst. A passage that is about the same and lacks what is asked for has most
+/// tokens and misses some.
+fn weaker_half(question: &TokenVectors, passage: &TokenVectors) -> f32 {
     let best = |token: &[f32]| {
         let cosines = passage.rows().map(|other| dot(token, other));
         cosines.fold(-1.0_f32, f32::max)
     };
-    question.rows().map(best).sum::<f32>() / question.rows().len().max(1) as f32
+    let mut matched: Vec<f32> = question.rows().map(best).collect();
+    matched.sort_unstable_by(f32::total_cmp);
+    matched.truncate(matched.len().div_ceil(2));
+    matched.iter().sum::<f32>() / matched.len().max(1) as f32
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
