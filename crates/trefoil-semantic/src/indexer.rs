@@ -62,6 +62,20 @@ impl VectorIndexer {
         Ok(Self { dir: dir.to_owned(), config: *config, snapshot, next_file, pending })
     }
 
+    /// Adds or replaces the vectors of rows, scaled to length 1. Either all are taken or,
+    /// with an error, none.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`], [`Error::InvalidEmbedding`].
+    pub fn put<'v>(&mut self, vectors: impl IntoIterator<Item = (RowId, &'v [f32])>) -> Result<()> {
+        let dimensions = self.snapshot.manifest.dimensions;
+        let encode =
+            |(row, vector)| Ok((row, Some(Encoded::of(&vector::unit(vector, dimensions)?))));
+        let encoded: Vec<_> = vectors.into_iter().map(encode).collect::<Result<_>>()?;
+        self.pending.extend(encoded);
+        Ok(())
+    }
+
     /// Rows that are committed.
     pub fn len(&self) -> usize {
         self.snapshot.len()
@@ -179,17 +193,8 @@ impl Indexer for VectorIndexer {
         self.snapshot.manifest.seq
     }
 
-    /// Adds or replaces rows; vectors are scaled to length 1. Either all entries are
-    /// taken or, with an error, none.
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
-        let dimensions = self.snapshot.manifest.dimensions;
-        let encoded = entries.iter().map(|entry| {
-            let unit = vector::unit(&entry.vector, dimensions)?;
-            Ok((entry.chunk.row, Some(Encoded::of(&unit))))
-        });
-        let encoded: Vec<_> = encoded.collect::<Result<_>>()?;
-        self.pending.extend(encoded);
-        Ok(())
+        self.put(entries.iter().map(|entry| (entry.chunk.row, entry.vector.as_slice())))
     }
 
     fn remove(&mut self, rows: &[RowId]) -> Result<()> {

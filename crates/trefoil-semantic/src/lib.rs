@@ -18,23 +18,14 @@
 //!   used: damage is an error, never a wrong answer.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
-//! use trefoil_core::{
-//!     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, IndexEntry, Indexer,
-//!     Language, LineSpan, RowId, Seq, StoredChunk,
-//! };
-//! use trefoil_semantic::{VectorConfig, VectorIndexer, VectorIndex};
+//! use trefoil_core::{Allowed, Indexer, RowId, Seq};
+//! use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
 //!
 //! # let dir = tempfile::tempdir()?;
 //! # let dir = dir.path();
 //! let config = VectorConfig::default();
 //! let mut indexer = VectorIndexer::open(dir, "model-a", 2, &config)?;
-//! # let file = FileInfo { id: FileId::new("fil_1")?, path: "a".into(), title: String::new(), tags: vec![], date: None };
-//! # let chunk = Chunk { level: ChunkLevel::Leaf, ordinal: 0, heading_path: vec![], text: "a".into(),
-//! #     bytes: ByteSpan { start: 0, end: 1 }, lines: LineSpan { start: 1, end: 1 }, language: Language::En };
-//! # let chunk = Arc::new(StoredChunk { row: RowId::new(7), id: ChunkId::new("chk_1")?, file: Arc::new(file), chunk });
-//! indexer.add(&[IndexEntry { chunk, vector: vec![0.6, 0.8] }])?; // the chunk of row 7
+//! indexer.put([(RowId::new(7), [0.6, 0.8].as_slice())])?;
 //! indexer.commit(Seq::new(1))?;
 //!
 //! let index = VectorIndex::open(dir, "model-a", 2, &config)?;
