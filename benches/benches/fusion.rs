@@ -1,23 +1,15 @@
-//! Speed of the pure stages: analysis, fusion and final scores. Larger sizes show growth.
+//! Fusing two lists of hits that share every third row, and giving the result its scores.
 
 use std::hint::black_box;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use benches::{Outcome, settings};
+use criterion::{BenchmarkId, Throughput};
 use trefoil::{
     Adaptive, Fuser, Hit, Leg, RankedList, RelativeScore, RowId, Rrf, Score, Strategy, final_scores,
 };
 
-/// A list of `depth` rows that shares every third row with the others.
-fn list(strategy: Strategy, depth: u16) -> RankedList {
-    let stride = if strategy == Strategy::Keyword { 1 } else { 3 };
-    let hits = (0..depth).map(|rank| {
-        let native = 1.0 / (1.0 + f32::from(rank));
-        Hit { row: RowId::new(u64::from(rank) * stride), native, relevance: Score::clamped(native) }
-    });
-    RankedList::new(strategy, hits.collect())
-}
-
-fn fusion(criterion: &mut Criterion) {
+fn main() -> Outcome {
+    let mut criterion = settings();
     let legs = [Strategy::Keyword, Strategy::Semantic].map(|strategy| Leg {
         strategy,
         depth: 1_000,
@@ -37,13 +29,22 @@ fn fusion(criterion: &mut Criterion) {
                 bencher.iter(|| fuser.fuse(black_box(&legs), black_box(&lists)));
             });
         }
-        let fused = RelativeScore.fuse(&legs, &lists).unwrap_or_default();
+        let fused = RelativeScore.fuse(&legs, &lists)?;
         group.bench_function(BenchmarkId::new("final scores", depth), |bencher| {
             bencher.iter(|| final_scores(black_box(&fused)));
         });
     }
     group.finish();
+    criterion.final_summary();
+    Ok(())
 }
 
-criterion_group!(benches, fusion);
-criterion_main!(benches);
+/// A list of `depth` rows that shares every third row with the others.
+fn list(strategy: Strategy, depth: u16) -> RankedList {
+    let stride = if strategy == Strategy::Keyword { 1 } else { 3 };
+    let hits = (0..depth).map(|rank| {
+        let native = 1.0 / (1.0 + f32::from(rank));
+        Hit { row: RowId::new(u64::from(rank) * stride), native, relevance: Score::clamped(native) }
+    });
+    RankedList::new(strategy, hits.collect())
+}

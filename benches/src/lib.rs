@@ -1,0 +1,21 @@
+//! What the benchmarks share: texts, vectors and indexes of any size, all grown from the
+//! fixtures, and a place for figures of recall beside criterion's figures of time.
+//!
+//! What is costly to make is made once and kept in `target/benches`; its name holds a
+//! hash of what it was made from. Delete the folder to start over.
+
+mod chain;
+mod fixtures;
+mod index;
+mod measure;
+mod vector_set;
+mod vectors;
+
+pub use fixtures::{Fixtures, Question};
+pub use index::{EngineIndex, answered, with_vectors};
+pub use measure::{SIZES, folder, label, must, record_recall, settings, target};
+pub use vector_set::{NEIGHBOURS, VectorSet};
+pub use vectors::{StoredVectors, model};
+
+/// What may go wrong goes up to `main`, which prints it.
+pub type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
