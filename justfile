@@ -16,9 +16,11 @@ prop:
 measure *COLLECTIONS:
     cargo run --release -p trefoil --example measure -- {{COLLECTIONS}}
 
-# Recall and latency.
+# Recall and latency, written to docs/BENCHMARKS.md. The default model has to be there;
+# TREFOIL_DATA names the folder of DATA/ann-glove100.
 bench:
     cargo bench -p benches
+    cargo run --release -p benches --bin table
 
 # Licences, sources and duplicate versions of the dependencies.
 deny:
