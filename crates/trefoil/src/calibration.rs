@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score, Strategy};
 
-use crate::Isotonic;
+use crate::{Isotonic, rerank::logit};
 
 /// What a search tells about how well it answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The most that a reranker says of a passage, 0–1, where one read any.
+    /// The most that a reranker says of a passage, in log-odds within ±14, where one read any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
@@ -92,7 +92,7 @@ impl Evidence {
             relevance.map(|hit| hit.relevance).max().unwrap_or_default().get().into()
         };
         Self {
-            rerank: rerank.map(|score| score.get().into()),
+            rerank: rerank.map(|score| logit(score).into()),
             coverage: best(Strategy::Keyword),
             similarity: best(Strategy::Semantic),
             margin: leg(Strategy::Semantic).map_or(0.0, margin),
@@ -188,7 +188,7 @@ mod tests {
         let lists = [keyword, list(Strategy::Semantic, &semantic)];
         let evidence = Evidence::of(&lists, Some(Score::clamped(0.5)));
         let expected = Evidence {
-            rerank: Some(0.5),
+            rerank: Some(0.0),
             coverage: 0.75,
             similarity: 0.9375,
             margin: 0.5625,

@@ -45,7 +45,7 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
 }
 
 /// ln(p / (1 − p)), within ±14 also for 0 and 1.
-fn logit(score: Score) -> f32 {
+pub(crate) fn logit(score: Score) -> f32 {
     const NEAREST: f32 = 1e-6;
     let p = score.get().clamp(NEAREST, 1.0 - NEAREST);
     (p / (1.0 - p)).ln()
