@@ -32,8 +32,22 @@ impl Index {
         let folder = indexes.join(name);
         // Nobody reads the context of a result here.
         let config = EngineConfig { context_chars: 0, ..config.clone() };
-        let engine = Engine::open_with(folder.join("index"), config)?;
         let record = folder.join("ingest.json");
+        let engine = match Engine::open_with(folder.join("index"), config.clone()) {
+            Err(locked @ Error::Locked { .. }) => {
+                // Another process measures the same collection: the finished index serves both.
+                let engine = Engine::open_read_only(folder.join("index"), config)?;
+                let stats = engine.stats()?;
+                let pending = stats.store.jobs;
+                let whole = engine.paths()?.len() == collection.documents.len();
+                if !whole || pending.queued + pending.running > 0 {
+                    return Err(locked);
+                }
+                let ingest = recorded(&record);
+                return Ok(Self { engine, ingest, degraded: Mutex::default() });
+            }
+            opened => opened?,
+        };
         let start = Instant::now();
         let report = engine.ingest(&collection.documents)?;
         let left = engine.drain()?;
@@ -47,7 +61,7 @@ impl Index {
             // Taken up where it was broken off: no time that could be compared.
             let _ = fs::remove_file(&record);
         }
-        let ingest = fs::read(&record).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        let ingest = recorded(&record);
         let mut degraded = BTreeSet::new();
         for skipped in report.skipped {
             degraded.insert(format!("{} was not indexed: {}", skipped.path, skipped.reason));
@@ -73,6 +87,11 @@ impl Index {
     pub(crate) fn degraded(&self) -> Vec<String> {
         self.degraded.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
+}
+
+/// What indexing cost, if it was written down.
+fn recorded(record: &Path) -> Option<Ingest> {
+    fs::read(record).ok().and_then(|json| serde_json::from_slice(&json).ok())
 }
 
 /// Names a folder: vectors of two models do not go into one index.
