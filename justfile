@@ -12,9 +12,10 @@ test:
 prop:
     PROPTEST_CASES=1000 cargo test --release --workspace --lib
 
-# nDCG@10 and Recall@5 of each leg and of the fused list, on collections in BEIR layout.
-measure *COLLECTIONS:
-    cargo run --release -p trefoil --example measure -- {{COLLECTIONS}}
+# What each leg, fusion and reranking are worth on collections in BEIR layout, written to
+# docs/EVALUATION.md.
+eval *COLLECTIONS:
+    cargo run --release -p trefoil-eval --example evaluation -- {{COLLECTIONS}}
 
 # Recall and latency, written to docs/BENCHMARKS.md. The default model has to be there;
 # TREFOIL_DATA names the folder of DATA/ann-glove100.

@@ -252,6 +252,9 @@ pub(crate) struct TuneArgs {
     /// Folder that indexes are kept in [default: `eval` beside the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
+    /// Keep what the legs and the reranker answered, as JSON lines; asked again only if absent
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) lists: Option<PathBuf>,
     /// The profile to write
     #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,

@@ -1,5 +1,5 @@
 use trefoil::{Settings as FusionSettings, language_of};
-use trefoil_eval::{Collection, Harness, Tuning, tune};
+use trefoil_eval::{Collection, Harness, LegLists, Tuning, tune};
 
 use super::{Outcome, eval};
 use crate::{
@@ -16,16 +16,10 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let mut tuning = Tuning { folds: args.folds.into(), ..Tuning::default() };
     tuning.metric = args.metric.parse()?;
-    let indexes = eval::indexes(args.indexes.as_deref(), settings);
-    let mut harness = Harness::new(settings.engine.clone(), indexes);
-    harness.queries = args.queries;
-    harness.rerank = !args.no_rerank;
-    let mut asked = Vec::new();
-    for folder in &args.collections {
-        let collection = Collection::read(folder, language_of)?;
-        console.status(format_args!("{}: asking every leg", collection.name));
-        asked.extend(harness.leg_lists(&collection)?);
-    }
+    let asked = match args.lists.as_deref().filter(|lists| lists.exists()) {
+        Some(lists) => LegLists::read(lists)?,
+        None => ask(args, settings, console)?,
+    };
     let start = FusionSettings { rerank: !args.no_rerank, ..FusionSettings::default() };
     console.status(format_args!("{} questions: trying settings", asked.len()));
     let mut tuned = tune(&asked, &start, &tuning)?;
@@ -48,4 +42,22 @@ pub(super) fn run(
     }
     console.status(format_args!("written to {}", args.output.display()));
     Ok(Outcome::Found)
+}
+
+/// Asks every leg, and keeps what was answered if a file for it is named.
+fn ask(args: &TuneArgs, settings: &Settings, console: Console) -> anyhow::Result<Vec<LegLists>> {
+    let indexes = eval::indexes(args.indexes.as_deref(), settings);
+    let mut harness = Harness::new(settings.engine.clone(), indexes);
+    harness.queries = args.queries;
+    harness.rerank = !args.no_rerank;
+    let mut asked = Vec::new();
+    for folder in &args.collections {
+        let collection = Collection::read(folder, language_of)?;
+        console.status(format_args!("{}: asking every leg", collection.name));
+        asked.extend(harness.leg_lists(&collection)?);
+    }
+    if let Some(lists) = &args.lists {
+        LegLists::write(&asked, lists)?;
+    }
+    Ok(asked)
 }
