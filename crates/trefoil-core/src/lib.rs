@@ -17,6 +17,7 @@
 //! ```
 
 mod chunk;
+mod cursor;
 mod document;
 mod error;
 mod explain;
@@ -32,6 +33,7 @@ mod stage;
 mod strategy;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
+pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
 pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
@@ -50,7 +52,8 @@ pub use result::{
 };
 pub use score::Score;
 pub use stage::{
-    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, Pooling,
-    Quantization, Reranker, Retriever, Role, Token, TokenCounter,
+    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, KnownName,
+    NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever, Role, Token,
+    TokenCounter,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Error, QueryType, Result, SearchFilters, SearchStrategy, Strategy};
+use crate::{Error, QueryType, Result, Score, SearchFilters, SearchStrategy, Strategy};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
@@ -268,6 +268,34 @@ impl SearchWeights {
         }
     }
 
+    /// For a question that is mostly the literal name of something, such as an error code.
+    pub const LITERAL: Self = Self { keyword: 0.5, semantic: 0.25, graph: 0.25 };
+
+    /// The weights that suit a kind of question.
+    pub const fn suited_to(query_type: QueryType) -> Self {
+        let (keyword, semantic, graph) = match query_type {
+            QueryType::Local => (0.35, 0.35, 0.30),
+            QueryType::Global => (0.20, 0.30, 0.50),
+            QueryType::Relationship => (0.20, 0.20, 0.60),
+            QueryType::Hybrid => (0.33, 0.34, 0.33),
+        };
+        Self { keyword, semantic, graph }
+    }
+
+    /// The same with the keyword leg's weight multiplied by `factor`, scaled to sum to 1.
+    #[must_use]
+    pub fn with_keyword_scaled(self, factor: Score) -> Self {
+        let keyword = self.keyword * factor.get();
+        let sum = keyword + self.semantic + self.graph;
+        if sum > 0.0 {
+            let [keyword, semantic, graph] =
+                [keyword, self.semantic, self.graph].map(|weight| weight / sum);
+            Self { keyword, semantic, graph }
+        } else {
+            self
+        }
+    }
+
     /// The weight of one leg.
     pub const fn get(&self, strategy: Strategy) -> f32 {
         match strategy {
@@ -354,7 +382,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DateRange, FileId, Language, Score};
+    use crate::{DateRange, FileId, Language};
 
     fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
         serde_json::from_value(json.clone())

@@ -371,17 +371,22 @@ pub struct ItemMetadata {
 pub struct QueryClassification {
     /// The question as given.
     pub original_query: String,
-    /// Its kind.
+    /// Its kind; `hybrid` where the classifier is not sure enough.
     #[serde(rename = "type")]
     pub query_type: QueryType,
     /// How sure the classifier is.
     pub confidence: Score,
-    /// Names in the question.
+    /// Names in the question, in order, each once: parts of it in NFKC.
     pub extracted_entities: Vec<String>,
     /// Weights that suit its kind.
     pub suggested_weights: SearchWeights,
-    /// Other wordings, at most 5.
+    /// Other wordings, at most [`Self::MAX_EXPANSIONS`], none of them the question.
     pub expanded_queries: Vec<String>,
+}
+
+impl QueryClassification {
+    /// Most other wordings of a question.
+    pub const MAX_EXPANSIONS: usize = 5;
 }
 
 /// How relevant the evidence is.

@@ -6,8 +6,8 @@ use std::{borrow::Cow, fmt::Debug, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Fused, Language, Leg, Question, RankedList, Result, RowId, Score, Seq,
-    StoredChunk, Strategy,
+    Allowed, ByteSpan, Fused, Language, Leg, QueryClassification, Question, RankedList, Result,
+    RowId, Score, Seq, StoredChunk, Strategy,
 };
 
 /// A term and where it comes from.
@@ -27,6 +27,32 @@ pub struct Token<'t> {
 pub trait Analyzer: Debug + Send + Sync {
     /// Pushes every term of `text` into `sink`, by position.
     fn analyze(&self, text: &str, language: Language, sink: &mut dyn FnMut(Token<'_>));
+}
+
+/// A known name at the beginning of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownName {
+    /// How many bytes of the text it covers.
+    pub len: usize,
+    /// What else the same thing is called, as it is usually written.
+    pub aliases: Vec<String>,
+}
+
+/// The names of things that a corpus is known to speak of.
+pub trait NameLookup: Debug + Send + Sync {
+    /// The known names that `text` begins with, longest first, whatever follows them:
+    /// so names are found where no spaces are written. Names and `text` are compared in
+    /// NFKC, in lower case, with single spaces.
+    fn names_at(&self, text: &str) -> Vec<KnownName>;
+}
+
+/// Question to its kind, its names and other wordings. Pure.
+pub trait QueryClassifier: Debug + Send + Sync {
+    /// Classifies `question`, in which `names` finds what the corpus knows.
+    ///
+    /// # Errors
+    /// Only a classifier that runs a model fails, as the model does.
+    fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification>;
 }
 
 /// Counts tokens as a model would, to size chunks and contexts.

@@ -7,6 +7,11 @@ use unicode_normalization::{
     is_nfkc_quick,
 };
 
+/// A text in the form in which texts are compared: NFKC, without what is not seen.
+pub fn normalize(text: &str) -> Cow<'_, str> {
+    Normalized::new(text).text
+}
+
 /// A text in NFKC that knows where each of its bytes comes from. Characters that
 /// are not seen and carry no meaning (soft hyphens, joiners, variation selectors)
 /// are left out, as in Unicode's `NFKC_Casefold`.

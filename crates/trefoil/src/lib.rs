@@ -36,15 +36,18 @@
 //! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
 
 mod calibration;
+pub mod classify;
 mod config;
 mod fuse;
 mod grade;
 mod isotonic;
+pub mod page;
 mod plan;
 mod profile;
 mod relevance;
 mod rerank;
 pub mod scores;
+pub mod select;
 
 #[cfg(feature = "tokio")]
 mod asynchronous;
@@ -72,6 +75,7 @@ mod trace;
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncEngine;
 pub use calibration::{Calibration, Evidence, Feature, Separation};
+pub use classify::{NameTable, RuleClassifier};
 pub use config::{EngineConfig, Model, Rerankers};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};

@@ -1,0 +1,267 @@
+use std::{cmp::Ordering, fmt, str::FromStr};
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Score};
+
+/// Where an item stands in the order of results; what comes first is less.
+///
+/// The reranked items come first, by their blend; then, and where blends are equal, by
+/// `combined`, newer before older before undated, and by id. Ids differ, so that no two
+/// items stand at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// The blend of fused and rerank score; absent for what was not reranked.
+    pub reranked: Option<Score>,
+    /// The fused score.
+    pub combined: Score,
+    /// Date of the document.
+    pub date: Option<Date>,
+    /// Public id of the item: a prefix and ASCII letters, digits, `-` or `_`.
+    pub id: String,
+}
+
+impl Ord for OrderKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.reranked.cmp(&self.reranked))
+            .then_with(|| other.combined.cmp(&self.combined))
+            .then_with(|| other.date.cmp(&self.date))
+            .then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+impl PartialOrd for OrderKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Where a page of results ended, to go on from there: to a caller, opaque text.
+///
+/// It names an item by its place in the order, not by a number, so that items of equal
+/// score are neither shown twice nor left out, and what was added above since does not
+/// push shown items onto the next page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cursor {
+    /// The last item of the page.
+    pub last: OrderKey,
+    /// What was asked of what: a cursor is of use for the same query and settings only.
+    pub fingerprint: u64,
+}
+
+impl Cursor {
+    /// How many of `keys`, which are in order, stand on the pages before: the next page
+    /// begins there. The last item need not be among them any more.
+    pub fn seen(&self, keys: &[OrderKey]) -> usize {
+        keys.partition_point(|key| *key <= self.last)
+    }
+}
+
+/// Version of the text form.
+const FORM: &str = "1";
+
+/// Stands for a part that is absent.
+const ABSENT: &str = "_";
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OrderKey { reranked, combined, date, id } = &self.last;
+        write!(f, "{FORM}.{:016x}.", self.fingerprint)?;
+        match reranked {
+            Some(blend) => write!(f, "{:08x}.", blend.get().to_bits())?,
+            None => write!(f, "{ABSENT}.")?,
+        }
+        write!(f, "{:08x}.", combined.get().to_bits())?;
+        match date {
+            Some(date) => write!(f, "{date}.{id}"),
+            None => write!(f, "{ABSENT}.{id}"),
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    /// Takes exactly what `to_string` gives.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for anything else.
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text).filter(|cursor| cursor.to_string() == text).ok_or_else(|| {
+            Error::invalid_query("options.cursor", text, "the `nextCursor` of a result, unchanged")
+        })
+    }
+}
+
+impl TryFrom<String> for Cursor {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.to_string()
+    }
+}
+
+fn parse(text: &str) -> Option<Cursor> {
+    let mut parts = text.splitn(6, '.');
+    let mut next = || parts.next();
+    if next()? != FORM {
+        return None;
+    }
+    let fingerprint = u64::from_str_radix(next()?, 16).ok()?;
+    let reranked = optional(next()?, score)?;
+    let combined = score(next()?)?;
+    let date = optional(next()?, |part| part.parse().ok())?;
+    let id = next()?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    let valid = (1..=132).contains(&id.len()) && id.bytes().all(plain);
+    valid.then(|| Cursor {
+        last: OrderKey { reranked, combined, date, id: id.to_owned() },
+        fingerprint,
+    })
+}
+
+/// Absent, or what `read` makes of the part; none if it makes nothing.
+fn optional<T>(part: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    if part == ABSENT { Some(None) } else { read(part).map(Some) }
+}
+
+fn score(bits: &str) -> Option<Score> {
+    Score::new(f32::from_bits(u32::from_str_radix(bits, 16).ok()?)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{
+        ProptestConfig, Strategy as Generator, any, prop_assert, prop_assert_eq, proptest,
+    };
+
+    use super::*;
+
+    fn key(reranked: Option<f32>, combined: f32, year: Option<i16>, id: &str) -> OrderKey {
+        OrderKey {
+            reranked: reranked.map(Score::clamped),
+            combined: Score::clamped(combined),
+            date: year.map(|year| jiff::civil::date(year, 1, 1)),
+            id: id.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_order_is_blend_then_combined_then_newer_then_id() {
+        let ordered = [
+            key(Some(0.9), 0.1, None, "chk_z"),
+            key(Some(0.5), 0.9, None, "chk_y"),
+            key(Some(0.5), 0.8, None, "chk_x"),
+            key(None, 1.0, Some(2020), "chk_c"),
+            key(None, 0.7, Some(2026), "chk_b"),
+            key(None, 0.7, Some(2020), "chk_a"),
+            key(None, 0.7, None, "chk_1"),
+            key(None, 0.7, None, "chk_2"),
+        ];
+        assert!(ordered.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn the_text_form_is_fixed() {
+        let last = key(Some(0.5), 1.0, Some(2026), "chk_1a");
+        let cursor = Cursor { last, fingerprint: 0xabc };
+        let text = "1.0000000000000abc.3f000000.3f800000.2026-01-01.chk_1a";
+        assert_eq!(cursor.to_string(), text);
+        assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
+        assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
+    }
+
+    #[test]
+    fn what_was_changed_is_refused_by_name() {
+        for bad in [
+            "",
+            "1",
+            "20",
+            "2.0000000000000abc._.3f800000._.chk_1",
+            "1.abc._.3f800000._.chk_1",
+            "1.0000000000000ABC._.3f800000._.chk_1",
+            "1.0000000000000abc._.7fc00000._.chk_1",
+            "1.0000000000000abc._.40000000._.chk_1",
+            "1.0000000000000abc._.bf000000._.chk_1",
+            "1.0000000000000abc._.3f800000.2026-02-30.chk_1",
+            "1.0000000000000abc._.3f800000.2026-01-01T00:00.chk_1",
+            "1.0000000000000abc._.3f800000._.",
+            "1.0000000000000abc._.3f800000._.chk_1.",
+            "1.0000000000000abc._.3f800000._.chk_é",
+            " 1.0000000000000abc._.3f800000._.chk_1",
+        ] {
+            let error = bad.parse::<Cursor>().unwrap_err();
+            assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
+            assert!(serde_json::from_value::<Cursor>(bad.into()).is_err());
+        }
+    }
+
+    fn any_key() -> impl Generator<Value = OrderKey> {
+        // Few values, so that ties are common.
+        let score = || (0_u8..4).prop_map(|step| f32::from(step) / 3.0);
+        (
+            proptest::option::of(score()),
+            score(),
+            proptest::option::of(2024_i16..2027),
+            "chk_[0-9]{1,3}",
+        )
+            .prop_map(|(reranked, combined, year, id)| key(reranked, combined, year, &id))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn print_and_parse_agree(last in any_key(), fingerprint in any::<u64>()) {
+            let cursor = Cursor { last, fingerprint };
+            prop_assert_eq!(&cursor, &cursor.to_string().parse::<Cursor>()?);
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "([0-9a-f._-]|\\PC){0,60}") {
+            if let Ok(cursor) = text.parse::<Cursor>() {
+                prop_assert_eq!(cursor.to_string(), text);
+            }
+        }
+
+        #[test]
+        fn pages_show_every_item_once(
+            keys in proptest::collection::btree_set(any_key(), 0..40),
+            limit in 1_usize..7,
+        ) {
+            let keys: Vec<OrderKey> = keys.into_iter().collect();
+            let (mut shown, mut start) = (Vec::new(), 0);
+            while start < keys.len() {
+                let page = &keys[start..keys.len().min(start + limit)];
+                shown.extend_from_slice(page);
+                let last = page.last().cloned().unwrap();
+                let cursor: Cursor = Cursor { last, fingerprint: 0 }.to_string().parse()?;
+                start = cursor.seen(&keys);
+            }
+            prop_assert_eq!(shown, keys);
+        }
+
+        #[test]
+        fn what_is_added_or_removed_above_shifts_no_page(
+            keys in proptest::collection::btree_set(any_key(), 2..40),
+            cut in any::<proptest::sample::Index>(),
+            kept in proptest::collection::vec(any::<bool>(), 40),
+        ) {
+            let keys: Vec<OrderKey> = keys.into_iter().collect();
+            let at = cut.index(keys.len());
+            let cursor = Cursor { last: keys[at].clone(), fingerprint: 0 };
+            let after: Vec<OrderKey> = keys.iter().enumerate()
+                .filter(|&(place, _)| place > at || kept[place])
+                .map(|(_, key)| key.clone())
+                .collect();
+            prop_assert_eq!(&after[cursor.seen(&after)..], &keys[at + 1..]);
+            prop_assert!(after[..cursor.seen(&after)].iter().all(|key| *key <= cursor.last));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Question to what kind it is, the names in it and other wordings. Pure.
+
+mod capital;
+mod english;
+mod expand;
+mod grammar;
+mod identifier;
+mod japanese;
+mod korean;
+mod name;
+mod quote;
+
+pub use expand::expand;
+pub use name::NameTable;
+
+use std::sync::LazyLock;
+
+use trefoil_core::{
+    ByteSpan, Language, NameLookup, QueryClassification, QueryClassifier, QueryType, Question,
+    Result, Score, SearchWeights,
+};
+use trefoil_text::normalize;
+
+use capital::capitalised;
+use grammar::Grammar;
+use identifier::identifiers;
+use name::known_names;
+use quote::{quotations, unquoted};
+
+/// Classifies by patterns of English, Japanese and Korean.
+///
+/// | kind | asked like | confidence |
+/// |---|---|---|
+/// | global | overview, summary, main theme, what is this about | .8 |
+/// | relationship | difference between A and B, how does A affect B, why | .8 |
+/// | local | everything else with a known name, an identifier or quoted text | .7 |
+/// | hybrid | the rest | .6 |
+///
+/// Patterns are not looked for in quoted text and identifiers. Weights are those that
+/// suit the kind ([`SearchWeights::suited_to`]), with two exceptions: a question that is
+/// mostly identifiers leans on the keyword leg, and one in a language that the corpus is
+/// not written in leans away from it.
+#[derive(Debug)]
+pub struct RuleClassifier {
+    english: LazyLock<Grammar>,
+    japanese: LazyLock<Grammar>,
+    korean: LazyLock<Grammar>,
+}
+
+/// How far the keyword leg is believed about a question in a language that the corpus is
+/// not written in; measured for fusion.
+const FOREIGN_KEYWORD_BELIEF: f32 = 0.4;
+
+/// A question is the name of something if identifiers are this share of its letters.
+const LITERAL_SHARE: f32 = 0.5;
+
+impl RuleClassifier {
+    /// The classifier. The first question in a language compiles the patterns of that
+    /// language.
+    pub const fn new() -> Self {
+        Self {
+            english: LazyLock::new(|| Grammar::new(&english::SOURCE)),
+            japanese: LazyLock::new(|| Grammar::new(&japanese::SOURCE)),
+            korean: LazyLock::new(|| Grammar::new(&korean::SOURCE)),
+        }
+    }
+
+    fn grammar(&self, language: Language) -> &Grammar {
+        match language {
+            Language::Ja => &self.japanese,
+            Language::Ko => &self.korean,
+            Language::En | _ => &self.english,
+        }
+    }
+}
+
+impl Default for RuleClassifier {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl QueryClassifier for RuleClassifier {
+    fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification> {
+        let text = normalize(&question.text);
+        let quotations = quotations(&text);
+        let identifiers = outside(identifiers(&text), &quotations);
+        let literal: Vec<ByteSpan> = quotations.iter().chain(&identifiers).copied().collect();
+        let known: Vec<ByteSpan> =
+            known_names(&text, names).into_iter().map(|known| known.span).collect();
+        let finding = self.grammar(question.language).read(&masked(&text, &literal));
+        let (query_type, confidence) = match &finding {
+            Some(finding) => (finding.kind, 0.8),
+            None if literal.is_empty() && known.is_empty() => (QueryType::Hybrid, 0.6),
+            None => (QueryType::Local, 0.7),
+        };
+        let capitalised = outside(capitalised(&text, question.language), &literal);
+        let sides = finding.map(|finding| finding.sides).unwrap_or_default();
+        let entities = [sides, literal, known, capitalised].concat();
+        Ok(QueryClassification {
+            original_query: question.text.clone(),
+            query_type,
+            confidence: Score::clamped(confidence),
+            extracted_entities: distinct(&text, entities),
+            suggested_weights: weights(question, query_type, share(&text, &identifiers)),
+            expanded_queries: expand(question, names, &[]),
+        })
+    }
+}
+
+fn weights(question: &Question, query_type: QueryType, literal: f32) -> SearchWeights {
+    let suited = SearchWeights::suited_to(query_type);
+    if query_type == QueryType::Local && literal >= LITERAL_SHARE {
+        // An identifier is of no language.
+        SearchWeights::LITERAL
+    } else if question.foreign {
+        suited.with_keyword_scaled(Score::clamped(FOREIGN_KEYWORD_BELIEF))
+    } else {
+        suited
+    }
+}
+
+/// The spans that overlap none of `taken`.
+fn outside(mut spans: Vec<ByteSpan>, taken: &[ByteSpan]) -> Vec<ByteSpan> {
+    spans.retain(|span| {
+        taken.iter().all(|other| span.end <= other.start || other.end <= span.start)
+    });
+    spans
+}
+
+/// The text with every byte of `spans` a small x, so that patterns see a word there.
+fn masked(text: &str, spans: &[ByteSpan]) -> String {
+    let mut masked = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        if spans.iter().any(|span| span.start <= at && at < span.end) {
+            masked.extend(std::iter::repeat_n('x', c.len_utf8()));
+        } else {
+            masked.push(c);
+        }
+    }
+    masked
+}
+
+/// Which share of the letters and digits stands in `spans`.
+fn share(text: &str, spans: &[ByteSpan]) -> f32 {
+    let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count() as f32;
+    let inside: f32 =
+        spans.iter().filter_map(|span| text.get(span.start..span.end)).map(letters).sum();
+    inside / letters(text).max(1.0)
+}
+
+/// The parts of the text at `spans`, by place, each once.
+fn distinct(text: &str, mut spans: Vec<ByteSpan>) -> Vec<String> {
+    spans.sort_unstable_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
+    let mut entities: Vec<String> = Vec::new();
+    for span in spans {
+        let entity = unquoted(text.get(span.start..span.end).unwrap_or_default());
+        if !entity.is_empty() && !entities.iter().any(|known| known == entity) {
+            entities.push(entity.to_owned());
+        }
+    }
+    entities
+}
+
+#[cfg(test)]
+mod tests;
