@@ -27,8 +27,8 @@ pub fn variants(text: &str, language: Language) -> Vec<String> {
     let normal = normalize(text);
     let mut found = vec![normal.clone().into_owned()];
     found.push(by_word(&normal, |word| Some(parts_of_identifier(word)?.join(" "))));
-    found.push(hyphens(&normal, " "));
-    found.push(hyphens(&normal, ""));
+    found.push(by_word(&normal, spaced_hyphens));
+    found.push(by_word(&normal, joined_hyphens));
     match language {
         Language::Ja => {
             found.extend([long_vowels(&normal), v_sounds(&normal), other_kana(&normal)])
@@ -101,20 +101,25 @@ fn humps(word: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Hyphens between letters replaced, as in `e-mail`, which is also `email`.
-fn hyphens(text: &str, by: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    for (at, c) in text.char_indices() {
-        let before = text.get(..at).and_then(|rest| rest.chars().next_back());
-        let after = text.get(at + c.len_utf8()..).and_then(|rest| rest.chars().next());
-        let letter = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphabetic());
-        if c == '-' && letter(before) && letter(after) {
-            result.push_str(by);
-        } else {
-            result.push(c);
-        }
-    }
-    result
+/// Hyphens between letters as spaces.
+fn spaced_hyphens(word: &str) -> Option<String> {
+    Some(hyphenated(word)?.join(" "))
+}
+
+/// A hyphen between letters left out, as in `e-mail`; of several, none.
+fn joined_hyphens(word: &str) -> Option<String> {
+    hyphenated(word).filter(|parts| parts.len() == 2).map(|parts| parts.concat())
+}
+
+/// The parts of a word that hyphens part letter from letter.
+fn hyphenated(word: &str) -> Option<Vec<&str>> {
+    let letter = |c: char| c.is_ascii_alphabetic();
+    let parts: Vec<&str> = word.split('-').collect();
+    let meet = |pair: &[&str]| match pair {
+        [before, after] => before.ends_with(letter) && after.starts_with(letter),
+        _ => false,
+    };
+    (parts.len() > 1 && parts.windows(2).all(meet)).then_some(parts)
 }
 
 /// `text` with each Katakana word replaced, where there is a replacement.
@@ -158,13 +163,33 @@ fn v_sounds(text: &str) -> String {
 /// Names of plants, animals and food are written in either kana.
 fn other_kana(text: &str) -> String {
     let bounds = WordBounds::new(text);
-    bounds
-        .words()
-        .map(|word| {
-            in_hiragana(word).or_else(|| in_katakana(word)).unwrap_or_else(|| word.to_owned())
+    let words: Vec<&str> = bounds.words().collect();
+    let mut before = None;
+    words
+        .iter()
+        .enumerate()
+        .map(|(at, &word)| {
+            let alone = stands_apart(before) && stands_apart(words.get(at + 1).copied());
+            before = Some(word);
+            in_hiragana(word)
+                .or_else(|| in_katakana(word).filter(|_| alone))
+                .unwrap_or_else(|| word.to_owned())
         })
         .collect()
 }
+
+/// True if a neighbour leaves a Hiragana word apart: none, a particle, or a word in
+/// another script than Kanji.
+fn stands_apart(neighbour: Option<&str>) -> bool {
+    neighbour.is_none_or(|word| match word.chars().next().map(Script::of) {
+        Some(Script::Han) => false,
+        Some(Script::Hiragana) => PARTICLES.contains(&word),
+        _ => true,
+    })
+}
+
+/// Japanese particles of one character.
+const PARTICLES: &[&str] = &["の", "と", "は", "を", "が", "に", "や", "も", "で", "か"];
 
 /// How far Katakana stands behind Hiragana in Unicode.
 const KANA_SHIFT: u32 = 'ア' as u32 - 'あ' as u32;
@@ -210,19 +235,34 @@ fn without_particles(text: &str) -> String {
 
 /// Plural nouns in the singular; a bare list of words without one, in the plural.
 fn other_number(text: &str) -> String {
-    let singulars = by_word(text, |word| singular(word));
+    let mut before = "";
+    let singulars: String = text
+        .split_inclusive(char::is_whitespace)
+        .map(|piece| {
+            let word = piece.trim_end();
+            // `it stays` is a verb.
+            let noun = !SUBJECTS.contains(&before);
+            before = word;
+            match singular(word).filter(|_| noun) {
+                Some(singular) => singular + piece.get(word.len()..).unwrap_or_default(),
+                None => piece.to_owned(),
+            }
+        })
+        .collect();
     let words: Vec<&str> = text.split_whitespace().collect();
     let stop = |word: &&str| is_stop(Script::Spaced, &word.to_lowercase());
     if singulars != text || words.len() > 3 || words.iter().any(stop) {
         return singulars;
     }
-    match words.last().and_then(|last| Some((last, plural(last)?))) {
-        Some((last, plural)) => {
-            text.trim_end().strip_suffix(last).unwrap_or_default().to_owned() + &plural
-        }
-        None => singulars,
+    let last = words.last().copied().unwrap_or_default();
+    match (plural(last), text.trim_end().strip_suffix(last)) {
+        (Some(plural), Some(start)) => format!("{start}{plural}"),
+        _ => singulars,
     }
 }
+
+/// What stands before a verb in -s.
+const SUBJECTS: &[&str] = &["he", "it", "she", "that", "this", "which", "who"];
 
 #[cfg(test)]
 mod tests {
@@ -254,6 +294,7 @@ mod tests {
     #[test]
     fn hyphens_are_spaces_or_nothing() {
         check("send an e-mail", &["send an e mail", "send an email"]);
+        check("two-year-old child", &["two year old child", "two-year-old children"]);
         check("2024-01-02", &[]);
         check("--flag", &[]);
     }
@@ -270,6 +311,8 @@ mod tests {
         check("ごみの日", &["ゴミの日"]);
         check("テストの書き方", &[]);
         check("食べるとき", &[]);
+        check("上旬ごろに入るのはどこか", &[]);
+        check("りんごとみかん", &["リンゴとミカン"]);
     }
 
     #[test]
@@ -283,6 +326,7 @@ mod tests {
     fn english_nouns_change_number() {
         check("how do I bleed radiators", &["how do I bleed radiator"]);
         check("barn owl", &["barn owls"]);
+        check("how it stays neat", &[]);
         check("how do I poach an egg", &[]);
     }
 

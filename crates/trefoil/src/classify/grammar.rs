@@ -11,26 +11,46 @@ use trefoil_core::{ByteSpan, QueryType};
 /// A space stands for white space of any length, and a few words in braces for what is
 /// needed often: `{a}` and `{b}` are the sides of a pair, `{ab}` both with what is
 /// between them, `{m}` a noun that both share, `{end}` the end of the question and
-/// `{doc}` a word for documents. Beside each pattern stands what must not be found
-/// anywhere in the question; empty for nothing.
+/// `{doc}` a word for documents.
 pub(super) struct Source {
     /// What may stand before the question proper.
     pub(super) lead: &'static str,
     /// Patterns of relations with sides.
-    pub(super) pairs: &'static [(&'static str, &'static str)],
+    pub(super) pairs: &'static [Pattern],
     /// Patterns of questions for an overview.
-    pub(super) global: &'static [(&'static str, &'static str)],
+    pub(super) global: &'static [Pattern],
     /// Patterns of relations without sides: why, and what is the difference.
-    pub(super) related: &'static [(&'static str, &'static str)],
+    pub(super) related: &'static [Pattern],
     /// What is cut off before a side.
     pub(super) before: &'static str,
     /// What is cut off after a side.
     pub(super) after: &'static str,
+    /// Sides that name nothing: pronouns, and what is left of a clause.
+    pub(super) nameless: &'static str,
     /// The particle between an owner and what it owns, where the owner comes first:
     /// の in `日本の首相`.
     pub(super) of: Option<&'static str>,
     /// The sides of what `{ab}` holds.
     pub(super) split: fn(&str) -> Vec<ByteSpan>,
+}
+
+/// What a question must hold to be of a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Pattern {
+    fits: &'static str,
+    unless: Option<&'static str>,
+}
+
+/// A pattern that is found somewhere in the question.
+pub(super) const fn when(fits: &'static str) -> Pattern {
+    Pattern { fits, unless: None }
+}
+
+impl Pattern {
+    /// The same where another is found nowhere in it.
+    pub(super) const fn unless(self, barred: &'static str) -> Self {
+        Self { unless: Some(barred), ..self }
+    }
 }
 
 /// What a pattern found.
@@ -49,6 +69,7 @@ pub(super) struct Grammar {
     rules: Vec<Rule>,
     before: Option<Regex>,
     after: Option<Regex>,
+    nameless: Option<Regex>,
     of: Option<&'static str>,
     split: fn(&str) -> Vec<ByteSpan>,
 }
@@ -67,8 +88,8 @@ impl Grammar {
     /// Compiles the patterns of a language; one that does not compile is left out, which
     /// the tests rule out.
     pub(super) fn new(source: &Source) -> Self {
-        let of_kind = |kind, patterns: &[(&str, &str)]| -> Vec<Rule> {
-            patterns.iter().filter_map(|pattern| Rule::new(kind, *pattern)).collect()
+        let of_kind = |kind, patterns: &[Pattern]| -> Vec<Rule> {
+            patterns.iter().filter_map(|pattern| Rule::new(kind, pattern)).collect()
         };
         let mut rules = of_kind(QueryType::Relationship, source.pairs);
         rules.extend(of_kind(QueryType::Global, source.global));
@@ -78,6 +99,7 @@ impl Grammar {
             rules,
             before: compile(source.before),
             after: compile(source.after),
+            nameless: compile(source.nameless),
             of: source.of,
             split: source.split,
         }
@@ -137,15 +159,19 @@ impl Grammar {
         let side = text.get(start..end)?;
         let trimmed = side.trim();
         start += side.len() - side.trim_start().len();
-        let named = !trimmed.is_empty() && trimmed.chars().nth(LONGEST_SIDE).is_none();
+        let nameless = self.nameless.as_ref().is_some_and(|nameless| nameless.is_match(trimmed));
+        let named = !trimmed.is_empty() && trimmed.chars().nth(LONGEST_SIDE).is_none() && !nameless;
         named.then_some(ByteSpan { start, end: start + trimmed.len() })
     }
 }
 
 impl Rule {
-    fn new(kind: QueryType, (pattern, unless): (&str, &str)) -> Option<Self> {
-        let unless = if unless.is_empty() { None } else { Some(compile(unless)?) };
-        Some(Self { kind, pattern: compile(pattern)?, unless })
+    fn new(kind: QueryType, pattern: &Pattern) -> Option<Self> {
+        let unless = match pattern.unless {
+            Some(unless) => Some(compile(unless)?),
+            None => None,
+        };
+        Some(Self { kind, pattern: compile(pattern.fits)?, unless })
     }
 
     fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
@@ -217,10 +243,11 @@ mod tests {
             let grammar = Grammar::new(&source);
             let patterns = [source.pairs, source.global, source.related];
             assert_eq!(grammar.rules.len(), patterns.iter().map(|list| list.len()).sum::<usize>());
-            for (pattern, unless) in patterns.concat() {
-                assert!(Rule::new(QueryType::Global, (pattern, unless)).is_some(), "{pattern}");
+            for pattern in patterns.concat() {
+                assert!(Rule::new(QueryType::Global, &pattern).is_some(), "{}", pattern.fits);
             }
-            assert!(grammar.lead.is_some() && grammar.before.is_some() && grammar.after.is_some());
+            let cuts = [grammar.lead, grammar.before, grammar.after, grammar.nameless];
+            assert!(cuts.iter().all(Option::is_some));
         }
     }
 }

@@ -52,8 +52,8 @@ const SOURCES: &[&str] = &[
     // #[derive(Debug)], @media, $HOME, ${x}, #123
     r"(?P<id>#!?\[[^\]]+\])",
     r"(?:^|[^A-Za-z0-9_@#$])(?P<id>@[A-Za-z][A-Za-z0-9_/-]*|\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|#[0-9]+)",
-    // <div>, </p>
-    r"(?P<id></?[a-z][a-z0-9-]*\s*/?>)",
+    // <div>, </p>, <StrictMode>
+    r"(?P<id></?[A-Za-z][A-Za-z0-9.-]*\s*/?>)",
     // --flag, --key=value, -j
     r"(?:^|[^A-Za-z0-9_-])(?P<id>--[A-Za-z][A-Za-z0-9_-]*(?:=[^\s、。]+)?)",
     r"(?:^|\s)(?P<id>-[A-Za-z])(?:\s|$|[?.,!])",
@@ -141,6 +141,7 @@ mod tests {
         check("NullPointerException, IoError", &["NullPointerException", "IoError"]);
         check("#[derive(Debug)] @media $HOME", &["#[derive(Debug)]", "@media", "$HOME"]);
         check("a <div> in Vec<String>", &["<div>", "Vec<String>"]);
+        check("<StrictMode>: 1 < 2 > 0", &["<StrictMode>"]);
         check("os.path.join fails", &["os.path.join"]);
         check("useEffectが二回", &["useEffect"]);
         check("useEffect가 두 번", &["useEffect"]);
