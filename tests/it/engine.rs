@@ -226,38 +226,6 @@ fn one_process_writes_and_others_read_what_it_commits() {
 }
 
 #[test]
-fn pages_follow_each_other_without_gap_or_repeat() {
-    let (_dir, engine) = open(without_model());
-    let documents: Vec<Document> =
-        (0..30).map(|n| Document::new(format!("{n:02}"), format!("walrus number {n}"))).collect();
-    engine.ingest(&documents).unwrap();
-    let page = |offset, limit| {
-        let query = SearchQuery::new("walrus").unwrap().options(SearchOptions {
-            offset,
-            limit,
-            ..SearchOptions::default()
-        });
-        engine
-            .search(&SearchQuery {
-                filters: SearchFilters { min_relevance: Score::ZERO, ..Default::default() },
-                ..query
-            })
-            .unwrap()
-    };
-    let whole = page(0, 30);
-    assert_eq!((whole.results.len(), whole.has_more, whole.next_cursor), (30, false, None));
-    let mut joined = Vec::new();
-    let mut cursor = Some(0);
-    while let Some(offset) = cursor {
-        let part = page(offset, 7);
-        joined.extend(part.results.iter().map(|hit| hit.id.clone()));
-        cursor = part.next_cursor;
-    }
-    let ids: Vec<String> = whole.results.iter().map(|hit| hit.id.clone()).collect();
-    assert_eq!(joined, ids);
-}
-
-#[test]
 fn context_comes_from_the_neighbouring_chunks() {
     let (_dir, engine) = open(without_model());
     let body = "# One\n\nThe first section speaks of geese.\n\n# Two\n\nThe second speaks of a walrus.\n\n# Three\n\nThe third speaks of gulls.\n";

@@ -49,7 +49,7 @@ fn the_stage_at_which_a_passage_was_lost_is_named() {
     assert_eq!(library.reason, "the keyword leg finds 1 and not it");
     check("w69", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword leg");
     check("w08", least(0.0), Some(Stage::Present), "the page shows 1 to 5");
-    check("w30", least(0.9), Some(Stage::Present), "below the least relevance");
+    check("w30", least(0.9), Some(Stage::Select), "below the least relevance");
     let japanese = SearchFilters { languages: vec![Language::Ja], ..SearchFilters::default() };
     check("w00", japanese, Some(Stage::Filter), "a filter leaves it out");
 }

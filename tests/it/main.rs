@@ -7,11 +7,13 @@
     reason = "a panic is how a test fails"
 )]
 
+mod classify;
 mod crash;
 mod engine;
 mod explain;
 mod fixtures;
 mod hostile;
 mod models;
+mod page;
 mod rerank;
 mod tidy;

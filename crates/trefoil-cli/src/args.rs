@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use trefoil::{FileId, Language, QueryType, Score, SearchStrategy};
+use trefoil::{Cursor, FileId, Language, QueryType, Score, SearchStrategy};
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
 #[derive(Debug, Parser)]
@@ -111,6 +111,7 @@ Examples:
 Examples:
   trefoil search \"how do I cut a release?\"
   trefoil search 台風 --lang ja --limit 3
+  trefoil search \"releases\" --per-file 1
   trefoil search 'Vec::with_capacity' --strategies keyword --path-glob '**/*.rs'
   trefoil search \"release notes\" --since 2026-01-01 --json | jq '.results[].metadata.path'")]
     Search(Box<SearchArgs>),
@@ -299,6 +300,18 @@ pub(crate) struct SearchArgs {
     /// How many results to skip
     #[arg(long, default_value_t = 0)]
     pub(crate) offset: usize,
+    /// Go on where a page ended: the `nextCursor` of its JSON
+    #[arg(long, value_name = "CURSOR", conflicts_with = "offset")]
+    pub(crate) cursor: Option<Cursor>,
+    /// Most results of one file, 1–100 [default: any number]
+    #[arg(long, value_name = "N")]
+    pub(crate) per_file: Option<usize>,
+    /// Show also what adjoins a better result of its section
+    #[arg(long)]
+    pub(crate) adjoining: bool,
+    /// Leave out what says the same as better results
+    #[arg(long)]
+    pub(crate) diverse: bool,
     /// Which strategies run, separated by commas [default: hybrid]
     #[arg(long, value_delimiter = ',', value_name = "STRATEGY")]
     pub(crate) strategies: Vec<StrategyArg>,

@@ -29,9 +29,9 @@ pub(crate) enum Extent {
     Whole,
 }
 
-/// Numbered results from `offset` on, each followed by an empty line.
+/// Numbered results, each followed by an empty line.
 pub(crate) fn results(found: &SearchResult, extent: Extent, width: usize) -> String {
-    let offset = found.query.options.offset;
+    let offset = found.offset;
     let digits = (offset + found.results.len()).to_string().len();
     let mut page = Page { text: String::new(), indent: digits + 2, width };
     for (number, item) in found.results.iter().enumerate() {
@@ -64,6 +64,42 @@ fn explanation(explanation: &Explanation) -> Vec<String> {
         format!("{:<9} rank {rank:>3}  {}", stage.to_string(), score(*value))
     });
     legs.chain(stages).collect()
+}
+
+/// What kind of question this is, and how sure that is; with `explain`, what it was read as.
+pub(crate) fn question(found: &SearchResult) -> String {
+    let Some(read) = &found.classification else { return String::new() };
+    let told = format!("{} {}", read.query_type, score(read.confidence));
+    let mut lines = vec![match found.query.query_type {
+        Some(asked) => format!("{asked} question, as asked; told {told}"),
+        None => format!("question told {told}"),
+    }];
+    if found.query.options.explain {
+        let list = |name: &str, values: &[String]| {
+            (!values.is_empty()).then(|| format!("  {name:<9} {}", printable(&values.join(" · "))))
+        };
+        lines.extend(list("entities", &read.extracted_entities));
+        lines.extend(list("wordings", &read.expanded_queries));
+        let weights = Strategy::ALL.map(|leg| {
+            format!("{leg} {:.2}", read.suggested_weights.get(leg)).replace(" 0.", " .")
+        });
+        lines.push(format!("  {:<9} {}", "weights", weights.join(" · ")));
+    }
+    lines.into_iter().fold(String::new(), |mut text, line| {
+        _ = writeln!(text, "{DIM}{line}{DIM:#}");
+        text
+    })
+}
+
+/// How to see what follows.
+pub(crate) fn more(found: &SearchResult) -> String {
+    match &found.next_cursor {
+        Some(next) if found.query.options.cursor.is_some() => {
+            format!("more with --cursor {next}\n")
+        }
+        Some(_) => format!("more with --offset {}\n", found.offset + found.results.len()),
+        None => String::new(),
+    }
 }
 
 /// What was found and how long it took.

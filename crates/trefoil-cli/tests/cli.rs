@@ -322,6 +322,25 @@ fn pages_follow_one_another() {
         [ids(&["--limit", "1"]), ids(&["--limit", "1", "--offset", "1"])].concat(),
         all[..2]
     );
+    let first = place.run(&["search", "tides", "--json", "--min-relevance", "0", "--limit", "1"]);
+    let first: SearchResult = serde_json::from_str(&first.stdout).unwrap();
+    let cursor = first.next_cursor.unwrap().to_string();
+    assert_eq!(ids(&["--limit", "1", "--cursor", &cursor]), all[1..2]);
+    place.run(&["search", "tides", "--cursor", "7"]).expect(2);
+    assert!(ids(&["--per-file", "1"]).len() < all.len());
+}
+
+#[test]
+fn the_kind_of_a_question_is_told_and_can_be_given() {
+    let place = Place::indexed();
+    let told = |args: &[&str]| place.run(&[&["search"], args].concat()).stdout;
+    let text = told(&["overview of the tides", "--min-relevance", "0"]);
+    assert!(text.contains("question told global .80"), "{text}");
+    let text = told(&["overview of the tides", "--min-relevance", "0", "--type", "local"]);
+    assert!(text.contains("local question, as asked; told global .80"), "{text}");
+    let text = told(&["difference between tides and waves", "--explain", "--min-relevance", "0"]);
+    assert!(text.contains("entities  tides · waves"), "{text}");
+    assert!(text.contains("weights   keyword .20 · semantic .20 · graph .60"), "{text}");
 }
 
 #[test]

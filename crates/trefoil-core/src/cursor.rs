@@ -47,6 +47,8 @@ impl PartialOrd for OrderKey {
 pub struct Cursor {
     /// The last item of the page.
     pub last: OrderKey,
+    /// How many candidates the pages are cut from: a deeper search ranks differently.
+    pub depth: usize,
     /// What was asked of what: a cursor is of use for the same query and settings only.
     pub fingerprint: u64,
 }
@@ -55,12 +57,19 @@ impl Cursor {
     /// How many of `keys`, which are in order, stand on the pages before: the next page
     /// begins there. The last item need not be among them any more.
     pub fn seen(&self, keys: &[OrderKey]) -> usize {
-        keys.partition_point(|key| *key <= self.last)
+        // Scores that were rounded to the same may hide the order: first, the item itself.
+        match keys.iter().position(|key| *key == self.last) {
+            Some(place) => place + 1,
+            None => keys.partition_point(|key| *key <= self.last),
+        }
     }
 }
 
 /// Version of the text form.
 const FORM: &str = "1";
+
+/// More candidates than any search looks at.
+const DEEPEST: usize = 100_000;
 
 /// Stands for a part that is absent.
 const ABSENT: &str = "_";
@@ -68,7 +77,7 @@ const ABSENT: &str = "_";
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OrderKey { reranked, combined, date, id } = &self.last;
-        write!(f, "{FORM}.{:016x}.", self.fingerprint)?;
+        write!(f, "{FORM}.{:016x}.{}.", self.fingerprint, self.depth)?;
         match reranked {
             Some(blend) => write!(f, "{:08x}.", blend.get().to_bits())?,
             None => write!(f, "{ABSENT}.")?,
@@ -109,12 +118,13 @@ impl From<Cursor> for String {
 }
 
 fn parse(text: &str) -> Option<Cursor> {
-    let mut parts = text.splitn(6, '.');
+    let mut parts = text.splitn(7, '.');
     let mut next = || parts.next();
     if next()? != FORM {
         return None;
     }
     let fingerprint = u64::from_str_radix(next()?, 16).ok()?;
+    let depth = next()?.parse().ok().filter(|depth| *depth <= DEEPEST)?;
     let reranked = optional(next()?, score)?;
     let combined = score(next()?)?;
     let date = optional(next()?, |part| part.parse().ok())?;
@@ -123,6 +133,7 @@ fn parse(text: &str) -> Option<Cursor> {
     let valid = (1..=132).contains(&id.len()) && id.bytes().all(plain);
     valid.then(|| Cursor {
         last: OrderKey { reranked, combined, date, id: id.to_owned() },
+        depth,
         fingerprint,
     })
 }
@@ -171,8 +182,8 @@ mod tests {
     #[test]
     fn the_text_form_is_fixed() {
         let last = key(Some(0.5), 1.0, Some(2026), "chk_1a");
-        let cursor = Cursor { last, fingerprint: 0xabc };
-        let text = "1.0000000000000abc.3f000000.3f800000.2026-01-01.chk_1a";
+        let cursor = Cursor { last, depth: 60, fingerprint: 0xabc };
+        let text = "1.0000000000000abc.60.3f000000.3f800000.2026-01-01.chk_1a";
         assert_eq!(cursor.to_string(), text);
         assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
         assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
@@ -184,18 +195,21 @@ mod tests {
             "",
             "1",
             "20",
-            "2.0000000000000abc._.3f800000._.chk_1",
-            "1.abc._.3f800000._.chk_1",
-            "1.0000000000000ABC._.3f800000._.chk_1",
-            "1.0000000000000abc._.7fc00000._.chk_1",
-            "1.0000000000000abc._.40000000._.chk_1",
-            "1.0000000000000abc._.bf000000._.chk_1",
-            "1.0000000000000abc._.3f800000.2026-02-30.chk_1",
-            "1.0000000000000abc._.3f800000.2026-01-01T00:00.chk_1",
-            "1.0000000000000abc._.3f800000._.",
-            "1.0000000000000abc._.3f800000._.chk_1.",
-            "1.0000000000000abc._.3f800000._.chk_é",
-            " 1.0000000000000abc._.3f800000._.chk_1",
+            "2.0000000000000abc.60._.3f800000._.chk_1",
+            "1.abc.60._.3f800000._.chk_1",
+            "1.0000000000000ABC.60._.3f800000._.chk_1",
+            "1.0000000000000abc.+60._.3f800000._.chk_1",
+            "1.0000000000000abc.100001._.3f800000._.chk_1",
+            "1.0000000000000abc.-1._.3f800000._.chk_1",
+            "1.0000000000000abc.60._.7fc00000._.chk_1",
+            "1.0000000000000abc.60._.40000000._.chk_1",
+            "1.0000000000000abc.60._.bf000000._.chk_1",
+            "1.0000000000000abc.60._.3f800000.2026-02-30.chk_1",
+            "1.0000000000000abc.60._.3f800000.2026-01-01T00:00.chk_1",
+            "1.0000000000000abc.60._.3f800000._.",
+            "1.0000000000000abc.60._.3f800000._.chk_1.",
+            "1.0000000000000abc.60._.3f800000._.chk_é",
+            " 1.0000000000000abc.60._.3f800000._.chk_1",
         ] {
             let error = bad.parse::<Cursor>().unwrap_err();
             assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
@@ -218,8 +232,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
-        fn print_and_parse_agree(last in any_key(), fingerprint in any::<u64>()) {
-            let cursor = Cursor { last, fingerprint };
+        fn print_and_parse_agree(last in any_key(), depth in 0_usize..40_000, fingerprint in any::<u64>()) {
+            let cursor = Cursor { last, depth, fingerprint };
             prop_assert_eq!(&cursor, &cursor.to_string().parse::<Cursor>()?);
         }
 
@@ -241,7 +255,7 @@ mod tests {
                 let page = &keys[start..keys.len().min(start + limit)];
                 shown.extend_from_slice(page);
                 let last = page.last().cloned().unwrap();
-                let cursor: Cursor = Cursor { last, fingerprint: 0 }.to_string().parse()?;
+                let cursor: Cursor = Cursor { last, depth: 9, fingerprint: 0 }.to_string().parse()?;
                 start = cursor.seen(&keys);
             }
             prop_assert_eq!(shown, keys);
@@ -255,7 +269,7 @@ mod tests {
         ) {
             let keys: Vec<OrderKey> = keys.into_iter().collect();
             let at = cut.index(keys.len());
-            let cursor = Cursor { last: keys[at].clone(), fingerprint: 0 };
+            let cursor = Cursor { last: keys[at].clone(), depth: 9, fingerprint: 0 };
             let after: Vec<OrderKey> = keys.iter().enumerate()
                 .filter(|&(place, _)| place > at || kept[place])
                 .map(|(_, key)| key.clone())

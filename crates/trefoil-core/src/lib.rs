@@ -40,7 +40,7 @@ pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;
-pub use plan::{Fusion, Leg, Plan, Question, RerankPlan};
+pub use plan::{Fusion, Leg, Plan, Question, RerankPlan, Selection};
 pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };

@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Embedding, Language, QueryType, RrfConfig, Strategy};
+use crate::{
+    Cursor, Embedding, Language, QueryClassification, QueryType, RrfConfig, Score, Strategy,
+};
 
 /// One leg's share of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +24,10 @@ pub struct Leg {
 pub struct Plan {
     /// The question, as searched.
     pub question: Question,
-    /// What kind of answer is wanted.
+    /// What the classifier says of it, if it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classification: Option<QueryClassification>,
+    /// What kind of answer is wanted: what the caller says, else the classifier.
     pub query_type: QueryType,
     /// Legs to run.
     pub legs: Vec<Leg>,
@@ -35,10 +40,32 @@ pub struct Plan {
     /// How the first candidates are read together with the question, if they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankPlan>,
+    /// Which of the ranked passages are results.
+    pub selection: Selection,
+    /// After which result the page begins, instead of `offset`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Cursor>,
     /// How many results are left out from the top.
     pub offset: usize,
     /// How many results are returned.
     pub limit: usize,
+    /// Tells this search from others: a cursor is of use for one search only.
+    pub fingerprint: u64,
+}
+
+/// Which of the ranked passages are results. What is left keeps its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Selection {
+    /// The least score.
+    pub min_relevance: Score,
+    /// Whether a passage may adjoin a better one of its section.
+    pub adjoining: bool,
+    /// Most passages of one file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_file: Option<usize>,
+    /// Whether passages that say the same give way to others.
+    pub diverse: bool,
 }
 
 /// How lists become one.

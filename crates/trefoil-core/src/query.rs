@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Error, QueryType, Result, Score, SearchFilters, SearchStrategy, Strategy};
+use crate::{Cursor, Error, QueryType, Result, SearchFilters, SearchStrategy, Strategy};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
@@ -182,6 +182,9 @@ fn check_options(options: &SearchOptions) -> Result<()> {
         Error::invalid_query("options.limit", options.limit, "1–100")
     } else if errors.errors().contains_key("offset") {
         Error::invalid_query("options.offset", options.offset, "0–10,000")
+    } else if errors.errors().contains_key("per_file") {
+        let count = options.per_file.unwrap_or_default();
+        Error::invalid_query("options.perFile", count, "1–100")
     } else {
         Error::invalid_query("options.strategies", "[]", "at least one strategy")
     })
@@ -212,6 +215,19 @@ pub struct SearchOptions {
     pub crag_enabled: bool,
     /// Whether each result says how it came to its place.
     pub explain: bool,
+    /// Where the page before ended, instead of `offset`: its `nextCursor`, with the same
+    /// query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<Cursor>,
+    /// Most results of one file, 1–100; any number by default.
+    #[serde(alias = "per_file", skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 100))]
+    pub per_file: Option<usize>,
+    /// Whether a chunk is a result beside a better one that it adjoins within a section:
+    /// else the better one, which carries what stands around it, is shown for both.
+    pub adjoining: bool,
+    /// Whether results that say the same give way to others (maximal marginal relevance).
+    pub diverse: bool,
     /// Which legs run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
@@ -229,6 +245,10 @@ impl Default for SearchOptions {
             rerank_enabled: true,
             crag_enabled: false,
             explain: false,
+            cursor: None,
+            per_file: None,
+            adjoining: false,
+            diverse: false,
             strategies: vec![SearchStrategy::Hybrid],
             weights: SearchWeights::default(),
         }
@@ -280,20 +300,6 @@ impl SearchWeights {
             QueryType::Hybrid => (0.33, 0.34, 0.33),
         };
         Self { keyword, semantic, graph }
-    }
-
-    /// The same with the keyword leg's weight multiplied by `factor`, scaled to sum to 1.
-    #[must_use]
-    pub fn with_keyword_scaled(self, factor: Score) -> Self {
-        let keyword = self.keyword * factor.get();
-        let sum = keyword + self.semantic + self.graph;
-        if sum > 0.0 {
-            let [keyword, semantic, graph] =
-                [keyword, self.semantic, self.graph].map(|weight| weight / sum);
-            Self { keyword, semantic, graph }
-        } else {
-            self
-        }
     }
 
     /// The weight of one leg.
@@ -382,7 +388,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DateRange, FileId, Language};
+    use crate::{DateRange, FileId, Language, OrderKey, Score};
 
     fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
         serde_json::from_value(json.clone())
@@ -397,7 +403,8 @@ mod tests {
         let options = SearchOptions::default();
         assert_eq!((options.limit, options.offset), (20, 0));
         assert!(options.include_metadata && options.include_highlights && options.rerank_enabled);
-        assert!(!options.crag_enabled);
+        assert!(!options.crag_enabled && !options.adjoining && !options.diverse);
+        assert_eq!((options.per_file, options.cursor), (None, None));
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
         let weights = Strategy::ALL.map(|strategy| options.weights.get(strategy));
         assert_eq!(weights, [0.35, 0.35, 0.30]);
@@ -427,6 +434,7 @@ mod tests {
             json!({"text": "q", "options": {"limits": 3}}),
             json!({"text": "q", "options": {"strategies": ["bm25"]}}),
             json!({"text": "q", "options": {"limit": -1}}),
+            json!({"text": "q", "options": {"cursor": "20"}}),
             json!({"text": "q", "options": {"weights": {"keyword": 1.0, "semantic": 0.1, "graph": 0.0}}}),
             json!({"text": "q", "filters": {"minRelevance": 1.1}}),
             json!({"text": "q", "filters": {"fileIds": ["chk_1"]}}),
@@ -451,6 +459,8 @@ mod tests {
         };
         assert_eq!([10_000, 10_001].map(|o| with(&|q| q.options.offset = o)), [true, false]);
         assert!(!with(&|query| query.options.strategies.clear()));
+        let per_file = |count| with(&|query| query.options.per_file = Some(count));
+        assert_eq!([0, 1, 100, 101].map(per_file), [false, true, true, false]);
         let id = FileId::new("fil_1").unwrap();
         let ids = |count| with(&|query| query.filters.file_ids = vec![id.clone(); count]);
         assert_eq!([10_000, 10_001].map(ids), [true, false]);
@@ -539,11 +549,21 @@ mod tests {
         let weights = (0.0_f32..=1.0, 0.0_f32..=1.0).prop_filter_map("sum", |(a, b)| {
             SearchWeights::new(a, (1.0 - a) * b, (1.0 - a) * (1.0 - b)).ok()
         });
-        (1_usize..=100, 0_usize..=10_000, any::<[bool; 5]>(), strategies, weights).prop_map(
+        let cursor = (0.0_f32..=1.0, "chk_[0-9]{1,3}").prop_map(|(combined, id)| Cursor {
+            last: OrderKey { reranked: None, combined: Score::clamped(combined), date: None, id },
+            depth: 60,
+            fingerprint: 7,
+        });
+        let page = (
+            1_usize..=100,
+            0_usize..=10_000,
+            proptest::option::of(cursor),
+            proptest::option::of(1_usize..=100),
+        );
+        (page, any::<[bool; 7]>(), strategies, weights).prop_map(
             |(
-                limit,
-                offset,
-                [metadata, highlights, rerank, crag, explain],
+                (limit, offset, cursor, per_file),
+                [metadata, highlights, rerank, crag, explain, adjoining, diverse],
                 strategies,
                 weights,
             )| {
@@ -555,6 +575,10 @@ mod tests {
                     rerank_enabled: rerank,
                     crag_enabled: crag,
                     explain,
+                    cursor,
+                    per_file,
+                    adjoining,
+                    diverse,
                     strategies,
                     weights,
                 }

@@ -4,8 +4,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, EntityId, Explanation, FileId, Fused, Language, LineSpan, QueryType,
-    RelationId, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
+    ChunkId, CommunityId, Cursor, EntityId, Explanation, FileId, Fused, Language, LineSpan,
+    OrderKey, QueryType, RelationId, Score, SearchQuery, SearchResultType, SearchWeights,
+    StoredChunk, Strategy,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -24,6 +25,8 @@ pub struct Ranked {
     pub passage: Passage,
     /// Its rank in the fused list, from 1.
     pub fused_rank: usize,
+    /// Its rank in the final order, from 1.
+    pub rank: usize,
     /// What the reranker says; nothing of a passage that it did not read.
     pub rerank: Option<Score>,
     /// The final score, which does not increase down the order.
@@ -35,6 +38,17 @@ impl Ranked {
     /// score of a passage that it did not read.
     pub fn evidence(&self) -> Score {
         self.rerank.unwrap_or(self.score)
+    }
+
+    /// Its place among all results of the question, to cut pages by.
+    pub fn key(&self) -> OrderKey {
+        let Passage { fused, chunk } = &self.passage;
+        OrderKey {
+            reranked: self.rerank.map(|_| self.score),
+            combined: fused.combined,
+            date: chunk.file.date,
+            id: chunk.id.to_string(),
+        }
     }
 }
 
@@ -65,11 +79,14 @@ pub struct SearchResult {
     pub degraded: Vec<Degraded>,
     /// How long each stage took, in order.
     pub stages: Vec<StageMetric>,
+    /// How many results stand before the first of this page.
+    #[serde(default)]
+    pub offset: usize,
     /// Whether more results follow.
     pub has_more: bool,
-    /// The offset at which they do.
+    /// Where they do: `options.cursor` of the next query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<usize>,
+    pub next_cursor: Option<Cursor>,
 }
 
 /// Whether the corpus answers a question.
@@ -148,6 +165,8 @@ pub struct Degraded {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Stage {
+    /// Question to its kind.
+    Classify,
     /// Question to plan.
     Plan,
     /// Filters to rows.
@@ -164,6 +183,8 @@ pub enum Stage {
     Read,
     /// The cross-encoder.
     Rerank,
+    /// Passages to those that are shown.
+    Select,
     /// Grading of the evidence.
     Grade,
     /// Passages to results.
@@ -183,6 +204,7 @@ impl From<Strategy> for Stage {
 impl std::fmt::Display for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Classify => "classify",
             Self::Plan => "plan",
             Self::Filter => "filter",
             Self::Keyword => "keyword",
@@ -191,6 +213,7 @@ impl std::fmt::Display for Stage {
             Self::Fuse => "fuse",
             Self::Read => "read",
             Self::Rerank => "rerank",
+            Self::Select => "select",
             Self::Grade => "grade",
             Self::Present => "present",
         })

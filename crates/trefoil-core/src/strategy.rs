@@ -16,6 +16,17 @@ pub enum QueryType {
     Hybrid,
 }
 
+impl fmt::Display for QueryType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Local => "local",
+            Self::Global => "global",
+            Self::Relationship => "relationship",
+            Self::Hybrid => "hybrid",
+        })
+    }
+}
+
 /// The strategies a caller may ask for; see [`Strategy`] for those that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

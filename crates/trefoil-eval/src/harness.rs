@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
     Engine, EngineConfig, Language, Profile, QueryText, Result, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchStrategy, Settings, Strategy, plan,
+    SearchOptions, SearchQuery, SearchStrategy, Settings,
 };
 
 use crate::{
@@ -109,29 +109,18 @@ impl Harness {
     /// Those of the engine.
     pub fn leg_lists(&self, collection: &Collection) -> Result<Vec<LegLists>> {
         let index = Index::open(&self.indexes, &self.unhurried(), collection)?;
-        let languages = index.engine.stats()?.store.languages;
         let queries = self.queries(collection);
-        queries
-            .par_iter()
-            .map(|query| self.lists_of(&index.engine, collection, &languages, query))
-            .collect()
+        queries.par_iter().map(|query| self.lists_of(&index.engine, collection, query)).collect()
     }
 
     fn lists_of(
         &self,
         engine: &Engine,
         collection: &Collection,
-        languages: &[(Language, usize)],
         query: &Query,
     ) -> Result<LegLists> {
         let asked = self.query(&query.text, DEPTH)?;
-        let plan = plan(
-            &asked,
-            trefoil::language_of(asked.text.as_str()),
-            &Strategy::ALL,
-            languages,
-            &self.config,
-        );
+        let plan = engine.plan(&asked)?;
         let mut legs = BTreeMap::new();
         for list in engine.ranked_lists(&asked)? {
             let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();
@@ -197,14 +186,12 @@ impl Harness {
                     found.push(Scored { document: metadata.path, score: item.score.get() });
                 }
             }
-            match page.next_cursor {
-                Some(next) if found.len() < DEPTH => {
-                    query.options.offset = next;
-                    // It reads the first page only.
-                    query.options.rerank_enabled = false;
-                }
-                _ => break,
+            if !page.has_more || found.len() >= DEPTH {
+                break;
             }
+            query.options.offset += DEPTH;
+            // It reads the first page only.
+            query.options.rerank_enabled = false;
         }
         found.truncate(DEPTH);
         Ok(found)

@@ -37,48 +37,14 @@ use quote::{quotations, unquoted};
 /// | hybrid | the rest | .6 |
 ///
 /// Patterns are not looked for in quoted text and identifiers. Weights are those that
-/// suit the kind ([`SearchWeights::suited_to`]), with two exceptions: a question that is
-/// mostly identifiers leans on the keyword leg, and one in a language that the corpus is
-/// not written in leans away from it.
-#[derive(Debug)]
-pub struct RuleClassifier {
-    english: LazyLock<Grammar>,
-    japanese: LazyLock<Grammar>,
-    korean: LazyLock<Grammar>,
-}
-
-/// How far the keyword leg is believed about a question in a language that the corpus is
-/// not written in; measured for fusion.
-const FOREIGN_KEYWORD_BELIEF: f32 = 0.4;
+/// suit the kind ([`SearchWeights::suited_to`]); a question that is mostly identifiers
+/// leans on the keyword leg. The first question in a language compiles the patterns of
+/// that language, once a process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RuleClassifier;
 
 /// A question is the name of something if identifiers are this share of its letters.
 const LITERAL_SHARE: f32 = 0.5;
-
-impl RuleClassifier {
-    /// The classifier. The first question in a language compiles the patterns of that
-    /// language.
-    pub const fn new() -> Self {
-        Self {
-            english: LazyLock::new(|| Grammar::new(&english::SOURCE)),
-            japanese: LazyLock::new(|| Grammar::new(&japanese::SOURCE)),
-            korean: LazyLock::new(|| Grammar::new(&korean::SOURCE)),
-        }
-    }
-
-    fn grammar(&self, language: Language) -> &Grammar {
-        match language {
-            Language::Ja => &self.japanese,
-            Language::Ko => &self.korean,
-            Language::En | _ => &self.english,
-        }
-    }
-}
-
-impl Default for RuleClassifier {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 impl QueryClassifier for RuleClassifier {
     fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification> {
@@ -88,7 +54,7 @@ impl QueryClassifier for RuleClassifier {
         let literal: Vec<ByteSpan> = quotations.iter().chain(&identifiers).copied().collect();
         let known: Vec<ByteSpan> =
             known_names(&text, names).into_iter().map(|known| known.span).collect();
-        let finding = self.grammar(question.language).read(&masked(&text, &literal));
+        let finding = grammar(question.language).read(&masked(&text, &literal));
         let (query_type, confidence) = match &finding {
             Some(finding) => (finding.kind, 0.8),
             None if literal.is_empty() && known.is_empty() => (QueryType::Hybrid, 0.6),
@@ -102,21 +68,28 @@ impl QueryClassifier for RuleClassifier {
             query_type,
             confidence: Score::clamped(confidence),
             extracted_entities: distinct(&text, entities),
-            suggested_weights: weights(question, query_type, share(&text, &identifiers)),
+            suggested_weights: weights(query_type, share(&text, &identifiers)),
             expanded_queries: expand(question, names, &[]),
         })
     }
 }
 
-fn weights(question: &Question, query_type: QueryType, literal: f32) -> SearchWeights {
-    let suited = SearchWeights::suited_to(query_type);
+fn grammar(language: Language) -> &'static Grammar {
+    static ENGLISH: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(&english::SOURCE));
+    static JAPANESE: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(&japanese::SOURCE));
+    static KOREAN: LazyLock<Grammar> = LazyLock::new(|| Grammar::new(&korean::SOURCE));
+    match language {
+        Language::Ja => &JAPANESE,
+        Language::Ko => &KOREAN,
+        Language::En | _ => &ENGLISH,
+    }
+}
+
+fn weights(query_type: QueryType, literal: f32) -> SearchWeights {
     if query_type == QueryType::Local && literal >= LITERAL_SHARE {
-        // An identifier is of no language.
         SearchWeights::LITERAL
-    } else if question.foreign {
-        suited.with_keyword_scaled(Score::clamped(FOREIGN_KEYWORD_BELIEF))
     } else {
-        suited
+        SearchWeights::suited_to(query_type)
     }
 }
 

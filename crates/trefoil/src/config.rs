@@ -1,13 +1,11 @@
-#[cfg(feature = "engine")]
-use std::sync::Arc;
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 #[cfg(feature = "engine")]
 use trefoil_core::{Embedder, Reranker};
-use trefoil_core::{Error, Fusion, RerankConfig, Result, RrfConfig};
+use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
-use crate::{GradeThresholds, Profile};
+use crate::{GradeThresholds, Profile, RuleClassifier};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -18,6 +16,8 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
+    /// What tells the kind of a question; [`RuleClassifier`] by default.
+    pub classifier: Arc<dyn QueryClassifier>,
     /// How the legs' lists become one.
     pub fusion: Fusion,
     /// Whether weights that the caller left alone are adapted to each question.
@@ -80,6 +80,7 @@ impl Default for EngineConfig {
             model: Model::default(),
             model_home: None,
             threads: None,
+            classifier: Arc::new(RuleClassifier),
             fusion: Fusion::default(),
             adaptive_weights: true,
             rrf: RrfConfig::default(),

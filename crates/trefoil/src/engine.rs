@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeMap,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
@@ -7,23 +8,24 @@ use std::{
 
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, EmbeddingSpace, Error, Fused,
-    IndexInput, Indexer, Language, Passage, Plan, QueryText, Ranked, RankedList, Result, Retriever,
-    RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage,
-    StoredChunk, Strategy, StrategyMetrics,
+    IndexInput, Indexer, Language, Passage, Plan, QueryClassification, QueryText, Question, Ranked,
+    RankedList, Result, Retriever, RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchStrategy, Stage, StoredChunk, Strategy, StrategyMetrics,
 };
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
-use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer, language_of};
+use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
-    EngineConfig,
+    EngineConfig, NameTable,
     embed::EmbeddingWorker,
     fuse::fuser,
     leaves::{self, Leaves},
     models::{self, FoundRerankers},
-    plan::plan,
+    plan::{plan, question},
     present,
     replay::{lags, replay},
     reread::reread,
+    select::{Left, cosine, select},
     trace::{Trace, millis},
 };
 
@@ -52,6 +54,8 @@ pub(crate) struct Inner {
     indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
     retrievers: Vec<Box<dyn Retriever>>,
     absent: Vec<Degraded>,
+    /// Names that the corpus is known to speak of.
+    names: NameTable,
     /// Held while legs run, so that all of them see the same commits.
     shown: RwLock<Shown>,
     _lock: Option<File>,
@@ -137,7 +141,7 @@ impl Engine {
         Ok(Self { worker, inner })
     }
 
-    /// Answers `query`: plan → legs → fusion → passages → results.
+    /// Answers `query`: kind → plan → legs → fusion → passages → selection → results.
     ///
     /// # Errors
     /// [`Error::InvalidQuery`] for a query out of range, [`Error::DimensionMismatch`] for
@@ -145,20 +149,34 @@ impl Engine {
     /// failing leg is no error: the result names it in `degraded`.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
         query.check()?;
-        let language = language_of(query.text.as_str());
         let mut trace = Trace::start();
-        let plan = self.plan(query, language);
+        let (question, classification, failed) = self.classify(query);
+        trace.lap(Stage::Classify, 1, 1);
+        let plan = self.decide(query, question, classification)?;
         trace.lap(Stage::Plan, 1, plan.legs.len());
         let allowed = self.inner.store.allowed(&query.filters)?;
         trace.lap(Stage::Filter, 1, 1);
         let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
+        legs.degraded.extend(failed);
         let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
         trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
         let found = self.read(&plan, &query.filters, fused)?;
         trace.lap(Stage::Read, found.total, found.passages.len());
         let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
         trace.lap(Stage::Rerank, ranked.len(), ranked.len());
-        present::result(&self.inner, query, &plan, found.total, &ranked, legs, trace)
+        let left = self.select(&plan, &ranked)?;
+        trace.lap(Stage::Select, left.len(), left.iter().filter(|left| left.is_none()).count());
+        present::result(&self.inner, query, &plan, found.total, &ranked, &left, legs, trace)
+    }
+
+    /// How `query` is searched: every decision, as data.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for a query out of range, or a cursor of another query.
+    pub fn plan(&self, query: &SearchQuery) -> Result<Plan> {
+        query.check()?;
+        let (question, classification, _) = self.classify(query);
+        self.decide(query, question, classification)
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
@@ -172,13 +190,15 @@ impl Engine {
         options.strategies = vec![SearchStrategy::Semantic];
         options.include_highlights = false;
         options.rerank_enabled = false;
-        self.search(&SearchQuery {
+        let found = self.search(&SearchQuery {
             text: QueryText::new(BY_EMBEDDING)?,
             query_type: None,
             embedding: Some(Embedding::new(vector.to_vec())?),
             filters,
             options,
-        })
+        })?;
+        // There was no question.
+        Ok(SearchResult { classification: None, ..found })
     }
 
     /// Waits until every chunk has its vector, or none more can be had, and says what is
@@ -226,8 +246,7 @@ impl Engine {
 
     /// The legs' own lists for `query`, before fusion: to explain and to tune.
     pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
-        query.check()?;
-        let plan = self.plan(query, language_of(query.text.as_str()));
+        let plan = self.plan(query)?;
         let allowed = self.inner.store.allowed(&query.filters)?;
         Ok(self.retrieve(query, &plan, &allowed, &mut Trace::start())?.lists)
     }
@@ -248,12 +267,34 @@ impl Engine {
         }
     }
 
-    pub(crate) fn plan(&self, query: &SearchQuery, language: Language) -> Plan {
+    /// What is asked, and of what kind it is. A failing classifier is reported, and the
+    /// kind stays open.
+    fn classify(
+        &self,
+        query: &SearchQuery,
+    ) -> (Question, Option<QueryClassification>, Option<Degraded>) {
+        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let question = question(query, &shown.languages);
+        match self.inner.config.classifier.classify(&question, &self.inner.names) {
+            Ok(classification) => (question, Some(classification), None),
+            Err(error) => {
+                let failed = Degraded { stage: Stage::Classify, reason: error.chain() };
+                (question, None, Some(failed))
+            }
+        }
+    }
+
+    fn decide(
+        &self,
+        query: &SearchQuery,
+        question: Question,
+        classification: Option<QueryClassification>,
+    ) -> Result<Plan> {
         let available: Vec<Strategy> =
             self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
-        let config = &self.inner.config;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
-        plan(query, language, &available, &shown.languages, config)
+        let config = &self.inner.config;
+        plan(query, question, classification, &available, &shown.languages, config)
     }
 
     /// Runs the legs beside each other. A failing one is reported and left out.
@@ -344,6 +385,19 @@ impl Engine {
         degraded.extend(reread.degraded.map(|reason| Degraded { stage: Stage::Rerank, reason }));
         reread.ranked
     }
+
+    /// What keeps each of the ranked passages from being a result, if anything does.
+    pub(crate) fn select(&self, plan: &Plan, ranked: &[Ranked]) -> Result<Vec<Option<Left>>> {
+        let rows: Vec<RowId> = ranked.iter().map(|one| one.passage.chunk.row).collect();
+        let vectors: BTreeMap<RowId, Vec<f32>> = if plan.selection.diverse {
+            self.inner.store.cached_embeddings(&rows)?.into_iter().collect()
+        } else {
+            BTreeMap::new()
+        };
+        let vectors: Vec<&[f32]> =
+            rows.iter().map(|row| vectors.get(row).map_or(&[][..], Vec::as_slice)).collect();
+        select(&plan.selection, plan.limit, ranked, cosine(&vectors))
+    }
 }
 
 /// What the legs gave.
@@ -397,6 +451,7 @@ impl Inner {
             indexers: write.then_some(Mutex::new(indexers)),
             retrievers,
             absent,
+            names: NameTable::default(),
             shown: RwLock::default(),
             _lock: lock,
         })

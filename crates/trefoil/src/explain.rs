@@ -1,19 +1,20 @@
 //! How a passage came to its place, and why another did not.
 
-use trefoil_core::{
-    ChunkId, Error, Explanation, LegPlace, Plan, Ranked, Result, RowId, SearchQuery, Stage,
-    StagePlace, WhyNot,
+use crate::{
+    Engine, engine::Legs, fuse::fuser, page::Page, present::Admission, select::Left, trace::Trace,
 };
-use trefoil_text::language_of;
+use trefoil_core::{
+    ChunkId, Error, Explanation, LegPlace, OrderKey, Plan, Ranked, Result, RowId, SearchQuery,
+    Stage, StagePlace, WhyNot,
+};
 
-use crate::{Engine, engine::Legs, fuse::fuser, present::Admission, trace::Trace};
-
-/// How `ranked` came to its final `rank`.
+/// How `ranked` came to its `rank` among the results.
 pub(crate) fn explanation(ranked: &Ranked, rank: usize) -> Explanation {
     let fused = &ranked.passage.fused;
     let mut stages =
         vec![StagePlace { stage: Stage::Fuse, rank: ranked.fused_rank, score: fused.combined }];
-    stages.extend(ranked.rerank.map(|score| StagePlace { stage: Stage::Rerank, rank, score }));
+    let read = |score| StagePlace { stage: Stage::Rerank, rank: ranked.rank, score };
+    stages.extend(ranked.rerank.map(read));
     stages.push(StagePlace { stage: Stage::Present, rank, score: ranked.score });
     Explanation { legs: fused.legs.iter().copied().map(LegPlace::from).collect(), stages }
 }
@@ -31,7 +32,7 @@ impl Engine {
         let lost = |stage, reason: String, explanation| {
             Ok(WhyNot { lost_at: Some(stage), reason, explanation })
         };
-        let plan = self.plan(query, language_of(query.text.as_str()));
+        let plan = self.plan(query)?;
         let allowed = self.inner().store.allowed(&query.filters)?;
         if !allowed.contains(stored.row) || !Admission::new(&query.filters)?.admits(&stored) {
             let reason = "a filter leaves it out".to_owned();
@@ -70,19 +71,17 @@ impl Engine {
             let reason = "it was removed while the question was answered".to_owned();
             return lost(Stage::Read, reason, explanation);
         };
-        let rank = place + 1;
+        let left = self.select(&plan, &ranked)?;
+        let before = left.iter().take(place).filter(|left| left.is_none()).count();
+        let rank = before + 1;
         let explanation = self::explanation(one, rank);
-        let least = query.filters.min_relevance;
-        if one.score < least {
-            let reason = format!(
-                "its score {:.3} is below the least relevance {:.3}",
-                one.score.get(),
-                least.get()
-            );
-            return lost(Stage::Present, reason, explanation);
+        if let Some(left) = left.get(place).copied().flatten() {
+            return lost(Stage::Select, why_left(left, one, &plan), explanation);
         }
-        let page = plan.offset..plan.offset + plan.limit;
-        if !page.contains(&place) {
+        let shown = ranked.iter().zip(&left).filter(|(_, left)| left.is_none());
+        let keys: Vec<OrderKey> = shown.map(|(ranked, _)| ranked.key()).collect();
+        let page = Page::new(&keys, &plan).shown;
+        if !page.contains(&before) {
             let reason = format!(
                 "it is result {rank}, and the page shows {} to {}",
                 page.start + 1,
@@ -91,6 +90,23 @@ impl Engine {
             return lost(Stage::Present, reason, explanation);
         }
         Ok(WhyNot { lost_at: None, reason: format!("it is result {rank}"), explanation })
+    }
+}
+
+fn why_left(left: Left, ranked: &Ranked, plan: &Plan) -> String {
+    match left {
+        Left::Weak => format!(
+            "its score {:.3} is below the least relevance {:.3}",
+            ranked.score.get(),
+            plan.selection.min_relevance.get()
+        ),
+        Left::Adjoins(rank) => {
+            format!(
+                "it adjoins a passage of its section that ranks better, {rank}, and stands for both"
+            )
+        }
+        Left::FileFull => "better passages of its file are as many as one file may have".to_owned(),
+        Left::Alike => "it says what better passages say".to_owned(),
     }
 }
 

@@ -87,7 +87,7 @@ pub use isotonic::Isotonic;
 /// A calendar day, as documents and filters use it.
 #[cfg(feature = "engine")]
 pub use jiff::civil::Date;
-pub use plan::plan;
+pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
 pub use rerank::{Blended, blend};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use sha2::{Digest, Sha256};
-use trefoil_core::{Cursor, Error, OrderKey, Result, SearchQuery};
+use trefoil_core::{Cursor, OrderKey, Plan, SearchQuery};
 
 /// A page of an ordered list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,41 +15,30 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page of at most `limit` items that begins after `cursor`, or without one after
-    /// `offset` items. `keys` are those of all items, in order; `fingerprint` is of the
-    /// query that is answered.
-    ///
-    /// # Errors
-    /// [`Error::InvalidQuery`] if the cursor is of another query or other settings.
-    pub fn new(
-        keys: &[OrderKey],
-        cursor: Option<&Cursor>,
-        offset: usize,
-        limit: usize,
-        fingerprint: u64,
-    ) -> Result<Self> {
-        let start = match cursor {
-            Some(cursor) if cursor.fingerprint == fingerprint => cursor.seen(keys),
-            Some(cursor) => {
-                let allowed = "a cursor that the same query and settings gave";
-                return Err(Error::invalid_query("options.cursor", cursor, allowed));
-            }
-            None => offset.min(keys.len()),
+    /// The page that `plan` asks for: after its cursor, or without one after its offset.
+    /// `keys` are those of all results, in order.
+    pub fn new(keys: &[OrderKey], plan: &Plan) -> Self {
+        let start = match &plan.cursor {
+            Some(cursor) => cursor.seen(keys),
+            None => plan.offset.min(keys.len()),
         };
-        let end = keys.len().min(start.saturating_add(limit));
+        let end = keys.len().min(start.saturating_add(plan.limit));
         let last = keys.get(start..end).and_then(<[OrderKey]>::last);
-        let next = last
-            .filter(|_| end < keys.len())
-            .map(|last| Cursor { last: last.clone(), fingerprint });
-        Ok(Self { shown: start..end, next })
+        let next = last.filter(|_| end < keys.len()).map(|last| Cursor {
+            last: last.clone(),
+            depth: plan.candidates,
+            fingerprint: plan.fingerprint,
+        });
+        Self { shown: start..end, next }
     }
 }
 
 /// Tells queries apart for [`Cursor`]: everything that a query and the `settings` of the
-/// engine say, save how many results to skip.
+/// engine say, save where the page begins.
 pub fn fingerprint(query: &SearchQuery, settings: &str) -> u64 {
     let mut query = query.clone();
     query.options.offset = 0;
+    query.options.cursor = None;
     // The debug form holds every field, also one that is added later.
     let digest = Sha256::digest(format!("{query:?}\n{settings}"));
     digest.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
@@ -57,9 +46,10 @@ pub fn fingerprint(query: &SearchQuery, settings: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{QueryType, Score};
+    use trefoil_core::{QueryType, Score, Strategy};
 
     use super::*;
+    use crate::{EngineConfig, plan, question};
 
     fn keys(scores: &[f32]) -> Vec<OrderKey> {
         let key = |(at, &score): (usize, &f32)| OrderKey {
@@ -71,14 +61,22 @@ mod tests {
         scores.iter().enumerate().map(key).collect()
     }
 
+    fn page(keys: &[OrderKey], cursor: Option<Cursor>, offset: usize, limit: usize) -> Page {
+        let query = SearchQuery::new("tides").unwrap();
+        let question = question(&query, &[]);
+        let legs = [Strategy::Keyword];
+        let plan = plan(&query, question, None, &legs, &[], &EngineConfig::default()).unwrap();
+        Page::new(keys, &Plan { cursor, offset, limit, ..plan })
+    }
+
     #[test]
     fn pages_follow_each_other_across_ties() {
         let keys = keys(&[0.9, 0.5, 0.5, 0.5, 0.5, 0.1]);
-        let first = Page::new(&keys, None, 0, 2, 7).unwrap();
+        let first = page(&keys, None, 0, 2);
         assert_eq!(first.shown, 0..2);
-        let second = Page::new(&keys, first.next.as_ref(), 0, 2, 7).unwrap();
+        let second = page(&keys, first.next, 0, 2);
         assert_eq!(second.shown, 2..4);
-        let third = Page::new(&keys, second.next.as_ref(), 0, 2, 7).unwrap();
+        let third = page(&keys, second.next, 0, 2);
         assert_eq!((third.shown, third.next), (4..6, None));
     }
 
@@ -86,19 +84,11 @@ mod tests {
     fn an_offset_beyond_the_end_shows_nothing() {
         let keys = keys(&[0.9, 0.5]);
         for offset in [2, 3, usize::MAX] {
-            let page = Page::new(&keys, None, offset, 2, 7).unwrap();
+            let page = page(&keys, None, offset, 2);
             assert_eq!((page.shown, page.next), (2..2, None));
         }
-        assert_eq!(Page::new(&keys, None, 1, usize::MAX, 7).unwrap().shown, 1..2);
-        assert_eq!(Page::new(&[], None, 0, 2, 7).unwrap().shown, 0..0);
-    }
-
-    #[test]
-    fn a_cursor_of_another_query_is_refused() {
-        let keys = keys(&[0.9, 0.5]);
-        let cursor = Page::new(&keys, None, 0, 1, 7).unwrap().next.unwrap();
-        let error = Page::new(&keys, Some(&cursor), 0, 1, 8).unwrap_err();
-        assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }));
+        assert_eq!(page(&keys, None, 1, usize::MAX).shown, 1..2);
+        assert_eq!(page(&[], None, 0, 2).shown, 0..0);
     }
 
     #[test]
@@ -111,6 +101,8 @@ mod tests {
         };
         let same = of(&|_| ());
         assert_eq!(of(&|query| query.options.offset = 40), same);
+        let cursor = Cursor { last: keys(&[0.5]).remove(0), depth: 60, fingerprint: 7 };
+        assert_eq!(of(&|query| query.options.cursor = Some(cursor.clone())), same);
         assert_ne!(of(&|query| query.options.limit = 5), same);
         assert_ne!(of(&|query| query.query_type = Some(QueryType::Global)), same);
         assert_ne!(of(&|query| query.filters.tags = vec!["sea".to_owned()]), same);

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
-    Answerability, Chunk, Content, Degraded, Error, FileId, Fusion, Highlight, ItemMetadata, Plan,
-    Ranked, Relevance, Result, RowId, Score, SearchFilters, SearchQuery, SearchResult,
-    SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
+    Answerability, Chunk, Content, Degraded, Error, FileId, Fusion, Highlight, ItemMetadata,
+    OrderKey, Plan, Ranked, Relevance, Result, RowId, Score, SearchFilters, SearchQuery,
+    SearchResult, SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
 };
 use trefoil_text::{Highlighter, sentences};
 
@@ -14,26 +14,31 @@ use crate::{
     Evidence, JUDGED,
     engine::{Inner, Legs},
     explain::explanation,
+    page::Page,
+    select::Left,
     trace::Trace,
 };
 
-/// The result of a search whose passages are found and scored.
+/// The result of a search whose passages are found, scored and selected.
+#[allow(clippy::too_many_arguments, reason = "one for each stage that it reports on")]
 pub(crate) fn result(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
     total: usize,
     ranked: &[Ranked],
+    left: &[Option<Left>],
     legs: Legs,
     mut trace: Trace,
 ) -> Result<SearchResult> {
-    let least = query.filters.min_relevance;
-    // Scores do not increase, so that what passes stands in front.
-    let passing = ranked.iter().take_while(|ranked| ranked.score >= least).count();
-    let page: Vec<&Ranked> =
-        ranked.iter().take(passing).skip(plan.offset).take(plan.limit).collect();
-    let contexts = contexts(inner, query, &page)?;
-    let ranks = plan.offset + 1..;
+    let shown = ranked.iter().zip(left).filter(|(_, left)| left.is_none());
+    let shown: Vec<&Ranked> = shown.map(|(ranked, _)| ranked).collect();
+    let keys: Vec<OrderKey> = shown.iter().map(|ranked| ranked.key()).collect();
+    let Page { shown: places, next } = Page::new(&keys, plan);
+    let offset = places.start;
+    let page = shown.get(places).unwrap_or_default();
+    let contexts = contexts(inner, query, page)?;
+    let ranks = offset + 1..;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let results: Vec<SearchResultItem> = page
@@ -58,11 +63,9 @@ pub(crate) fn result(
         let best = ranked.iter().filter_map(|ranked| ranked.rerank).max();
         calibration.answerability(&Evidence::of(&legs.lists, best))
     });
-    let end = plan.offset + results.len();
-    let has_more = passing > end;
     let mut degraded = legs.degraded;
     degraded.extend(not_in_this_version(query));
-    trace.lap(Stage::Present, ranked.len(), results.len());
+    trace.lap(Stage::Present, shown.len(), results.len());
     let (processing_time, stages) = trace.finish();
     Ok(SearchResult {
         query: query.clone(),
@@ -70,13 +73,14 @@ pub(crate) fn result(
         total_count: total,
         processing_time,
         strategies: legs.metrics,
-        classification: None,
+        classification: plan.classification.clone(),
         crag,
         answerability,
         degraded,
         stages,
-        has_more,
-        next_cursor: has_more.then_some(end),
+        offset,
+        has_more: next.is_some(),
+        next_cursor: next,
     })
 }
 

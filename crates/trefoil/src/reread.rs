@@ -107,12 +107,14 @@ fn in_order(passages: Vec<Passage>, rerank: &[Score]) -> Vec<Ranked> {
     let mut passages: Vec<Option<Passage>> = passages.into_iter().map(Some).collect();
     let mut least = Score::ONE;
     order
-        .filter_map(|(index, score)| {
+        .zip(1..)
+        .filter_map(|((index, score), rank)| {
             // What was not read is not above what was.
             least = least.min(score);
             Some(Ranked {
                 passage: passages.get_mut(index)?.take()?,
                 fused_rank: index + 1,
+                rank,
                 rerank: rerank.get(index).copied(),
                 score: least,
             })

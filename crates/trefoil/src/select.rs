@@ -1,8 +1,8 @@
 //! Which items of an ordered list are shown. Pure: what is kept stays in order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use trefoil_core::{Error, Result, Score};
+use trefoil_core::{Error, FileId, Ranked, Result, Score, Selection};
 
 /// Weight of relevance against novelty that is usual for [`mmr`].
 pub const MMR_LAMBDA: f32 = 0.85;
@@ -10,19 +10,91 @@ pub const MMR_LAMBDA: f32 = 0.85;
 /// How many items [`diverse`] looks at for each two that it keeps.
 const LOOK_AT: usize = 3;
 
-/// Positions of the first `most` items of each group, in order: at most so many chunks
-/// of one file. A longer list begins with what a shorter one gives.
-pub fn cap<G: Ord>(groups: impl IntoIterator<Item = G>, most: usize) -> Vec<usize> {
-    let mut counts: BTreeMap<G, usize> = BTreeMap::new();
-    let mut kept = Vec::new();
-    for (at, group) in groups.into_iter().enumerate() {
-        let count = counts.entry(group).or_default();
-        *count += 1;
-        if *count <= most {
-            kept.push(at);
+/// What keeps a passage from being a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Its score is below the least.
+    Weak,
+    /// It adjoins a result of this rank within a section.
+    Adjoins(usize),
+    /// Its file has as many results as it may.
+    FileFull,
+    /// It says what better results say.
+    Alike,
+}
+
+/// What keeps each of the `ranked` passages from being a result, if anything does.
+///
+/// A section that was too long for one chunk does not fill rank after rank with its
+/// pieces: one that adjoins a result is left out, for a result carries what stands around
+/// it. Sections are told by their headings, so that text without any, rows of a table and
+/// functions of a program are all of their own. `limit` is how many a page holds and
+/// `similarity`, of two positions, is asked only for [`Selection::diverse`].
+///
+/// # Errors
+/// None that a caller could cause.
+pub fn select(
+    selection: &Selection,
+    limit: usize,
+    ranked: &[Ranked],
+    similarity: impl Fn(usize, usize) -> f32,
+) -> Result<Vec<Option<Left>>> {
+    let mut chosen = Chosen::default();
+    let mut left: Vec<Option<Left>> =
+        ranked.iter().map(|one| chosen.look_at(one, selection)).collect();
+    if selection.diverse {
+        let kept: Vec<usize> =
+            (0..).zip(&left).filter_map(|(at, left)| left.is_none().then_some(at)).collect();
+        let relevance: Vec<Score> =
+            kept.iter().filter_map(|&at| ranked.get(at)).map(|one| one.score).collect();
+        let place = |nth: usize| kept.get(nth).copied().unwrap_or_default();
+        let novel = diverse(&relevance, limit, MMR_LAMBDA, |a, b| similarity(place(a), place(b)))?;
+        let novel: BTreeSet<usize> = novel.into_iter().map(place).collect();
+        for at in kept.into_iter().filter(|at| !novel.contains(at)) {
+            if let Some(left) = left.get_mut(at) {
+                *left = Some(Left::Alike);
+            }
         }
     }
-    kept
+    Ok(left)
+}
+
+/// The results so far.
+#[derive(Default)]
+struct Chosen<'r> {
+    /// Each by its file and its place in it.
+    pieces: BTreeMap<(&'r FileId, u32), &'r Ranked>,
+    /// How many of each file.
+    files: BTreeMap<&'r FileId, usize>,
+}
+
+impl<'r> Chosen<'r> {
+    /// Chooses `one` unless something keeps it from being a result.
+    fn look_at(&mut self, one: &'r Ranked, selection: &Selection) -> Option<Left> {
+        let file = &one.passage.chunk.file.id;
+        let count = self.files.entry(file).or_default();
+        if one.score < selection.min_relevance {
+            return Some(Left::Weak);
+        }
+        if selection.per_file.is_some_and(|most| *count >= most) {
+            return Some(Left::FileFull);
+        }
+        let chunk = &one.passage.chunk.chunk;
+        if !selection.adjoining && !chunk.heading_path.is_empty() {
+            let around = [chunk.ordinal.checked_sub(1), chunk.ordinal.checked_add(1)];
+            let adjoined = around
+                .into_iter()
+                .flatten()
+                .filter_map(|ordinal| self.pieces.get(&(file, ordinal)))
+                .find(|piece| piece.passage.chunk.chunk.heading_path == chunk.heading_path);
+            if let Some(piece) = adjoined {
+                return Some(Left::Adjoins(piece.rank));
+            }
+        }
+        *count += 1;
+        self.pieces.insert((file, chunk.ordinal), one);
+        None
+    }
 }
 
 /// Positions of `count` items that are relevant and unlike each other, in order.
@@ -109,7 +181,13 @@ fn checked(lambda: f32) -> Result<f32> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_assert_eq, proptest};
+    use trefoil_core::{
+        ByteSpan, Chunk, ChunkId, ChunkLevel, FileInfo, Fused, Language, LineSpan, Passage, RowId,
+        StoredChunk,
+    };
 
     use super::*;
 
@@ -117,16 +195,97 @@ mod tests {
         values.iter().copied().map(Score::clamped).collect()
     }
 
-    #[test]
-    fn a_cap_keeps_the_first_of_each_group() {
-        let check = |most, expected: &[usize]| {
-            assert_eq!(cap(["a", "b", "a", "a", "b", "c"], most), expected, "{most}");
+    /// Passages as (file, ordinal, heading, score), in this order.
+    fn ranked(passages: &[(&str, u32, &str, f32)]) -> Vec<Ranked> {
+        let one = |(rank, &(file, ordinal, heading, score)): (usize, &(&str, u32, &str, f32))| {
+            let chunk = Chunk {
+                level: ChunkLevel::Leaf,
+                ordinal,
+                heading_path: heading.split_terminator('/').map(str::to_owned).collect(),
+                text: String::new(),
+                bytes: ByteSpan { start: 0, end: 0 },
+                lines: LineSpan { start: 1, end: 1 },
+                language: Language::En,
+            };
+            let file = FileInfo {
+                id: FileId::new(format!("fil_{file}")).unwrap(),
+                path: file.to_owned(),
+                title: String::new(),
+                date: None,
+                tags: Vec::new(),
+            };
+            let row = RowId::new(rank as u64);
+            let id = ChunkId::new(format!("chk_{rank}")).unwrap();
+            let fused = Fused { row, combined: Score::ZERO, legs: Vec::new() };
+            let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
+            let passage = Passage { fused, chunk };
+            let score = Score::clamped(score);
+            Ranked { passage, fused_rank: rank, rank, rerank: None, score }
         };
-        check(0, &[]);
-        check(1, &[0, 1, 5]);
-        check(2, &[0, 1, 2, 4, 5]);
-        check(9, &[0, 1, 2, 3, 4, 5]);
-        assert_eq!(cap(Vec::<u8>::new(), 1), [0; 0]);
+        (1..).zip(passages).map(one).collect()
+    }
+
+    const ALL: Selection =
+        Selection { min_relevance: Score::ZERO, adjoining: false, per_file: None, diverse: false };
+
+    #[track_caller]
+    fn check(
+        selection: &Selection,
+        passages: &[(&str, u32, &str, f32)],
+        expected: &[Option<Left>],
+    ) {
+        assert_eq!(select(selection, 2, &ranked(passages), |_, _| 0.0).unwrap(), expected);
+    }
+
+    #[test]
+    fn pieces_of_a_section_do_not_fill_rank_after_rank() {
+        let pieces = [
+            ("a", 2, "Install", 0.9),
+            ("a", 1, "Install", 0.8),
+            ("a", 3, "Install", 0.8),
+            ("a", 4, "Install", 0.8),
+            ("b", 3, "Install", 0.7),
+            ("a", 5, "Install/Linux", 0.7),
+        ];
+        let first = Some(Left::Adjoins(1));
+        // The fourth adjoins only what is left out itself.
+        check(&ALL, &pieces, &[None, first, first, None, None, None]);
+        check(&Selection { adjoining: true, ..ALL }, &pieces, &[None; 6]);
+        // Without headings nothing says that they belong together.
+        check(&ALL, &[("a", 1, "", 0.9), ("a", 2, "", 0.8)], &[None; 2]);
+    }
+
+    #[test]
+    fn a_file_has_no_more_results_than_it_may() {
+        let passages = [
+            ("a", 1, "", 0.9),
+            ("a", 5, "", 0.8),
+            ("b", 1, "", 0.7),
+            ("a", 9, "", 0.6),
+            ("c", 1, "", 0.1),
+        ];
+        let most = |per_file| Selection {
+            per_file: Some(per_file),
+            min_relevance: Score::clamped(0.5),
+            ..ALL
+        };
+        let full = Some(Left::FileFull);
+        let weak = Some(Left::Weak);
+        check(&most(1), &passages, &[None, full, None, full, weak]);
+        check(&most(2), &passages, &[None, None, None, full, weak]);
+        // What is left out as a piece does not count.
+        let pieces = [("a", 1, "One", 0.9), ("a", 2, "One", 0.8), ("a", 9, "Two", 0.7)];
+        check(&most(2), &pieces, &[None, Some(Left::Adjoins(1)), None]);
+    }
+
+    #[test]
+    fn what_says_the_same_gives_way_if_asked() {
+        let passages = [("a", 1, "", 0.9), ("b", 1, "", 0.88), ("c", 1, "", 0.75)];
+        // The second says what the first says.
+        let alike = |a: usize, b: usize| if a.max(b) == 1 { 1.0 } else { 0.0 };
+        let selection = Selection { diverse: true, ..ALL };
+        let left = select(&selection, 2, &ranked(&passages), alike).unwrap();
+        assert_eq!(left, [None, Some(Left::Alike), None]);
     }
 
     #[test]
@@ -236,13 +395,30 @@ mod tests {
         }
 
         #[test]
-        fn a_cap_holds_and_keeps_the_order(groups in proptest::collection::vec(0_u8..5, 0..40), most in 0_usize..4) {
-            let kept = cap(&groups, most);
-            prop_assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
-            for group in 0..5 {
-                let all = groups.iter().filter(|&&one| one == group).count();
-                let shown = kept.iter().filter(|&&at| groups[at] == group).count();
-                prop_assert_eq!(shown, all.min(most));
+        fn what_is_left_keeps_to_the_selection(
+            passages in proptest::collection::vec((0_u8..3, 0_u32..6, 0_u8..3), 0..30),
+            per_file in proptest::option::of(1_usize..4),
+            adjoining in proptest::bool::ANY,
+        ) {
+            let names: Vec<(String, u32, String)> = passages
+                .iter()
+                .map(|(file, ordinal, heading)| (file.to_string(), *ordinal, "h".repeat((*heading).into())))
+                .collect();
+            let passages: Vec<(&str, u32, &str, f32)> =
+                names.iter().map(|(file, at, heading)| (file.as_str(), *at, heading.as_str(), 0.5)).collect();
+            let ranked = ranked(&passages);
+            let selection = Selection { per_file, adjoining, ..ALL };
+            let left = select(&selection, 5, &ranked, |_, _| 0.0)?;
+            prop_assert_eq!(left.len(), passages.len());
+            let shown: Vec<_> = passages.iter().zip(&left).filter(|(_, left)| left.is_none()).map(|(one, _)| one).collect();
+            prop_assert!(passages.is_empty() || left[0].is_none());
+            for (at, one) in shown.iter().enumerate() {
+                let file = shown.iter().filter(|other| other.0 == one.0).count();
+                prop_assert!(per_file.is_none_or(|most| file <= most));
+                let adjoins = shown[..at].iter().any(|other| {
+                    !one.2.is_empty() && (other.0, other.2) == (one.0, one.2) && other.1.abs_diff(one.1) == 1
+                });
+                prop_assert!(adjoining || !adjoins);
             }
         }
     }

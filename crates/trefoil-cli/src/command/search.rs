@@ -26,10 +26,9 @@ pub(super) fn run(
     } else {
         print(show::results(&found, extent, columns()))?;
         if !console.quiet {
+            print(show::question(&found))?;
             print(show::summary(&found))?;
-            if let Some(next) = found.next_cursor {
-                print(format_args!("more with --offset {next}\n"))?;
-            }
+            print(show::more(&found))?;
         }
         note_degraded(&found, console);
     }
@@ -50,6 +49,10 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         rerank_enabled: !args.no_rerank,
         crag_enabled: args.crag,
         explain: args.explain,
+        cursor: args.cursor,
+        per_file: args.per_file,
+        adjoining: args.adjoining,
+        diverse: args.diverse,
         ..SearchOptions::default()
     };
     if !args.strategies.is_empty() {

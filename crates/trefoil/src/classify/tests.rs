@@ -44,10 +44,8 @@ fn classify(text: &str, names: &[String]) -> QueryClassification {
     for name in names {
         table.insert(&[name]);
     }
-    RULES.classify(&question(text), &table).unwrap()
+    RuleClassifier.classify(&question(text), &table).unwrap()
 }
-
-static RULES: RuleClassifier = RuleClassifier::new();
 
 /// The cases that are told wrong, a line each; the share of right types, and of cases
 /// with exactly the right entities.
@@ -110,19 +108,6 @@ fn confidence_and_weights_follow_the_kind() {
     check("rice vs barley", QueryType::Relationship, 0.8, [0.20, 0.20, 0.60]);
     check("E0502", QueryType::Local, 0.7, [0.50, 0.25, 0.25]);
     check("useStateとは", QueryType::Local, 0.7, [0.50, 0.25, 0.25]);
-}
-
-#[test]
-fn a_foreign_question_leans_away_from_the_keyword_leg() {
-    let weights = |text: &str| {
-        let question = Question { foreign: true, ..question(text) };
-        RULES.classify(&question, &NameTable::default()).unwrap().suggested_weights
-    };
-    let [keyword, semantic, graph] =
-        trefoil_core::Strategy::ALL.map(|leg| weights("how do I poach an egg").get(leg));
-    assert!((keyword / semantic - 0.4 * 0.33 / 0.34).abs() < 1e-6);
-    assert!((semantic / graph - 0.34 / 0.33).abs() < 1e-6);
-    assert_eq!(weights("E0502"), SearchWeights::LITERAL);
 }
 
 #[test]
