@@ -139,6 +139,7 @@ fn parse(text: &str) -> Option<Cursor> {
 }
 
 /// Absent, or what `read` makes of the part; none if it makes nothing.
+#[expect(clippy::option_option, reason = "outside: is it a part at all; inside: is it there")]
 fn optional<T>(part: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if part == ABSENT { Some(None) } else { read(part).map(Some) }
 }

@@ -31,7 +31,7 @@ pub fn variants(text: &str, language: Language) -> Vec<String> {
     found.push(by_word(&normal, joined_hyphens));
     match language {
         Language::Ja => {
-            found.extend([long_vowels(&normal), v_sounds(&normal), other_kana(&normal)])
+            found.extend([long_vowels(&normal), v_sounds(&normal), other_kana(&normal)]);
         }
         Language::Ko => found.push(without_particles(&normal)),
         Language::En | _ => found.push(other_number(&normal)),
@@ -143,12 +143,11 @@ fn long_vowels(text: &str) -> String {
     const ENDINGS: &[char] = &['タ', 'ダ', 'バ', 'ザ', 'リ', 'ィ'];
     by_katakana(text, |word| {
         let chars = word.chars().count();
-        match word.strip_suffix('ー') {
-            Some(short) => (chars >= 4 || short.contains('ー')).then(|| short.to_owned()),
-            None => {
-                let long = chars >= 4 || word.contains('ー');
-                (long && word.ends_with(ENDINGS)).then(|| format!("{word}ー"))
-            }
+        if let Some(short) = word.strip_suffix('ー') {
+            (chars >= 4 || short.contains('ー')).then(|| short.to_owned())
+        } else {
+            let long = chars >= 4 || word.contains('ー');
+            (long && word.ends_with(ENDINGS)).then(|| format!("{word}ー"))
         }
     })
 }

@@ -111,6 +111,6 @@ mod tests {
     fn a_wording_is_never_longer_than_a_question() {
         let text = format!("useState {}", "a".repeat(991));
         let question = Question { text, language: Language::En, foreign: false, embedding: None };
-        assert_eq!(expand(&question, &NameTable::default(), &[]), [String::new(); 0]);
+        assert!(expand(&question, &NameTable::default(), &[]).is_empty());
     }
 }

@@ -104,10 +104,11 @@ fn is_prose(id: &str) -> bool {
         return stem.starts_with(|c: char| c.is_ascii_uppercase()) && !stem.contains(['/', '.']);
     }
     // `2024.01.15` is a date.
-    if let Some((year, _)) = id.split_once('.') {
-        if year.len() == 4 && (year.starts_with("19") || year.starts_with("20")) {
-            return year.bytes().all(|b| b.is_ascii_digit());
-        }
+    if let Some((year, _)) = id.split_once('.')
+        && year.len() == 4
+        && (year.starts_with("19") || year.starts_with("20"))
+    {
+        return year.bytes().all(|b| b.is_ascii_digit());
     }
     // `deadbeef` and `1234567` are a word and a number, `3f2a9bc` is a hash.
     let hash =
