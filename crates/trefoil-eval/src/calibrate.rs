@@ -62,7 +62,8 @@ const FOLDS: usize = 5;
 const RIDGE: f64 = 1.0;
 const BINS: usize = 10;
 
-/// Fits a calibration for questions in a language, or in any: logistic regression on the evidence, mapped to a probability by
+/// Fits a calibration for questions in a language, or in any, over vectors of a model:
+/// logistic regression on the evidence, mapped to a probability by
 /// its own logistic function (Platt) or by isotonic regression, whichever has the lower
 /// squared error on held-out folds. The thresholds are the tightest that keep each
 /// class's errors within `bounds` there.
@@ -71,6 +72,7 @@ const BINS: usize = 10;
 /// A [`Refusal`] where too few questions are given or the classes do not separate.
 pub fn calibrate(
     question: Option<Language>,
+    model: Option<String>,
     samples: &[Sample],
     bounds: &CalibrationBounds,
 ) -> Result<Calibration, Refusal> {
@@ -108,6 +110,7 @@ pub fn calibrate(
     let learnt = learn(&rows, &labels);
     Ok(Calibration {
         question,
+        model,
         supported,
         unsupported,
         bias: learnt.bias,
@@ -314,7 +317,7 @@ mod tests {
     #[test]
     fn classes_that_separate_are_calibrated() {
         let bounds = CalibrationBounds::default();
-        let fitted = calibrate(None, &samples(400, 0.6), &bounds).unwrap();
+        let fitted = calibrate(None, None, &samples(400, 0.6), &bounds).unwrap();
         let Separation { auroc, calibration_error, false_accept_rate, true_accept_rate, .. } =
             fitted.measured;
         assert!(auroc > 0.9, "{auroc}");
@@ -335,7 +338,7 @@ mod tests {
 
     #[test]
     fn classes_that_do_not_separate_are_refused() {
-        let refusal = calibrate(None, &samples(400, 0.02), &CalibrationBounds::default());
+        let refusal = calibrate(None, None, &samples(400, 0.02), &CalibrationBounds::default());
         let refusal = refusal.unwrap_err();
         assert!(
             matches!(refusal, Refusal::NotSeparated { auroc, .. } if auroc < 0.65),
@@ -347,10 +350,10 @@ mod tests {
     #[test]
     fn too_few_questions_are_refused() {
         let bounds = CalibrationBounds::default();
-        let refusal = calibrate(None, &samples(99, 5.0), &bounds).unwrap_err();
+        let refusal = calibrate(None, None, &samples(99, 5.0), &bounds).unwrap_err();
         assert_eq!(refusal, Refusal::TooFew { answered: 50, unanswered: 49, needed: 50 });
-        assert!(calibrate(None, &samples(100, 5.0), &bounds).is_ok());
-        assert!(calibrate(None, &[], &CalibrationBounds { samples: 0, ..bounds }).is_err());
+        assert!(calibrate(None, None, &samples(100, 5.0), &bounds).is_ok());
+        assert!(calibrate(None, None, &[], &CalibrationBounds { samples: 0, ..bounds }).is_err());
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
     Answerability, Chunk, Content, Degraded, Error, FileId, Fusion, Highlight, ItemMetadata,
-    OrderKey, Plan, Ranked, Relevance, Result, RowId, Score, SearchFilters, SearchQuery,
-    SearchResult, SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
+    Language, OrderKey, Plan, Ranked, Relevance, RerankConfig, Result, RowId, Score, SearchFilters,
+    SearchQuery, SearchResult, SearchResultItem, SearchResultType, Sources, Stage, StoredChunk,
+    Strategy,
 };
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    Evidence, JUDGED,
+    Calibration, Evidence, JUDGED, Rerankers,
     engine::{Inner, Legs},
     explain::explanation,
     page::Page,
@@ -57,12 +58,9 @@ pub(crate) fn result(
         let judged: Vec<Score> = ranked.iter().take(JUDGED).map(Ranked::evidence).collect();
         inner.config.grade.overall(&judged)
     });
-    let calibration = inner.config.profile.as_ref();
-    let calibration = calibration.and_then(|profile| profile.calibration(plan.question.language));
-    let answerability = calibration.map_or(Answerability::Uncalibrated, |calibration| {
-        let best = ranked.iter().filter_map(|ranked| ranked.rerank).max();
-        calibration.answerability(&Evidence::of(&legs.lists, best))
-    });
+    let best = ranked.iter().filter_map(|ranked| ranked.rerank).max();
+    let answerability =
+        answerability(inner, plan.question.language, &Evidence::of(&legs.lists, best));
     let mut degraded = legs.degraded;
     degraded.extend(not_in_this_version(query));
     trace.lap(Stage::Present, shown.len(), results.len());
@@ -82,6 +80,24 @@ pub(crate) fn result(
         has_more: next.is_some(),
         next_cursor: next,
     })
+}
+
+/// Whether the corpus answers the question, by the first calibration that is about it and
+/// whose evidence is there: the profile's, or else those of the default models.
+fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answerability {
+    let config = &inner.config;
+    let profile = config.profile.as_ref().map_or(&[][..], |profile| &profile.calibrations);
+    let default = matches!(config.rerankers, Rerankers::Default)
+        && config.rerank.model == RerankConfig::default().model;
+    let defaults = if default { Calibration::of_default_models() } else { &[] };
+    let calibrations = if profile.is_empty() { defaults } else { profile };
+    let model = inner.embedder.as_ref().map(|embedder| embedder.space().model.as_str());
+    calibrations
+        .iter()
+        .filter(|one| one.is_about(question, model))
+        .map(|one| one.answerability(evidence))
+        .find(|verdict| *verdict != Answerability::Uncalibrated)
+        .unwrap_or_default()
 }
 
 /// What was asked for by name and has no part to run it.

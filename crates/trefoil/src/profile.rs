@@ -121,12 +121,6 @@ impl Profile {
         self.rules.iter().find(applies).map_or(&self.default, |rule| &rule.settings)
     }
 
-    /// What tells whether a question is answered, if anything does.
-    pub fn calibration(&self, question: Language) -> Option<&Calibration> {
-        let applies = |one: &&Calibration| one.question.is_none_or(|wanted| wanted == question);
-        self.calibrations.iter().find(applies)
-    }
-
     /// Checks every range.
     ///
     /// # Errors
@@ -204,6 +198,7 @@ mod tests {
             }],
             calibrations: vec![Calibration {
                 question: Some(Language::Ja),
+                model: Some("multilingual-e5-small".to_owned()),
                 supported: 0.75,
                 unsupported: 0.25,
                 bias: -1.5,

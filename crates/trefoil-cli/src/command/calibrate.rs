@@ -1,6 +1,8 @@
 use std::{collections::BTreeMap, path::Path};
 
-use trefoil::{Calibration, Engine, EngineConfig, Language, Profile, language_of};
+use trefoil::{
+    Calibration, Engine, EngineConfig, Language, Model, Profile, language_of, model::ModelSource,
+};
 use trefoil_eval::{
     CalibrationBounds, CalibrationTable, Collection, Harness, RetrievalCase, Sample, calibrate,
     samples,
@@ -38,7 +40,7 @@ pub(super) fn run(
         console.status(format_args!("{}: asking", collection.name));
         all.extend(harness.samples(collection, &collections)?);
     }
-    let (calibrations, refused) = by_language(&all);
+    let (calibrations, refused) = by_language(&all, model_name(&config.model).as_deref());
     let fitted = !calibrations.is_empty();
     if fitted {
         let start = config.profile.unwrap_or_else(|| Profile::new(trefoil::Settings::default()));
@@ -63,8 +65,20 @@ fn of_cases(file: &Path, index: &Path, config: &EngineConfig) -> anyhow::Result<
     Ok(samples(&engine, &cases)?)
 }
 
+/// The name of the embedding model, where it has one.
+fn model_name(model: &Model) -> Option<String> {
+    match model {
+        Model::Default => match ModelSource::default() {
+            ModelSource::Name(name) => Some(name),
+            ModelSource::Folder(_) => None,
+        },
+        Model::Named(name) => Some(name.clone()),
+        Model::None | Model::Folder(_) | Model::Custom(_) => None,
+    }
+}
+
 /// One calibration a language, and what could not be fitted.
-fn by_language(samples: &[Sample]) -> (Vec<Calibration>, Vec<String>) {
+fn by_language(samples: &[Sample], model: Option<&str>) -> (Vec<Calibration>, Vec<String>) {
     let mut languages: BTreeMap<Language, Vec<Sample>> = BTreeMap::new();
     for sample in samples {
         languages.entry(sample.language).or_default().push(*sample);
@@ -72,7 +86,12 @@ fn by_language(samples: &[Sample]) -> (Vec<Calibration>, Vec<String>) {
     let mut fitted = Vec::new();
     let mut refused = Vec::new();
     for (language, own) in languages {
-        match calibrate(Some(language), &own, &CalibrationBounds::default()) {
+        match calibrate(
+            Some(language),
+            model.map(str::to_owned),
+            &own,
+            &CalibrationBounds::default(),
+        ) {
             Ok(calibration) => fitted.push(calibration),
             Err(refusal) => refused.push(format!("{language}: {refusal}")),
         }
