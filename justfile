@@ -23,6 +23,10 @@ bench:
     cargo bench -p benches
     cargo run --release -p benches --bin table
 
+# What a question and an index of each collection cost, written to docs/COSTS.md.
+costs *COLLECTIONS:
+    cargo run --release -p trefoil-eval --example evaluation -- --costs {{COLLECTIONS}}
+
 # Licences, sources and duplicate versions of the dependencies.
 deny:
     cargo deny check licenses bans sources

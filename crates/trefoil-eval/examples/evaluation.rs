@@ -1,12 +1,13 @@
-//! Measures the default configuration on collections and writes `docs/EVALUATION.md`.
+//! Measures the default configuration on collections and writes `docs/EVALUATION.md`; with
+//! `--costs` what it costs, to `docs/COSTS.md`.
 //!
 //! ```sh
-//! cargo run --release -p trefoil-eval --example evaluation -- [--indexes DIR] [--reread N] DATA/scifact …
+//! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--reread N] DATA/scifact …
 //! ```
 //!
 //! Indexes are kept in `--indexes` (`target/evaluation` by default). Reranking is measured
 //! on `--reread` questions of each collection (100 by default; 0 for none), since it takes
-//! most of the time.
+//! most of the time. Costs want a machine that does nothing else.
 #![allow(clippy::print_stderr, reason = "a program that tells how far it is")]
 
 use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
@@ -16,15 +17,18 @@ use trefoil_eval::{
     Breakdown, BreakdownTable, Collection, Harness, LegLists, Metric, Report, StageList,
 };
 
-const OUTPUT: &str = "docs/EVALUATION.md";
+const QUALITY: &str = "docs/EVALUATION.md";
+const COSTS: &str = "docs/COSTS.md";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut indexes = PathBuf::from("target/evaluation");
     let mut reread = 100;
+    let mut costs = false;
     let mut folders = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--costs" => costs = true,
             "--indexes" => indexes = arguments.next().ok_or("--indexes needs a folder")?.into(),
             "--reread" => reread = arguments.next().ok_or("--reread needs a number")?.parse()?,
             _ => folders.push(PathBuf::from(argument)),
@@ -36,7 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for folder in &folders {
         let collection = Collection::read(folder, language_of)?;
         eprintln!("{}", collection.name);
-        tables.costs.push(fused.measure(&collection)?.report);
+        if costs {
+            tables.costs.push(fused.measure(&collection)?.report);
+            fs::write(COSTS, tables.costs()?)?;
+            continue;
+        }
         let lists = fused.leg_lists(&collection)?;
         let profile = fused.profile();
         tables.precision.push(Breakdown::of(&lists, &profile, Metric::Ndcg(10))?);
@@ -47,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             tables.reranked.push(Breakdown::of(&lists, &profile, Metric::Ndcg(10))?);
         }
         // What is there already is not lost if a later collection fails.
-        fs::write(OUTPUT, tables.document()?)?;
+        fs::write(QUALITY, tables.quality()?)?;
     }
     Ok(())
 }
@@ -82,7 +90,7 @@ struct Tables {
 }
 
 impl Tables {
-    fn document(&self) -> Result<String, std::fmt::Error> {
+    fn quality(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         let worst = self.precision.iter().map(|one| one.fusion.mean).fold(f64::INFINITY, f64::min);
         let above = self.precision.iter().filter(|one| one.fusion.mean > 0.0).count();
@@ -96,9 +104,9 @@ impl Tables {
             "# Evaluation\n\n\
              Written by `just eval DATA/…` (`cargo run --release -p trefoil-eval --example \
              evaluation -- DATA/…`), where each `DATA/<name>` is a collection in BEIR layout: \
-             `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. Seeds are fixed, and nothing \
-             here depends on time but the last table, so that a second run gives the same \
-             figures.\n\n\
+             `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. Seeds are fixed and nothing \
+             depends on time, so that a second run gives the same figures. What a question \
+             costs: [COSTS.md](COSTS.md).\n\n\
              A document's score is that of its best chunk. Means have 95 % bootstrap intervals; \
              p-values are those of the paired randomisation test, two-sided. The defaults and \
              how they were chosen: [decision 001](decisions/001-adaptive-fusion.md) and \
@@ -140,9 +148,16 @@ impl Tables {
                 BreakdownTable(&self.reranked)
             )?;
         }
+        Ok(text)
+    }
+
+    fn costs(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
         writeln!(
             text,
-            "## Cost\n\n\
+            "# Costs\n\n\
+             Written by `just costs DATA/…` (`cargo run --release -p trefoil-eval --example \
+             evaluation -- --costs DATA/…`) on a machine with two cores that did nothing else. \
              One question at a time, reranking off, in milliseconds: the embedding of the \
              question is part of `semantic`.\n\n\
              | collection | documents | ms p50 | p95 | p99 | semantic p50 | documents a second | index MB | peak MB |\n\
