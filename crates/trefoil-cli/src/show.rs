@@ -4,8 +4,8 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, Score, SearchResult,
-    SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
+    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, QueryType, Score,
+    SearchResult, SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
 };
 
 use crate::wrap::{columns, wrap};
@@ -66,15 +66,21 @@ fn explanation(explanation: &Explanation) -> Vec<String> {
     legs.chain(stages).collect()
 }
 
-/// What kind of question this is, and how sure that is; with `explain`, what it was read as.
+/// What kind of question this is, where that is said or told; with `explain`, what it was read
+/// as. Most questions are of no kind that stands out.
 pub(crate) fn question(found: &SearchResult) -> String {
     let Some(read) = &found.classification else { return String::new() };
-    let told = format!("{} {}", read.query_type, score(read.confidence));
-    let mut lines = vec![match found.query.query_type {
-        Some(asked) => format!("{asked} question, as asked; told {told}"),
-        None => format!("question told {told}"),
-    }];
-    if found.query.options.explain {
+    let explain = found.query.options.explain;
+    let told = || format!("{} ({})", read.query_type, score(read.confidence));
+    let mut lines = Vec::new();
+    match found.query.query_type {
+        Some(asked) => lines.push(format!("{asked} question, as asked; it reads as {}", told())),
+        None if explain || read.query_type != QueryType::Hybrid => {
+            lines.push(format!("reads as a {} question", told()));
+        }
+        None => {}
+    }
+    if explain {
         let list = |name: &str, values: &[String]| {
             (!values.is_empty()).then(|| format!("  {name:<9} {}", printable(&values.join(" · "))))
         };

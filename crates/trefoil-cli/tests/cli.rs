@@ -335,9 +335,9 @@ fn the_kind_of_a_question_is_told_and_can_be_given() {
     let place = Place::indexed();
     let told = |args: &[&str]| place.run(&[&["search"], args].concat()).stdout;
     let text = told(&["overview of the tides", "--min-relevance", "0"]);
-    assert!(text.contains("question told global .80"), "{text}");
+    assert!(text.contains("reads as a global (.80) question"), "{text}");
     let text = told(&["overview of the tides", "--min-relevance", "0", "--type", "local"]);
-    assert!(text.contains("local question, as asked; told global .80"), "{text}");
+    assert!(text.contains("local question, as asked; it reads as global (.80)"), "{text}");
     let text = told(&["difference between tides and waves", "--explain", "--min-relevance", "0"]);
     assert!(text.contains("entities  tides · waves"), "{text}");
     assert!(text.contains("weights   keyword .20 · semantic .20 · graph .60"), "{text}");

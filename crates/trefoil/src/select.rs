@@ -400,8 +400,11 @@ mod tests {
             per_file in proptest::option::of(1_usize..4),
             adjoining in proptest::bool::ANY,
         ) {
+            // A place in a file has one chunk.
+            let mut places = BTreeSet::new();
             let names: Vec<(String, u32, String)> = passages
                 .iter()
+                .filter(|(file, ordinal, _)| places.insert((file, ordinal)))
                 .map(|(file, ordinal, heading)| (file.to_string(), *ordinal, "h".repeat((*heading).into())))
                 .collect();
             let passages: Vec<(&str, u32, &str, f32)> =
