@@ -8,6 +8,7 @@
 )]
 
 mod classify;
+mod crag;
 mod crash;
 mod engine;
 mod explain;

@@ -175,7 +175,7 @@ fn evidence_is_graded_if_asked() {
     let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
     let found = engine.search(&query.filters(filters).options(options)).unwrap();
     // The shortest passage has eight bytes: nothing here is above an eighth.
-    let crag = found.crag.unwrap();
+    let crag = found.crag.unwrap().score;
     assert_eq!(crag.relevance, CragRelevance::Incorrect);
     assert!(crag.needs_web_search && crag.confidence.get() <= 0.125);
     assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::{ChunkId, Language, Strategy};
+use crate::{ChunkId, Language, Strategy, WebFailure};
 
 /// A foreign error, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -141,6 +141,14 @@ pub enum Error {
         bytes: usize,
         /// What went wrong.
         reason: String,
+    },
+    /// A web search failed.
+    #[error("web search with {service} failed: {failure}; check its address, or search without it")]
+    WebSearch {
+        /// The service.
+        service: String,
+        /// What went wrong.
+        failure: WebFailure,
     },
     /// A model or the runtime is not where it should be.
     #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]

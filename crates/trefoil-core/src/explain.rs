@@ -45,7 +45,7 @@ pub struct StagePlace {
 }
 
 /// Why a passage is not among the results of a question, or where it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WhyNot {
     /// The stage at which it was lost; nothing if it is among the results.

@@ -17,6 +17,7 @@
 //! ```
 
 mod chunk;
+mod crag;
 mod cursor;
 mod document;
 mod error;
@@ -31,8 +32,10 @@ mod result;
 mod score;
 mod stage;
 mod strategy;
+mod web;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
+pub use crag::{CragAction, CragBasis, CragRelevance, CragReport, CragScore, Repair, Repaired};
 pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
@@ -40,15 +43,17 @@ pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
 pub use language::Language;
-pub use plan::{Fusion, Leg, Plan, Question, RerankPlan, Selection};
+pub use plan::{
+    CragPlan, Fusion, Leg, Plan, Question, RerankPlan, Selection, WeightedTerm, Wording,
+};
 pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use result::{
-    Answerability, Content, CragAction, CragRelevance, CragScore, Degraded, Highlight,
-    ItemMetadata, Offsets, Passage, QueryClassification, Ranked, Relevance, SearchResult,
-    SearchResultItem, Sources, Stage, StageMetric, StrategyMetric, StrategyMetrics,
+    Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,
+    QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, Sources, Stage,
+    StageMetric, StrategyMetric, StrategyMetrics,
 };
 pub use score::Score;
 pub use stage::{
@@ -57,3 +62,4 @@ pub use stage::{
     TokenCounter,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
+pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};

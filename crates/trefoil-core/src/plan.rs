@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cursor, Embedding, Language, QueryClassification, QueryType, RrfConfig, Score, Strategy,
+    Cursor, Embedding, Language, QueryClassification, QueryType, Repair, RrfConfig, Score, Strategy,
 };
 
 /// One leg's share of a plan.
@@ -40,6 +40,9 @@ pub struct Plan {
     /// How the first candidates are read together with the question, if they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankPlan>,
+    /// How weak evidence is corrected, if it is graded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crag: Option<CragPlan>,
     /// Which of the ranked passages are results.
     pub selection: Selection,
     /// After which result the page begins, instead of `offset`.
@@ -84,7 +87,7 @@ pub enum Fusion {
 }
 
 /// What a leg is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
     /// The text; empty when only a vector is searched for.
@@ -96,6 +99,45 @@ pub struct Question {
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
+    /// How the keyword leg takes the text.
+    #[serde(default)]
+    pub wording: Wording,
+}
+
+/// How the keyword leg takes the text of a question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Wording {
+    /// As it is.
+    #[default]
+    AsAsked,
+    /// With terms beside its own.
+    Expanded(Vec<WeightedTerm>),
+    /// With terms of the index that are written nearly like its own.
+    Loose,
+}
+
+/// A term of the analyser, and what it counts for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WeightedTerm {
+    /// The term.
+    pub term: String,
+    /// Its weight; that of all terms of the question together is 1.
+    pub weight: Score,
+}
+
+/// How weak evidence is corrected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CragPlan {
+    /// What is tried, in order, each once and only while the evidence is not correct.
+    pub repairs: Vec<Repair>,
+    /// How many passages each of them may add.
+    pub candidates: usize,
+    /// Time for all of them and for the reading of sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Duration>,
 }
 
 /// How the first passages are read together with the question.

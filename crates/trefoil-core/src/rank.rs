@@ -1,4 +1,7 @@
-use std::{cmp::Reverse, collections::HashSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashSet},
+};
 
 use crate::{RowId, Score, Strategy};
 
@@ -65,6 +68,27 @@ impl RankedList {
         self
     }
 
+    /// Adds hits that are on the same scale, such as those of a second look with the same
+    /// question. Of a row in both, the better native score and the better relevance
+    /// stay. Floor and confidence stay; an empty list takes those of `more`.
+    #[must_use]
+    pub fn joined(self, more: &Self) -> Self {
+        let (floor, confidence) = if self.hits.is_empty() {
+            (more.floor, more.confidence)
+        } else {
+            (self.floor, self.confidence)
+        };
+        let mut hits: BTreeMap<RowId, Hit> = self.hits.iter().map(|hit| (hit.row, *hit)).collect();
+        for hit in &more.hits {
+            let known = hits.entry(hit.row).or_insert(*hit);
+            known.native = known.native.max(hit.native);
+            known.relevance = known.relevance.max(hit.relevance);
+        }
+        Self::new(self.strategy, hits.into_values().collect())
+            .with_floor(floor)
+            .with_confidence(confidence)
+    }
+
     /// Who ranked.
     pub const fn strategy(&self) -> Strategy {
         self.strategy
@@ -127,6 +151,25 @@ mod tests {
     use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
+
+    #[test]
+    fn joining_keeps_the_scale_and_the_better_of_two_scores() {
+        let list = |hits: &[(u64, f32)]| {
+            let hit = |&(row, native): &(u64, f32)| Hit {
+                row: RowId::new(row),
+                native,
+                relevance: Score::clamped(native / 10.0),
+            };
+            RankedList::new(Strategy::Keyword, hits.iter().map(hit).collect())
+        };
+        let first = list(&[(1, 8.0), (2, 4.0)]).with_floor(1.0).with_confidence(0.5);
+        let joined = first.clone().joined(&list(&[(2, 6.0), (3, 5.0), (1, 7.0)]));
+        let natives: Vec<(u64, f32)> =
+            joined.hits().iter().map(|hit| (hit.row.get(), hit.native)).collect();
+        assert_eq!(natives, [(1, 8.0), (2, 6.0), (3, 5.0)]);
+        assert_eq!((joined.floor(), joined.confidence()), (1.0, 0.5));
+        assert_eq!(list(&[]).joined(&first), first);
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]

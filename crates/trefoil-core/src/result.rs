@@ -4,9 +4,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, Cursor, EntityId, Explanation, FileId, Fused, Language, LineSpan,
-    OrderKey, QueryType, RelationId, Score, SearchQuery, SearchResultType, SearchWeights,
-    StoredChunk, Strategy,
+    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityId, Explanation, FileId, Fused,
+    Language, LineSpan, OrderKey, QueryType, RelationId, Score, SearchQuery, SearchResultType,
+    SearchWeights, StoredChunk, Strategy,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -69,9 +69,9 @@ pub struct SearchResult {
     /// What kind of question this is, where it was classified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<QueryClassification>,
-    /// How good the evidence is, where it was graded.
+    /// How good the evidence is and what was done about it, where it was graded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crag: Option<CragScore>,
+    pub crag: Option<CragReport>,
     /// Whether the corpus answers the question.
     #[serde(default)]
     pub answerability: Answerability,
@@ -183,10 +183,12 @@ pub enum Stage {
     Read,
     /// The cross-encoder.
     Rerank,
+    /// Grading of the evidence, and its repair.
+    Grade,
+    /// Search on the web.
+    Web,
     /// Passages to those that are shown.
     Select,
-    /// Grading of the evidence.
-    Grade,
     /// Passages to results.
     Present,
 }
@@ -213,8 +215,9 @@ impl std::fmt::Display for Stage {
             Self::Fuse => "fuse",
             Self::Read => "read",
             Self::Rerank => "rerank",
-            Self::Select => "select",
             Self::Grade => "grade",
+            Self::Web => "web",
+            Self::Select => "select",
             Self::Present => "present",
         })
     }
@@ -410,47 +413,4 @@ pub struct QueryClassification {
 impl QueryClassification {
     /// Most other wordings of a question.
     pub const MAX_EXPANSIONS: usize = 5;
-}
-
-/// How relevant the evidence is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CragRelevance {
-    /// It answers the question.
-    Correct,
-    /// Some of it may.
-    Ambiguous,
-    /// It does not.
-    Incorrect,
-}
-
-/// What grading did with the evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CragAction {
-    /// Kept it.
-    Keep,
-    /// Picked out the sentences that matter.
-    Refine,
-    /// Looked further.
-    Expand,
-    /// Dropped it.
-    Discard,
-    /// Asked the web.
-    WebSearch,
-}
-
-/// A grade.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct CragScore {
-    /// The verdict.
-    pub relevance: CragRelevance,
-    /// How sure it is.
-    pub confidence: Score,
-    /// Whether the corpus does not hold the answer.
-    pub needs_web_search: bool,
-    /// A better wording, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refined_query: Option<String>,
 }

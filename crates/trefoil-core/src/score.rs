@@ -12,6 +12,8 @@ pub struct Score(f32);
 impl Score {
     /// Nothing.
     pub const ZERO: Self = Self(0.0);
+    /// As far from one end as from the other.
+    pub const HALF: Self = Self(0.5);
     /// All there is.
     pub const ONE: Self = Self(1.0);
 

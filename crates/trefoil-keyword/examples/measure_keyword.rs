@@ -60,8 +60,7 @@ fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
         let question = Question {
             text: wording.to_owned(),
             language: language_of(wording),
-            foreign: false,
-            embedding: None,
+            ..Question::default()
         };
         let started = Instant::now();
         let list = retriever.retrieve(&question, &leg, &Allowed::All)?;

@@ -38,7 +38,7 @@
 //!
 //! let retriever = indexer.retriever();
 //! retriever.refresh()?;
-//! let question = Question { text: "Tide".into(), language: Language::En, foreign: false, embedding: None };
+//! let question = Question { text: "Tide".into(), ..Question::default() };
 //! let leg = Leg { strategy: Strategy::Keyword, depth: 10, weight: 1.0 };
 //! let list = retriever.retrieve(&question, &leg, &Allowed::All)?;
 //! assert_eq!(list.hits()[0].row, RowId::new(1));
@@ -61,6 +61,7 @@ mod stamp;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod vocabulary;
 
 pub use config::KeywordConfig;
 pub use indexer::KeywordIndexer;

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use trefoil_core::{Analyzer, Question};
+use trefoil_core::{Analyzer, Question, Result, WeightedTerm};
 
 /// A question as terms. Whatever the text is, it is data: there is no syntax.
 #[derive(Debug, Default)]
@@ -50,11 +50,58 @@ impl QueryTerms {
         }
         query
     }
+
+    /// Adds terms that no phrase contains; a weight of 1 is that of the whole question.
+    pub(crate) fn expand(&mut self, expansion: &[WeightedTerm]) {
+        let whole: f32 = self.terms.iter().map(|term| term.weight).sum();
+        for WeightedTerm { term, weight } in expansion {
+            self.add(term, weight.get() * whole);
+        }
+    }
+
+    /// Adds for each term that counts what `near` it there is in an index: in its place
+    /// if the index does not know it, else beside it for half its weight.
+    ///
+    /// # Errors
+    /// Those of `near`, which tells whether a term is known and gives its neighbours.
+    pub(crate) fn loosen(
+        &mut self,
+        near: impl Fn(&str) -> Result<(bool, Vec<String>)>,
+    ) -> Result<()> {
+        for place in 0..self.terms.len() {
+            let Some(term) = self.terms.get_mut(place).filter(|term| term.weight > 0.0) else {
+                continue;
+            };
+            let (known, neighbours) = near(&term.text)?;
+            if neighbours.is_empty() {
+                continue;
+            }
+            let share = term.weight * if known { LOOSE_SHARE } else { 1.0 };
+            if !known {
+                term.weight = 0.0;
+            }
+            let each = share / neighbours.len() as f32;
+            for neighbour in neighbours {
+                self.add(&neighbour, each);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, text: &str, weight: f32) {
+        match self.terms.iter_mut().find(|term| term.text == text) {
+            Some(known) => known.weight += weight,
+            None => self.terms.push(QueryTerm { text: text.to_owned(), weight, stop: false }),
+        }
+    }
 }
+
+/// What the neighbours of a term count for together beside the term itself.
+const LOOSE_SHARE: f32 = 0.5;
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{ByteSpan, Language, Token};
+    use trefoil_core::{ByteSpan, Language, Score, Token};
 
     use super::*;
 
@@ -71,8 +118,7 @@ mod tests {
     }
 
     fn check(text: &str, expected: &[(&str, f32)]) {
-        let question =
-            Question { text: text.into(), language: Language::En, foreign: false, embedding: None };
+        let question = Question { text: text.into(), ..Question::default() };
         let query = QueryTerms::analyze(&Words, &question);
         let terms: Vec<_> =
             query.terms.iter().map(|term| (term.text.as_str(), term.weight)).collect();
@@ -86,5 +132,48 @@ mod tests {
         check("tide turns tide", &[("tide", 2.0), ("turns", 1.0)]);
         check("the turn of the tide", &[("the", 0.0), ("turn", 1.0), ("of", 0.0), ("tide", 1.0)]);
         check("the of the", &[("the", 2.0), ("of", 1.0)]);
+    }
+
+    #[track_caller]
+    fn check_terms(query: &QueryTerms, expected: &[(&str, f32)]) {
+        let terms: Vec<_> =
+            query.terms.iter().map(|term| (term.text.as_str(), term.weight)).collect();
+        assert_eq!(terms, expected);
+    }
+
+    #[test]
+    fn an_expansion_weighs_by_the_whole_question() {
+        let question = Question { text: "high tide".into(), ..Question::default() };
+        let mut query = QueryTerms::analyze(&Words, &question);
+        let term = |term: &str, weight| WeightedTerm {
+            term: term.to_owned(),
+            weight: Score::clamped(weight),
+        };
+        query.expand(&[term("moon", 0.25), term("tide", 0.5)]);
+        check_terms(&query, &[("high", 1.0), ("tide", 2.0), ("moon", 0.5)]);
+        assert_eq!(query.sequence.len(), 2);
+    }
+
+    #[test]
+    fn what_is_near_takes_the_place_of_an_unknown_term_and_stands_beside_a_known_one() {
+        let question = Question { text: "the hihg tide".into(), ..Question::default() };
+        let mut query = QueryTerms::analyze(&Words, &question);
+        let near = |term: &str| {
+            Ok(match term {
+                "hihg" => (false, vec!["high".to_owned()]),
+                "tide" => (true, vec!["tidy".to_owned(), "tidal".to_owned()]),
+                _ => (true, vec!["never".to_owned()]),
+            })
+        };
+        query.loosen(near).unwrap();
+        let expected = [
+            ("the", 0.0),
+            ("hihg", 0.0),
+            ("tide", 1.0),
+            ("high", 1.0),
+            ("tidy", 0.25),
+            ("tidal", 0.25),
+        ];
+        check_terms(&query, &expected);
     }
 }

@@ -7,7 +7,7 @@ use std::{
 use tantivy::{IndexReader, ReloadPolicy, Searcher, columnar::Column};
 use trefoil_core::{
     Allowed, Analyzer, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Score, Seq,
-    Strategy,
+    Strategy, Wording,
 };
 
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     index::{KeywordIndex, backend},
     query::QueryTerms,
     rescore::{FieldQuery, Rescorer, Scored},
+    vocabulary::near,
 };
 
 /// How many candidates are scored in full, whatever the depth asked for: what stands
@@ -95,7 +96,12 @@ impl Retriever for KeywordRetriever {
         let Shared { index, config, .. } = &*self.shared;
         let Snapshot { searcher, rows, .. } = &*self.snapshot();
 
-        let query = QueryTerms::analyze(index.analyzer.as_ref(), question);
+        let mut query = QueryTerms::analyze(index.analyzer.as_ref(), question);
+        match &question.wording {
+            Wording::AsAsked => {}
+            Wording::Expanded(terms) => query.expand(terms),
+            Wording::Loose => query.loosen(|term| near(searcher, index.fields.passage, term))?,
+        }
         let passage = FieldQuery::new(searcher, index.fields.passage, &query, 1.0)?;
         let mut others = Vec::new();
         for (field, boost) in [

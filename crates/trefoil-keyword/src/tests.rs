@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, FileId, FileInfo, IndexEntry,
     IndexInput, Indexer, Language, Leg, LineSpan, Part, Question, RankedList, Retriever, RowId,
-    Score, Seq, StoredChunk, Strategy, Token,
+    Score, Seq, StoredChunk, Strategy, Token, WeightedTerm, Wording,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever};
@@ -125,8 +125,7 @@ fn open_reader(dir: &Path) -> Result<KeywordRetriever, Error> {
 }
 
 fn ask(retriever: &KeywordRetriever, text: &str, allowed: &Allowed) -> RankedList {
-    let question =
-        Question { text: text.into(), language: Language::En, foreign: false, embedding: None };
+    let question = Question { text: text.into(), ..Question::default() };
     let leg = Leg { strategy: Strategy::Keyword, depth: 100, weight: 1.0 };
     retriever.retrieve(&question, &leg, allowed).unwrap()
 }
@@ -160,6 +159,34 @@ fn terms_are_ored_and_more_of_them_rank_higher() {
         (fixture.indexer.strategy(), fixture.indexer.input()),
         (Strategy::Keyword, IndexInput::Text)
     );
+}
+
+#[test]
+fn another_wording_finds_other_passages() {
+    let fixture = Fixture::new(&[
+        text(1, "the tide turns slowly"),
+        text(2, "the moon pulls at the sea"),
+        text(3, "nothing here"),
+    ]);
+    let ask = |text: &str, wording: Wording| {
+        let question = Question { text: text.into(), wording, ..Question::default() };
+        let leg = Leg { strategy: Strategy::Keyword, depth: 100, weight: 1.0 };
+        fixture.retriever.retrieve(&question, &leg, &Allowed::All).unwrap()
+    };
+    let expansion = |term: &str, weight: f32| {
+        Wording::Expanded(vec![WeightedTerm {
+            term: term.to_owned(),
+            weight: Score::clamped(weight),
+        }])
+    };
+    assert_eq!(rows(&ask("tide", expansion("moon", 0.5))), [1, 2]);
+    let relevance: Vec<f32> =
+        ask("tide", expansion("moon", 0.5)).hits().iter().map(|hit| hit.relevance.get()).collect();
+    assert!(relevance[0] < 0.9 && relevance[1] < relevance[0], "{relevance:?}");
+    assert_eq!(rows(&ask("slwoly turn", Wording::AsAsked)), [0_u64; 0]);
+    assert_eq!(rows(&ask("slwoly turn", Wording::Loose)), [1]);
+    assert_eq!(rows(&ask("nothing", Wording::Loose)), [3]);
+    assert_eq!(rows(&ask("quasar", Wording::Loose)), [0_u64; 0]);
 }
 
 #[test]
@@ -473,7 +500,7 @@ proptest! {
     ) {
         let entries: Vec<_> = (0..).zip(&texts).map(|(row, content)| text(row, content)).collect();
         let fixture = Fixture::new(&entries);
-        let question = Question { text: query, language: Language::Ko, foreign: false, embedding: None };
+        let question = Question { text: query, language: Language::Ko, ..Question::default() };
         let leg = Leg { strategy: Strategy::Keyword, depth, weight: 1.0 };
         let list = fixture.retriever.retrieve(&question, &leg, &only(allowed.clone())).unwrap();
         let hits = list.hits();

@@ -409,7 +409,7 @@ impl Embedder for ByLength {
 
 fn question(text: &str, embedding: Option<Vec<f32>>) -> Question {
     let embedding = embedding.map(|vector| Embedding::new(vector).unwrap());
-    Question { text: text.into(), language: Language::En, foreign: false, embedding }
+    Question { text: text.into(), embedding, ..Question::default() }
 }
 
 #[test]

@@ -1,11 +1,11 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 #[cfg(feature = "engine")]
-use trefoil_core::{Embedder, Reranker};
+use trefoil_core::{Embedder, Reranker, WebSearch};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
-use crate::{GradeThresholds, Profile, RuleClassifier};
+use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -36,6 +36,12 @@ pub struct EngineConfig {
     pub rerank_budget: Option<Duration>,
     /// Where the grades of evidence begin.
     pub grade: GradeThresholds,
+    /// What a graded search does about its evidence; it may take `rerank_budget` once more.
+    pub crag: CragConfig,
+    /// Who is asked where the corpus has no answer; nobody by default. The question as it
+    /// was asked leaves the machine, and nothing else.
+    #[cfg(feature = "engine")]
+    pub web: Option<Arc<dyn WebSearch>>,
     /// Files above this size are reported and skipped; 16 MiB by default.
     pub max_file_bytes: u64,
     /// Files that match one of these are not read: keys, secrets and the like.
@@ -89,6 +95,9 @@ impl Default for EngineConfig {
             rerankers: Rerankers::default(),
             rerank_budget: Some(Duration::from_millis(500)),
             grade: GradeThresholds::default(),
+            crag: CragConfig::default(),
+            #[cfg(feature = "engine")]
+            web: None,
             max_file_bytes: 16 << 20,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
             context_chars: 200,
@@ -119,6 +128,7 @@ impl EngineConfig {
             };
         }
         self.grade.check()?;
+        self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
         if !(20..=500).contains(&self.highlight_chars) {
             return invalid("highlight_chars", self.highlight_chars.to_string(), "20–500");

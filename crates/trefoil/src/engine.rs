@@ -17,6 +17,7 @@ use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
     EngineConfig, NameTable,
+    correct::Judged,
     embed::EmbeddingWorker,
     fuse::fuser,
     leaves::{self, Leaves},
@@ -141,7 +142,7 @@ impl Engine {
         Ok(Self { worker, inner })
     }
 
-    /// Answers `query`: kind → plan → legs → fusion → passages → selection → results.
+    /// Answers `query`: kind → plan → legs → fusion → passages → grade → selection → results.
     ///
     /// # Errors
     /// [`Error::InvalidQuery`] for a query out of range, [`Error::DimensionMismatch`] for
@@ -164,9 +165,12 @@ impl Engine {
         trace.lap(Stage::Read, found.total, found.passages.len());
         let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
         trace.lap(Stage::Rerank, ranked.len(), ranked.len());
-        let left = self.select(&plan, &ranked)?;
+        let read = ranked.len();
+        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
+        trace.lap(Stage::Grade, read, graded.passages.len());
+        let left = self.select(&plan, &graded.passages)?;
         trace.lap(Stage::Select, left.len(), left.iter().filter(|left| left.is_none()).count());
-        present::result(&self.inner, query, &plan, found.total, &ranked, &left, legs, trace)
+        present::result(&self.inner, query, &plan, graded, &left, legs, trace)
     }
 
     /// How `query` is searched: every decision, as data.
@@ -180,7 +184,8 @@ impl Engine {
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
-    /// leg alone, no text needed. `options.strategies` and `weights` are not looked at.
+    /// leg alone, no text needed. `options.strategies` and `weights` are not looked at; what
+    /// needs a text (highlights, reranking, grading) does not run.
     pub fn search_by_embedding(
         &self,
         vector: &[f32],
@@ -190,6 +195,7 @@ impl Engine {
         options.strategies = vec![SearchStrategy::Semantic];
         options.include_highlights = false;
         options.rerank_enabled = false;
+        options.crag_enabled = false;
         let found = self.search(&SearchQuery {
             text: QueryText::new(BY_EMBEDDING)?,
             query_type: None,
@@ -339,6 +345,23 @@ impl Engine {
         Ok(legs)
     }
 
+    /// The lists of the planned legs, without a word on how they ran.
+    ///
+    /// # Errors
+    /// What the last leg that failed reported, if none gave a list.
+    pub(crate) fn lists(&self, plan: &Plan, allowed: &Allowed) -> Result<Vec<RankedList>> {
+        let _shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = Vec::new();
+        let mut failed = None;
+        for (.., outcome) in run_legs(&self.inner.retrievers, plan, allowed) {
+            match outcome {
+                Ok(list) => lists.push(list),
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.filter(|_| lists.is_empty()).map_or(Ok(lists), Err)
+    }
+
     /// Loads the fused rows. Filters are checked once more, against what is stored now.
     pub(crate) fn read(
         &self,
@@ -386,8 +409,9 @@ impl Engine {
         reread.ranked
     }
 
-    /// What keeps each of the ranked passages from being a result, if anything does.
-    pub(crate) fn select(&self, plan: &Plan, ranked: &[Ranked]) -> Result<Vec<Option<Left>>> {
+    /// What keeps each of the graded passages from being a result, if anything does.
+    pub(crate) fn select(&self, plan: &Plan, graded: &[Judged]) -> Result<Vec<Option<Left>>> {
+        let ranked: Vec<&Ranked> = graded.iter().map(|one| &one.ranked).collect();
         let rows: Vec<RowId> = ranked.iter().map(|one| one.passage.chunk.row).collect();
         let vectors: BTreeMap<RowId, Vec<f32>> = if plan.selection.diverse {
             self.inner.store.cached_embeddings(&rows)?.into_iter().collect()
@@ -396,7 +420,7 @@ impl Engine {
         };
         let vectors: Vec<&[f32]> =
             rows.iter().map(|row| vectors.get(row).map_or(&[][..], Vec::as_slice)).collect();
-        select(&plan.selection, plan.limit, ranked, cosine(&vectors))
+        select(&plan.selection, plan.limit, &ranked, cosine(&vectors))
     }
 }
 
@@ -413,7 +437,7 @@ pub(crate) struct Legs {
 pub(crate) struct Found {
     pub(crate) passages: Vec<Passage>,
     /// Fused candidates that pass the filters, read or not.
-    total: usize,
+    pub(crate) total: usize,
 }
 
 /// What to do with vectors of another model.
@@ -468,6 +492,11 @@ impl Inner {
     /// The analyser that indexed the text, for highlights.
     pub(crate) fn analyzer(&self) -> &dyn Analyzer {
         self.analyzer.as_ref()
+    }
+
+    /// What reads passages with the question.
+    pub(crate) const fn rerankers(&self) -> &FoundRerankers {
+        &self.rerankers
     }
 
     /// Brings every index to the end of the change log and shows the result to new searches.

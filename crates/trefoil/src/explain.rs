@@ -1,21 +1,30 @@
 //! How a passage came to its place, and why another did not.
 
-use crate::{
-    Engine, engine::Legs, fuse::fuser, page::Page, present::Admission, select::Left, trace::Trace,
-};
 use trefoil_core::{
     ChunkId, Error, Explanation, LegPlace, OrderKey, Plan, Ranked, Result, RowId, SearchQuery,
     Stage, StagePlace, WhyNot,
 };
 
-/// How `ranked` came to its `rank` among the results.
-pub(crate) fn explanation(ranked: &Ranked, rank: usize) -> Explanation {
+use crate::{
+    Engine,
+    correct::{Graded, Judged},
+    engine::Legs,
+    fuse::fuser,
+    page::Page,
+    present::Admission,
+    select::Left,
+    trace::Trace,
+};
+
+/// How a passage came to its `rank` among the results.
+pub(crate) fn explanation(judged: &Judged, rank: usize) -> Explanation {
+    let Judged { ranked, grade, .. } = judged;
     let fused = &ranked.passage.fused;
-    let mut stages =
-        vec![StagePlace { stage: Stage::Fuse, rank: ranked.fused_rank, score: fused.combined }];
-    let read = |score| StagePlace { stage: Stage::Rerank, rank: ranked.rank, score };
-    stages.extend(ranked.rerank.map(read));
-    stages.push(StagePlace { stage: Stage::Present, rank, score: ranked.score });
+    let at = |stage, rank, score| StagePlace { stage, rank, score };
+    let mut stages = vec![at(Stage::Fuse, ranked.fused_rank, fused.combined)];
+    stages.extend(ranked.rerank.map(|score| at(Stage::Rerank, ranked.rank, score)));
+    stages.extend(grade.as_ref().map(|grade| at(Stage::Grade, ranked.rank, grade.confidence)));
+    stages.push(at(Stage::Present, rank, ranked.score));
     Explanation { legs: fused.legs.iter().copied().map(LegPlace::from).collect(), stages }
 }
 
@@ -40,56 +49,66 @@ impl Engine {
         }
         let mut legs = self.retrieve(query, &plan, &allowed, &mut Trace::start())?;
         let mut explanation = in_legs(&legs, stored.row);
-        if explanation.legs.is_empty() {
-            return lost(Stage::Fuse, missed(&plan, &legs), explanation);
-        }
         let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
-        let Some(place) = fused.iter().position(|hit| hit.row == stored.row) else {
-            return lost(Stage::Fuse, "fusion leaves it out".to_owned(), explanation);
-        };
         let of = fused.len();
-        if let Some(hit) = fused.get(place) {
-            explanation.stages.push(StagePlace {
-                stage: Stage::Fuse,
-                rank: place + 1,
-                score: hit.combined,
-            });
-        }
-        if place >= plan.candidates {
-            let reason = format!(
-                "it is {} of {of} in the fused list, of which the first {} go on; ask for more \
-                 results",
-                place + 1,
-                plan.candidates
-            );
-            return lost(Stage::Fuse, reason, explanation);
-        }
+        let place = fused.iter().position(|hit| hit.row == stored.row);
+        let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
+        let at_fusion = |(rank, score)| StagePlace { stage: Stage::Fuse, rank, score };
+        explanation.stages.extend(hit.map(at_fusion));
         let found = self.read(&plan, &query.filters, fused)?;
         let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
-        let place = ranked.iter().position(|one| one.passage.chunk.row == stored.row);
-        let Some((place, one)) = place.and_then(|place| Some((place, ranked.get(place)?))) else {
-            let reason = "it was removed while the question was answered".to_owned();
-            return lost(Stage::Read, reason, explanation);
-        };
-        let left = self.select(&plan, &ranked)?;
+        let missed = missed(&plan, &legs);
+        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
+        let of_this = |one: &Judged| one.ranked.passage.chunk.row == stored.row;
+        if let Some(place) = graded.passages.iter().position(of_this) {
+            return self.selected_or_not(&plan, &graded, place);
+        }
+        if graded.dropped.contains(stored.row) {
+            let reason = "it was found, but does not answer the question, and was dropped";
+            return lost(Stage::Grade, reason.to_owned(), explanation);
+        }
+        // It was lost on the way, and no repair has found it.
+        match place {
+            None if explanation.legs.is_empty() => lost(Stage::Fuse, missed, explanation),
+            None => lost(Stage::Fuse, "fusion leaves it out".to_owned(), explanation),
+            Some(place) if place >= plan.candidates => {
+                let reason = format!(
+                    "it is {} of {of} in the fused list, of which the first {} go on; ask for \
+                     more results",
+                    place + 1,
+                    plan.candidates
+                );
+                lost(Stage::Fuse, reason, explanation)
+            }
+            Some(_) => {
+                let reason = "it was removed while the question was answered".to_owned();
+                lost(Stage::Read, reason, explanation)
+            }
+        }
+    }
+
+    /// Whether the passage at `place` of the graded list is a result, and on the page.
+    fn selected_or_not(&self, plan: &Plan, graded: &Graded, place: usize) -> Result<WhyNot> {
+        let Some(one) = graded.passages.get(place) else { return Ok(WhyNot::default()) };
+        let left = self.select(plan, &graded.passages)?;
         let before = left.iter().take(place).filter(|left| left.is_none()).count();
         let rank = before + 1;
-        let explanation = self::explanation(one, rank);
+        let explanation = explanation(one, rank);
         if let Some(left) = left.get(place).copied().flatten() {
-            return lost(Stage::Select, why_left(left, one, &plan), explanation);
+            let reason = why_left(left, &one.ranked, plan);
+            return Ok(WhyNot { lost_at: Some(Stage::Select), reason, explanation });
         }
-        let shown = ranked.iter().zip(&left).filter(|(_, left)| left.is_none());
-        let keys: Vec<OrderKey> = shown.map(|(ranked, _)| ranked.key()).collect();
-        let page = Page::new(&keys, &plan).shown;
-        if !page.contains(&before) {
-            let reason = format!(
-                "it is result {rank}, and the page shows {} to {}",
-                page.start + 1,
-                page.end
-            );
-            return lost(Stage::Present, reason, explanation);
-        }
-        Ok(WhyNot { lost_at: None, reason: format!("it is result {rank}"), explanation })
+        let shown = graded.passages.iter().zip(&left).filter(|(_, left)| left.is_none());
+        let keys: Vec<OrderKey> = shown.map(|(one, _)| one.ranked.key()).collect();
+        let page = Page::new(&keys, plan).shown;
+        let (lost_at, reason) = if page.contains(&before) {
+            (None, format!("it is result {rank}"))
+        } else {
+            let (first, last) = (page.start + 1, page.end);
+            let reason = format!("it is result {rank}, and the page shows {first} to {last}");
+            (Some(Stage::Present), reason)
+        };
+        Ok(WhyNot { lost_at, reason, explanation })
     }
 }
 

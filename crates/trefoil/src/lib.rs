@@ -38,6 +38,7 @@
 mod calibration;
 pub mod classify;
 mod config;
+mod crag;
 mod fuse;
 mod grade;
 mod isotonic;
@@ -52,11 +53,17 @@ pub mod select;
 #[cfg(feature = "tokio")]
 mod asynchronous;
 #[cfg(feature = "engine")]
+mod belief;
+#[cfg(feature = "engine")]
+mod correct;
+#[cfg(feature = "engine")]
 mod embed;
 #[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
 mod explain;
+#[cfg(feature = "engine")]
+mod feedback;
 #[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
@@ -66,9 +73,15 @@ mod models;
 #[cfg(feature = "engine")]
 mod present;
 #[cfg(feature = "engine")]
+mod refine;
+#[cfg(feature = "engine")]
+mod repair;
+#[cfg(feature = "engine")]
 mod replay;
 #[cfg(feature = "engine")]
 mod reread;
+#[cfg(feature = "engine")]
+mod strips;
 #[cfg(feature = "engine")]
 mod trace;
 
@@ -77,6 +90,7 @@ pub use asynchronous::AsyncEngine;
 pub use calibration::{Calibration, Evidence, Feature, Separation};
 pub use classify::{NameTable, RuleClassifier};
 pub use config::{EngineConfig, Model, Rerankers};
+pub use crag::{CragConfig, IncorrectPolicy};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
 pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};

@@ -1,8 +1,9 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
 use trefoil_core::{
-    Error, Fusion, Language, Leg, Plan, QueryClassification, QueryType, Question, RerankPlan,
-    Result, RrfConfig, SearchQuery, SearchStrategy, SearchWeights, Selection, Strategy,
+    CragPlan, Error, Fusion, Language, Leg, Plan, QueryClassification, QueryType, Question,
+    RerankPlan, Result, RrfConfig, SearchQuery, SearchStrategy, SearchWeights, Selection, Strategy,
+    Wording,
 };
 use trefoil_text::language_of;
 
@@ -13,7 +14,8 @@ pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
     let text = query.text.as_str().to_owned();
     let language = language_of(&text);
     let foreign = is_foreign(language, &searched(&query.filters.languages, corpus));
-    Question { text, language, foreign, embedding: query.embedding.clone() }
+    let embedding = query.embedding.clone();
+    Question { text, language, foreign, embedding, wording: Wording::AsAsked }
 }
 
 /// Decides how `query`, which asks `question`, is searched with the legs in `available`
@@ -60,7 +62,8 @@ pub fn plan(
         .filter(|strategy| available.contains(strategy))
         .map(|strategy| Leg { strategy, depth, weight: weights.get(strategy) })
         .collect();
-    let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank);
+    let crag = options.crag_enabled.then_some(&config.crag);
+    let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
     let fingerprint = fingerprint(query, &format!("{settings:?} {:?}", config.profile));
     if let Some(cursor) = options.cursor.as_ref().filter(|one| one.fingerprint != fingerprint) {
         let allowed = "a cursor that the same query and settings gave";
@@ -81,6 +84,11 @@ pub fn plan(
         rerank: (reranks && options.rerank_enabled).then_some(RerankPlan {
             passages: rerank.top_k,
             batch: rerank.batch_size,
+            budget: config.rerank_budget,
+        }),
+        crag: crag.map(|crag| CragPlan {
+            repairs: crag.repairs.clone(),
+            candidates: crag.candidates,
             budget: config.rerank_budget,
         }),
         selection: Selection {

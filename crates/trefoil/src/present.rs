@@ -12,7 +12,8 @@ use trefoil_core::{
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    Calibration, Evidence, JUDGED, Rerankers,
+    Calibration, Evidence, Rerankers,
+    correct::{Graded, Judged},
     engine::{Inner, Legs},
     explain::explanation,
     page::Page,
@@ -20,21 +21,20 @@ use crate::{
     trace::Trace,
 };
 
-/// The result of a search whose passages are found, scored and selected.
-#[allow(clippy::too_many_arguments, reason = "one for each stage that it reports on")]
+/// The result of a search whose passages are found, scored, graded and selected.
 pub(crate) fn result(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
-    total: usize,
-    ranked: &[Ranked],
+    graded: Graded,
     left: &[Option<Left>],
     legs: Legs,
     mut trace: Trace,
 ) -> Result<SearchResult> {
-    let shown = ranked.iter().zip(left).filter(|(_, left)| left.is_none());
-    let shown: Vec<&Ranked> = shown.map(|(ranked, _)| ranked).collect();
-    let keys: Vec<OrderKey> = shown.iter().map(|ranked| ranked.key()).collect();
+    let Graded { passages, total, best_read, report, .. } = graded;
+    let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
+    let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
+    let keys: Vec<OrderKey> = shown.iter().map(|one| one.ranked.key()).collect();
     let Page { shown: places, next } = Page::new(&keys, plan);
     let offset = places.start;
     let page = shown.get(places).unwrap_or_default();
@@ -46,21 +46,16 @@ pub(crate) fn result(
         .iter()
         .zip(contexts)
         .zip(ranks)
-        .map(|((ranked, context), rank)| {
-            let explanation = query.options.explain.then(|| explanation(ranked, rank));
+        .map(|((judged, context), rank)| {
+            let explanation = query.options.explain.then(|| explanation(judged, rank));
             SearchResultItem {
                 explanation,
-                ..item(inner, query, plan, ranked, context, &highlighter)
+                ..item(inner, query, plan, judged, context, &highlighter)
             }
         })
         .collect();
-    let crag = query.options.crag_enabled.then(|| {
-        let judged: Vec<Score> = ranked.iter().take(JUDGED).map(Ranked::evidence).collect();
-        inner.config.grade.overall(&judged)
-    });
-    let best = ranked.iter().filter_map(|ranked| ranked.rerank).max();
-    let answerability =
-        answerability(inner, plan.question.language, &Evidence::of(&legs.lists, best));
+    let evidence = Evidence::of(&legs.lists, best_read);
+    let answerability = answerability(inner, plan.question.language, &evidence);
     let mut degraded = legs.degraded;
     degraded.extend(not_in_this_version(query));
     trace.lap(Stage::Present, shown.len(), results.len());
@@ -72,7 +67,7 @@ pub(crate) fn result(
         processing_time,
         strategies: legs.metrics,
         classification: plan.classification.clone(),
-        crag,
+        crag: report,
         answerability,
         degraded,
         stages,
@@ -104,14 +99,9 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
 fn not_in_this_version(query: &SearchQuery) -> Vec<Degraded> {
     use trefoil_core::SearchStrategy::Graph;
     let mut missing = Vec::new();
-    let mut report = |stage, what: &str| {
-        missing.push(Degraded { stage, reason: format!("this version has no {what}") });
-    };
     if query.options.strategies.contains(&Graph) {
-        report(Stage::Graph, "graph index");
-    }
-    if query.options.crag_enabled {
-        report(Stage::Grade, "repair of weak evidence; it is graded as found");
+        let reason = "this version has no graph index".to_owned();
+        missing.push(Degraded { stage: Stage::Graph, reason });
     }
     missing
 }
@@ -120,11 +110,11 @@ fn item(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
-    ranked: &Ranked,
+    judged: &Judged,
     (context_before, context_after): Context,
     highlighter: &Highlighter<'_>,
 ) -> SearchResultItem {
-    let Ranked { passage, rerank, score, .. } = ranked;
+    let Judged { ranked: Ranked { passage, rerank, score, .. }, grade, summary } = judged;
     let StoredChunk { id, file, chunk, .. } = passage.chunk.as_ref();
     let leg = |strategy| passage.fused.leg(strategy).map_or(Score::ZERO, |leg| leg.relevance);
     let options = &query.options;
@@ -138,9 +128,14 @@ fn item(
             semantic: leg(Strategy::Semantic),
             graph: leg(Strategy::Graph),
             rerank: *rerank,
-            crag: options.crag_enabled.then(|| inner.config.grade.passage(ranked.evidence())),
+            crag: grade.clone(),
         },
-        content: Content { text: chunk.text.clone(), summary: None, context_before, context_after },
+        content: Content {
+            text: chunk.text.clone(),
+            summary: summary.clone(),
+            context_before,
+            context_after,
+        },
         highlights: if options.include_highlights && !plan.question.text.is_empty() {
             highlights(passage.chunk.as_ref(), highlighter, inner.config.highlight_chars)
         } else {
@@ -193,12 +188,12 @@ fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) ->
 type Context = (Option<String>, Option<String>);
 
 /// What stands before and after each result, as far as the budget reaches.
-fn contexts(inner: &Inner, query: &SearchQuery, page: &[&Ranked]) -> Result<Vec<Context>> {
+fn contexts(inner: &Inner, query: &SearchQuery, page: &[&Judged]) -> Result<Vec<Context>> {
     let budget = inner.config.context_chars;
     if budget == 0 || !query.options.include_metadata {
         return Ok(vec![(None, None); page.len()]);
     }
-    let rows: Vec<RowId> = page.iter().map(|ranked| ranked.passage.chunk.row).collect();
+    let rows: Vec<RowId> = page.iter().map(|one| one.ranked.passage.chunk.row).collect();
     let neighbours = inner.store.neighbours_of(&rows)?;
     Ok(neighbours
         .into_iter()

@@ -6,7 +6,7 @@ use trefoil_core::Score;
 /// from −11 to 10, so that it decides where it is sure, and fusion where it is not.
 const FUSED_LOG_ODDS: f32 = 10.0;
 /// The fused score that speaks neither for a passage nor against it.
-const NEUTRAL: f32 = 0.5;
+pub(crate) const NEUTRAL: Score = Score::HALF;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
@@ -31,7 +31,9 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
     let mut head: Vec<(f32, usize)> = combined
         .iter()
         .zip(rerank)
-        .map(|(combined, &rerank)| logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL))
+        .map(|(combined, &rerank)| {
+            logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get())
+        })
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.

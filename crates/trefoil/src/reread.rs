@@ -1,13 +1,18 @@
 //! The first passages, read together with the question.
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, Score};
+use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
 
-use crate::{models::FoundRerankers, relevance::final_scores, rerank::blend};
+use crate::{
+    models::FoundRerankers,
+    relevance::final_scores,
+    rerank::{NEUTRAL, blend},
+};
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
@@ -28,7 +33,10 @@ pub(crate) fn reread(
     passages: Vec<Passage>,
 ) -> Reread {
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
-        return Reread { ranked: in_order(passages, &[]), degraded: None };
+        return Reread {
+            ranked: in_order(passages, &BTreeMap::new(), &RowSet::default()),
+            degraded: None,
+        };
     };
     let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -39,7 +47,96 @@ pub(crate) fn reread(
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
     };
-    Reread { ranked: in_order(passages, &scores), degraded }
+    let rows = passages.iter().map(|passage| passage.chunk.row);
+    let scores = rows.zip(scores).collect();
+    Reread { ranked: in_order(passages, &scores, &RowSet::default()), degraded }
+}
+
+/// What has been read of a list that repairs have made longer.
+#[derive(Debug)]
+pub(crate) struct Read<'a> {
+    /// The scores of what was read.
+    pub(crate) scores: BTreeMap<RowId, Score>,
+    /// What repairs found: all of it is read, wherever it stands.
+    pub(crate) repaired: &'a RowSet,
+}
+
+/// A list after that.
+#[derive(Debug)]
+pub(crate) struct Added {
+    pub(crate) ranked: Vec<Ranked>,
+    /// Whether another reranker than that of the first list read all of it.
+    pub(crate) anew: bool,
+}
+
+/// Reads what repairs have added to a list, and puts all in order.
+///
+/// One list has one scorer: that of the first list reads what was added. Where it cannot,
+/// because a repair found other languages, the first reranker that reads both reads the
+/// head of the list anew.
+pub(crate) fn reread_more(
+    found: &FoundRerankers,
+    plan: Option<&RerankPlan>,
+    question: &str,
+    passages: Vec<Passage>,
+    Read { mut scores, repaired }: Read<'_>,
+) -> Added {
+    let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
+    if passages.iter().all(|passage| is_repaired(&passage)) {
+        // There was no first list: this is it.
+        let Reread { ranked, .. } = reread(found, plan, question, passages);
+        return Added { ranked, anew: false };
+    }
+    // A list that was not read has no scorer.
+    let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
+        return Added { ranked: in_order(passages, &scores, repaired), anew: false };
+    };
+    let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
+    let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
+    let added: Vec<(RowId, String)> =
+        passages.iter().filter(is_repaired).map(row_and_text).collect();
+    let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
+    let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
+    else {
+        return Added { ranked: in_order(passages, &scores, repaired), anew: false };
+    };
+    let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
+    let other = || {
+        let both = |one: &&Arc<dyn Reranker>| head(one, question, &texts).is_some() && reads(one);
+        found.rerankers.iter().find(both)
+    };
+    let reranker = if reads(before) { before } else { other().unwrap_or(before) };
+    let mut wanted: Vec<&(RowId, String)> = Vec::new();
+    let anew = !Arc::ptr_eq(reranker, before);
+    if anew {
+        scores.clear();
+        let head = head(reranker, question, &texts).map_or(0, |(_, head)| head.len());
+        wanted.extend(first.iter().take(head));
+    }
+    wanted.extend(&added);
+    wanted.retain(|(row, text)| !scores.contains_key(row) && reranker.reads(text));
+    let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
+    // What the budget cuts off stays behind what was read, as in the first list.
+    let (read, _) = read(reranker.as_ref(), plan, question, &texts);
+    scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
+    Added { ranked: in_order(passages, &scores, repaired), anew }
+}
+
+/// Who read these passages: the first reranker that can, if all of them were read.
+pub(crate) fn reader<'a, 'p>(
+    found: &'a FoundRerankers,
+    question: &str,
+    passages: impl Iterator<Item = &'p Ranked> + Clone,
+) -> Option<&'a dyn Reranker> {
+    let all_read = passages.clone().all(|one| one.rerank.is_some());
+    let texts: Vec<String> = passages.map(|one| readable(&one.passage)).collect();
+    let reads =
+        |one: &&Arc<dyn Reranker>| one.reads(question) && texts.iter().all(|text| one.reads(text));
+    found.rerankers.iter().find(reads).filter(|_| all_read).map(Arc::as_ref)
+}
+
+fn row_and_text(passage: &Passage) -> (RowId, String) {
+    (passage.chunk.row, readable(passage))
 }
 
 /// The passages from the top that `reranker` reads, up to the first in a language that it
@@ -58,7 +155,7 @@ fn head<'a, 't>(
 
 /// Scores from the top down until the budget is spent; one that cannot be had leaves
 /// the order of fusion as it is.
-fn read(
+pub(crate) fn read(
     reranker: &dyn Reranker,
     plan: &RerankPlan,
     question: &str,
@@ -96,28 +193,41 @@ fn readable(passage: &Passage) -> String {
     }
 }
 
-/// The head by the blend of fused and reranker's score, then the rest.
-fn in_order(passages: Vec<Passage>, rerank: &[Score]) -> Vec<Ranked> {
-    let fused: Vec<Fused> = passages.iter().map(|passage| passage.fused.clone()).collect();
-    let (head, rest) = fused.split_at(rerank.len().min(fused.len()));
-    let combined: Vec<Score> = head.iter().map(|fused| fused.combined).collect();
-    let blended = blend(&combined, rerank);
-    let rest = (head.len()..).zip(final_scores(rest));
-    let order = blended.iter().map(|blended| (blended.index, blended.score)).chain(rest);
+/// What was read by the blend of fused and reranker's score, then the rest. Against what
+/// repairs found the fused score does not speak: the question as it was asked could not
+/// bring it up.
+fn in_order(
+    passages: Vec<Passage>,
+    scores: &BTreeMap<RowId, Score>,
+    repaired: &RowSet,
+) -> Vec<Ranked> {
+    let score = |passage: &Passage| scores.get(&passage.chunk.row).copied();
+    let (read, rest): (Vec<usize>, Vec<usize>) = (0..passages.len())
+        .partition(|&place| passages.get(place).is_some_and(|one| score(one).is_some()));
+    let fused = |places: &[usize]| -> Vec<Fused> {
+        places.iter().filter_map(|&place| Some(passages.get(place)?.fused.clone())).collect()
+    };
+    let combined = |fused: &Fused| {
+        let least = if repaired.contains(fused.row) { NEUTRAL } else { Score::ZERO };
+        fused.combined.max(least)
+    };
+    let combined: Vec<Score> = fused(&read).iter().map(combined).collect();
+    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(passages.get(at)?)).collect();
+    let blended = blend(&combined, &rerank);
+    let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
+    let scored = final_scores(&fused(&rest));
+    let order: Vec<(usize, Score)> = head.chain(rest.iter().copied().zip(scored)).collect();
     let mut passages: Vec<Option<Passage>> = passages.into_iter().map(Some).collect();
     let mut least = Score::ONE;
     order
+        .into_iter()
         .zip(1..)
         .filter_map(|((index, score), rank)| {
             // What was not read is not above what was.
             least = least.min(score);
-            Some(Ranked {
-                passage: passages.get_mut(index)?.take()?,
-                fused_rank: index + 1,
-                rank,
-                rerank: rerank.get(index).copied(),
-                score: least,
-            })
+            let passage = passages.get_mut(index)?.take()?;
+            let rerank = scores.get(&passage.chunk.row).copied();
+            Some(Ranked { passage, fused_rank: index + 1, rank, rerank, score: least })
         })
         .collect()
 }

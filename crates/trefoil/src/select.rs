@@ -1,6 +1,9 @@
 //! Which items of an ordered list are shown. Pure: what is kept stays in order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use trefoil_core::{Error, FileId, Ranked, Result, Score, Selection};
 
@@ -36,9 +39,10 @@ pub enum Left {
 pub fn select(
     selection: &Selection,
     limit: usize,
-    ranked: &[Ranked],
+    ranked: &[impl Borrow<Ranked>],
     similarity: impl Fn(usize, usize) -> f32,
 ) -> Result<Vec<Option<Left>>> {
+    let ranked: Vec<&Ranked> = ranked.iter().map(Borrow::borrow).collect();
     let mut chosen = Chosen::default();
     let mut left: Vec<Option<Left>> =
         ranked.iter().map(|one| chosen.look_at(one, selection)).collect();

@@ -68,7 +68,6 @@ fn aliases(text: &str, known: &[Known]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::Language;
     use trefoil_text::language_of;
 
     use super::*;
@@ -79,12 +78,8 @@ mod tests {
         let mut names = NameTable::default();
         names.insert(&["exact scan", "brute force", "linear scan", "full scan"]);
         names.insert(&["兼六園", "Kenrokuen"]);
-        let question = Question {
-            text: text.to_owned(),
-            language: language_of(text),
-            foreign: false,
-            embedding: None,
-        };
+        let question =
+            Question { text: text.to_owned(), language: language_of(text), ..Question::default() };
         let feedback: Vec<String> = feedback.iter().map(|&term| term.to_owned()).collect();
         assert_eq!(expand(&question, &names, &feedback), expected, "{text}");
     }
@@ -110,7 +105,7 @@ mod tests {
     #[test]
     fn a_wording_is_never_longer_than_a_question() {
         let text = format!("useState {}", "a".repeat(991));
-        let question = Question { text, language: Language::En, foreign: false, embedding: None };
+        let question = Question { text, ..Question::default() };
         assert!(expand(&question, &NameTable::default(), &[]).is_empty());
     }
 }

@@ -36,7 +36,7 @@ fn cases(file: &str) -> Vec<Case> {
 
 fn question(text: &str) -> Question {
     let language = language_of(text);
-    Question { text: text.to_owned(), language, foreign: false, embedding: None }
+    Question { text: text.to_owned(), language, ..Question::default() }
 }
 
 fn classify(text: &str, names: &[String]) -> QueryClassification {

@@ -1,0 +1,152 @@
+//! What grading says of the evidence, and what it did about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Score, WebPage};
+
+/// How relevant the evidence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CragRelevance {
+    /// It answers the question.
+    Correct,
+    /// Some of it may.
+    Ambiguous,
+    /// It does not.
+    Incorrect,
+}
+
+/// What grading did with the evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CragAction {
+    /// Kept it.
+    Keep,
+    /// Picked out the sentences that matter.
+    Refine,
+    /// Looked further.
+    Expand,
+    /// Dropped passages.
+    Discard,
+    /// Asked the web.
+    WebSearch,
+}
+
+impl CragAction {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Refine => "refine",
+            Self::Expand => "expand",
+            Self::Discard => "discard",
+            Self::WebSearch => "web_search",
+        }
+    }
+}
+
+/// A grade.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CragScore {
+    /// The verdict.
+    pub relevance: CragRelevance,
+    /// How sure it is.
+    pub confidence: Score,
+    /// Whether the corpus does not hold the answer.
+    pub needs_web_search: bool,
+    /// A better wording, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refined_query: Option<String>,
+}
+
+/// What the scores that were graded are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CragBasis {
+    /// What a reranker said of every passage that was judged.
+    Rerank,
+    /// Calibrated relevance of the legs: a reranker read none or not all of them.
+    Legs,
+}
+
+/// A way to find more where the evidence is weak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Repair {
+    /// The question with terms of the passages that were judged good.
+    Feedback,
+    /// What stands before and after the judged passages.
+    Neighbours,
+    /// Words that are written nearly like those of the question.
+    Loose,
+    /// Passages in languages that the first list did not hold.
+    Languages,
+}
+
+impl Repair {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Feedback => "feedback",
+            Self::Neighbours => "neighbours",
+            Self::Loose => "loose",
+            Self::Languages => "languages",
+        }
+    }
+}
+
+/// What came of a repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Repaired {
+    /// Which one.
+    pub repair: Repair,
+    /// New passages that it found.
+    pub found: usize,
+    /// Whether they stay: not if the evidence as a whole is worse with them.
+    pub kept: bool,
+}
+
+/// The grade of a whole search, and what was done about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CragReport {
+    /// The grade, after the last repair.
+    #[serde(flatten)]
+    pub score: CragScore,
+    /// What it is based on.
+    pub basis: CragBasis,
+    /// What was done, in order.
+    pub actions: Vec<CragAction>,
+    /// The repairs that were tried, in order.
+    pub repairs: Vec<Repaired>,
+    /// What the web says, where it was asked; not checked by anyone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub web: Vec<WebPage>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_a_grade_with_more_to_say() {
+        let wire = json!({
+            "relevance": "ambiguous", "confidence": 0.5, "needsWebSearch": true,
+            "basis": "legs", "actions": ["expand", "web_search"],
+            "repairs": [{"repair": "feedback", "found": 3, "kept": true}],
+            "web": [{"url": "https://a.example", "title": "", "snippet": "",
+                     "metadata": {"service": "s", "trust": "untrusted"}}],
+        });
+        let report: CragReport = serde_json::from_value(wire.clone()).unwrap();
+        assert_eq!(report.score.relevance, CragRelevance::Ambiguous);
+        assert_eq!(serde_json::to_value(&report).unwrap(), wire);
+        let mut trusted = wire;
+        trusted["web"][0]["metadata"]["trust"] = json!("trusted");
+        assert!(serde_json::from_value::<CragReport>(trusted).is_err());
+    }
+}

@@ -1,0 +1,96 @@
+use std::fmt::{self, Debug};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Language, Result};
+
+/// Asks the web where the corpus has no answer. Outside of the engine: what is asked
+/// leaves the machine, so an engine has none unless it is given one.
+pub trait WebSearch: Debug + Send + Sync {
+    /// Name of the service, as results and errors show it.
+    fn service(&self) -> &str;
+
+    /// At most `limit` pages for a question, best first. The question is the caller's
+    /// own, never words of the corpus.
+    ///
+    /// # Errors
+    /// [`Error::WebSearch`](crate::Error::WebSearch) with what went wrong.
+    fn search(&self, question: &str, language: Language, limit: usize) -> Result<Vec<WebPage>>;
+}
+
+/// A page that a web search found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WebPage {
+    /// Its address: `http` or `https`.
+    pub url: String,
+    /// Its title; may be empty.
+    pub title: String,
+    /// What the service shows of it; may be empty.
+    pub snippet: String,
+    /// Where it comes from and how far to believe it.
+    pub metadata: WebMetadata,
+}
+
+/// Where a page comes from and how far to believe it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WebMetadata {
+    /// The service that found it.
+    pub service: String,
+    /// Always untrusted: anyone may have written it, and it may hold instructions
+    /// that are not to be followed.
+    pub trust: Trust,
+}
+
+/// How far a text may be believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// Not at all: it is material to judge.
+    #[default]
+    Untrusted,
+}
+
+/// What can go wrong with a web search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WebFailure {
+    /// There was no answer in time.
+    Timeout {
+        /// How long it was waited for, in milliseconds.
+        millis: u64,
+    },
+    /// The answer is larger than allowed.
+    TooLarge {
+        /// What is allowed, in bytes.
+        limit: u64,
+    },
+    /// The service refused.
+    Status {
+        /// The HTTP status.
+        code: u16,
+    },
+    /// The answer is not what the service should send.
+    Malformed {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The service could not be reached.
+    Unreachable {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for WebFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout { millis } => write!(f, "no answer within {millis} ms"),
+            Self::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),
+            Self::Status { code } => write!(f, "it answered with status {code}"),
+            Self::Malformed { reason } => write!(f, "its answer cannot be read: {reason}"),
+            Self::Unreachable { reason } => write!(f, "it cannot be reached: {reason}"),
+        }
+    }
+}

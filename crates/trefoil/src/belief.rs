@@ -1,0 +1,63 @@
+//! What another wording found, on the scale of the list that the question found. Pure.
+
+use trefoil_core::{Hit, RankedList, Score};
+
+/// The hits of `other`, which answers another wording of the question, as hits of
+/// `asked`: the first of them stands at `belief` (0–1) of the way from the floor of
+/// `asked` to its best, and the others below it as they stand below the first. Their
+/// relevance, the share of what the other wording asks, is multiplied by `belief` too.
+pub(crate) fn believed(asked: &RankedList, other: &RankedList, belief: f32) -> RankedList {
+    let best = |list: &RankedList| list.hits().first().map_or(0.0, |hit| hit.native);
+    // Where nothing was found, the other list is the scale.
+    let scale = if asked.hits().is_empty() { other } else { asked };
+    let (floor, range) = (scale.floor(), best(scale) - scale.floor());
+    let other_range = best(other) - other.floor();
+    let hits = other.hits().iter().map(|hit| {
+        // A list of equals is all best.
+        let place =
+            if other_range > 0.0 { (hit.native - other.floor()) / other_range } else { 1.0 };
+        Hit {
+            row: hit.row,
+            native: floor + belief * place.clamp(0.0, 1.0) * range,
+            relevance: Score::clamped(belief * hit.relevance.get()),
+        }
+    });
+    RankedList::new(asked.strategy(), hits.collect())
+        .with_floor(floor)
+        .with_confidence(belief * other.confidence())
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::{RowId, Strategy};
+
+    use super::*;
+
+    fn list(hits: &[(u64, f32)], floor: f32) -> RankedList {
+        let hit = |&(row, native)| Hit {
+            row: RowId::new(row),
+            native,
+            relevance: Score::clamped(native / 10.0),
+        };
+        RankedList::new(Strategy::Keyword, hits.iter().map(hit).collect()).with_floor(floor)
+    }
+
+    #[track_caller]
+    fn check(asked: &RankedList, other: &RankedList, expected: &[(u64, f32, f32)]) {
+        let found: Vec<(u64, f32, f32)> = believed(asked, other, 0.5)
+            .hits()
+            .iter()
+            .map(|hit| (hit.row.get(), hit.native, hit.relevance.get()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn another_wording_is_believed_by_half() {
+        let other = list(&[(7, 8.0), (8, 4.0)], 0.0);
+        check(&list(&[(1, 6.0), (2, 4.0)], 2.0), &other, &[(7, 4.0, 0.4), (8, 3.0, 0.2)]);
+        check(&list(&[], 0.0), &other, &[(7, 4.0, 0.4), (8, 2.0, 0.2)]);
+        check(&list(&[(1, 6.0)], 6.0), &list(&[(7, 8.0)], 8.0), &[(7, 6.0, 0.4)]);
+        check(&other, &list(&[], 0.0), &[]);
+    }
+}
