@@ -30,12 +30,13 @@ const LAYERS: [(&str, &[&str]); 9] = [
 ];
 
 /// Foreign crates that only one crate of the workspace may name.
-const FOREIGN: [(&str, &[&str]); 6] = [
+const FOREIGN: [(&str, &[&str]); 7] = [
     ("trefoil-text", &["icu_segmenter", "text-splitter", "unicode-normalization"]),
     ("trefoil-store", &["rusqlite"]),
     ("trefoil-keyword", &["tantivy"]),
     ("trefoil-semantic", &["hnsw_rs"]),
     ("trefoil-model", &["ort", "tokenizers", "ndarray"]),
+    ("trefoil", &["ureq"]),
     ("trefoil-cli", &["clap", "anyhow", "axum", "rmcp"]),
 ];
 

@@ -80,6 +80,8 @@ mod repair;
 mod replay;
 #[cfg(feature = "engine")]
 mod reread;
+#[cfg(feature = "web")]
+mod searxng;
 #[cfg(feature = "engine")]
 mod strips;
 #[cfg(feature = "engine")]
@@ -105,6 +107,8 @@ pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
 pub use rerank::{Blended, blend};
+#[cfg(feature = "web")]
+pub use searxng::Searxng;
 pub use trefoil_core::*;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
