@@ -4,6 +4,7 @@ mod args;
 mod command;
 mod console;
 mod failure;
+mod grade;
 mod interrupt;
 mod progress;
 mod settings;

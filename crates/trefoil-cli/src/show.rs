@@ -14,7 +14,7 @@ const MATCH: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(Ansi
 const TITLE: Style = Style::new().bold();
 const SCORE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 const PATH: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
-const DIM: Style = Style::new().dimmed();
+pub(crate) const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
 /// Characters shown of a passage in which nothing is highlighted.
@@ -129,7 +129,7 @@ pub(crate) fn summary(found: &SearchResult) -> String {
 }
 
 /// `.62`, `1.0`.
-fn score(score: Score) -> String {
+pub(crate) fn score(score: Score) -> String {
     let text = format!("{:.2}", score.get());
     match text.strip_prefix('0') {
         Some(decimals) => decimals.to_owned(),
@@ -172,7 +172,10 @@ impl Page {
             _ = writeln!(self.text, "{DIM}{line}{DIM:#}");
         }
         match extent {
-            Extent::Fragment => self.fragments(item),
+            Extent::Fragment => match &item.content.summary {
+                Some(summary) => self.paragraph(&Marked::plain(summary).tidy(), PLAIN),
+                None => self.fragments(item),
+            },
             Extent::Whole => self.passage(&item.content, &item.highlights),
         }
         self.text.push('\n');

@@ -14,7 +14,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use trefoil::{SearchResult, Stage};
+use trefoil::{CragAction, Repair, SearchResult, Stage};
 
 /// An empty folder to run the binary in.
 struct Place {
@@ -426,6 +426,26 @@ fn a_lost_passage_is_traced_to_the_stage_that_lost_it() {
     assert!(why("docs/ko/ondol.md", 1).starts_with("lost at fuse: the keyword leg finds"));
     let missing = place.run(&["why-not", "tide", "nowhere.md"]).expect(3);
     assert!(missing.stderr.contains("`nowhere.md` is not indexed"), "{}", missing.stderr);
+}
+
+#[test]
+fn weak_evidence_is_graded_and_repaired_if_asked() {
+    let place = Place::indexed();
+    let ask = |more: &[&str]| {
+        let args = [&["search", "tieds", "--min-relevance", "0"], more].concat();
+        place.run(&args)
+    };
+    ask(&[]).expect(1);
+    let shown = ask(&["--crag"]).expect(0).stdout;
+    for part in ["docs/en/tides.md", "evidence ", "(as the legs score it)", "expand", "loose"] {
+        assert!(shown.contains(part), "no {part} in:\n{shown}");
+    }
+    let found: SearchResult =
+        serde_json::from_str(&ask(&["--crag", "--json"]).expect(0).stdout).unwrap();
+    let report = found.crag.unwrap();
+    assert_eq!(report.actions.first(), Some(&CragAction::Expand));
+    assert!(report.repairs.iter().any(|one| one.repair == Repair::Loose && one.kept));
+    assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));
 }
 
 #[test]

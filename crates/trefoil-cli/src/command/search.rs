@@ -6,6 +6,7 @@ use super::Outcome;
 use crate::{
     args::{FilterArgs, SearchArgs},
     console::{Console, columns, print, print_json},
+    grade,
     settings::Settings,
     show::{self, Extent},
 };
@@ -25,6 +26,9 @@ pub(super) fn run(
         print_json(&found)?;
     } else {
         print(show::results(&found, extent, columns()))?;
+        if let Some(report) = &found.crag {
+            print(grade::report(report))?;
+        }
         if !console.quiet {
             print(show::question(&found))?;
             print(show::summary(&found))?;
