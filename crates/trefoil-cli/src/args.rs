@@ -228,7 +228,7 @@ pub(crate) struct EvalArgs {
     /// Judge two TREC runs, question by question, instead of measuring
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
     pub(crate) compare: Vec<PathBuf>,
-    /// Folder that indexes are kept in [default: `eval` beside the models]
+    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
 }
@@ -250,7 +250,7 @@ pub(crate) struct TuneArgs {
     /// Ask no more than this many questions of each collection, spread over all of them
     #[arg(long, value_name = "N")]
     pub(crate) queries: Option<usize>,
-    /// Folder that indexes are kept in [default: `eval` beside the models]
+    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
     /// Keep what the legs and the reranker answered, as JSON lines; asked again only if absent

@@ -448,8 +448,8 @@ fn weak_evidence_is_graded_and_repaired_if_asked() {
     assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));
 }
 
-#[test]
-fn collections_are_measured_and_runs_compared() {
+/// A collection of three documents and as many questions in `birds`.
+fn with_birds() -> Place {
     let place = Place::new();
     let birds = ["owl", "wren", "heron"];
     let lines = |line: &dyn Fn(&str) -> String| birds.map(line).join("\n");
@@ -465,7 +465,12 @@ fn collections_are_measured_and_runs_compared() {
     );
     let judged = lines(&|bird| format!("q-{bird}\t{bird}\t1"));
     place.write("birds/qrels/test.tsv", format!("query-id\tcorpus-id\tscore\n{judged}\n"));
+    place
+}
 
+#[test]
+fn collections_are_measured_and_runs_compared() {
+    let place = with_birds();
     let table = place.run(&["eval", "birds", "--run", "birds.trec"]).expect(0);
     assert!(table.stdout.contains("birds") && table.stdout.contains("1.0"), "{}", table.stdout);
     let report = place.run(&["--json", "eval", "birds", "--queries", "2"]).expect(0);
@@ -481,6 +486,29 @@ fn collections_are_measured_and_runs_compared() {
     assert!(compared.stdout.contains("q-owl"), "{}", compared.stdout);
     place.run(&["eval", "nowhere"]).expect(3);
     place.run(&["eval", "birds", "--fuser", "best"]).expect(2);
+}
+
+#[test]
+fn settings_are_tuned_and_kept_as_a_profile() {
+    let place = with_birds();
+    let legs = place.run(&["eval", "birds", "--legs", "--index", "kept"]).expect(0);
+    assert!(legs.stdout.contains("| birds | 3 | 1.0000"), "{}", legs.stdout);
+    assert!(place.path("kept").exists());
+
+    let tuned = place.run(&["tune", "birds", "--folds", "2", "--lists", "lists.jsonl"]).expect(0);
+    // Nothing is better than what finds everything.
+    assert!(tuned.stdout.contains("not adopted"), "{}", tuned.stdout);
+    let again = place.run(&["tune", "nowhere", "--folds", "2", "--lists", "lists.jsonl"]);
+    assert_eq!(again.expect(0).stdout, tuned.stdout);
+    place.run(&["eval", "birds", "--profile", "profile.toml"]).expect(0);
+    let profile = fs::read_to_string(place.path("profile.toml")).unwrap();
+    place.write("broken.toml", profile.replace("k = 60", "k = 0"));
+    let refused = place.run(&["eval", "birds", "--profile", "broken.toml"]).expect(2);
+    assert!(refused.stderr.contains("1–1000"), "{}", refused.stderr);
+
+    let refused = place.run(&["calibrate", "birds", "--output", "none.toml"]).expect(1);
+    assert!(refused.stderr.contains("not calibrated: 3 questions"), "{}", refused.stderr);
+    assert!(!place.path("none.toml").exists());
 }
 
 #[test]

@@ -8,12 +8,15 @@ use trefoil_eval::{
     samples,
 };
 
-use super::{Outcome, eval};
+use super::Outcome;
 use crate::{
     args::CalibrateArgs,
     console::{Console, print, print_json},
     settings::Settings,
 };
+
+/// Passages that are read for the evidence.
+const READ: usize = 16;
 
 /// Fits answerability to questions with and without answers, and writes it as a profile.
 pub(super) fn run(
@@ -22,9 +25,12 @@ pub(super) fn run(
     console: Console,
 ) -> anyhow::Result<Outcome> {
     let index = settings.index().to_owned();
-    let indexes = eval::indexes(args.indexes.as_deref(), &settings);
-    // The clock must not decide what the evidence is.
-    let config = EngineConfig { rerank_budget: None, ..settings.engine };
+    let beside_models = || settings.home.root().join("eval");
+    let indexes = args.indexes.clone().unwrap_or_else(beside_models);
+    // The clock must not decide what the evidence is: as many passages are read as the default
+    // budget allows on two cores.
+    let mut config = EngineConfig { rerank_budget: None, ..settings.engine };
+    config.rerank.top_k = config.rerank.top_k.min(READ);
     let mut collections = Vec::new();
     let mut all = Vec::new();
     for source in &args.sources {

@@ -91,9 +91,11 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     Ok(harness)
 }
 
-/// Where the indexes of collections are kept.
+/// Where the indexes of collections are kept: in the folder that is chosen for them, or for
+/// an index, or beside the models.
 pub(super) fn indexes(chosen: Option<&Path>, settings: &Settings) -> PathBuf {
-    chosen.map_or_else(|| settings.home.root().join("eval"), Path::to_owned)
+    let beside_models = || settings.index_or(settings.home.root().join("eval"));
+    chosen.map_or_else(beside_models, Path::to_owned)
 }
 
 fn fusion(name: &str) -> trefoil::Result<Fusion> {
