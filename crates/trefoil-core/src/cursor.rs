@@ -57,8 +57,9 @@ impl Cursor {
     /// How many of `keys`, which are in order, stand on the pages before: the next page
     /// begins there. The last item need not be among them any more.
     pub fn seen(&self, keys: &[OrderKey]) -> usize {
-        // Scores that were rounded to the same may hide the order: first, the item itself.
-        match keys.iter().position(|key| *key == self.last) {
+        // First, the item itself: what was added since may have moved its score, and scores
+        // that were rounded to the same may hide the order.
+        match keys.iter().position(|key| key.id == self.last.id) {
             Some(place) => place + 1,
             None => keys.partition_point(|key| *key <= self.last),
         }
