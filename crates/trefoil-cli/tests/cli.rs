@@ -432,7 +432,7 @@ fn a_lost_passage_is_traced_to_the_stage_that_lost_it() {
 fn weak_evidence_is_graded_and_repaired_if_asked() {
     let place = Place::indexed();
     let ask = |more: &[&str]| {
-        let args = [&["search", "tieds", "--min-relevance", "0"], more].concat();
+        let args = [&["search", "mooon", "--min-relevance", "0"], more].concat();
         place.run(&args)
     };
     ask(&[]).expect(1);
