@@ -12,15 +12,13 @@ use trefoil::{Allowed, RowId, RowSet};
 use trefoil_semantic::VectorConfig;
 
 /// Steps of ten, and the size above which the default walks.
-const SIZES: [usize; 4] = [1_000, 10_000, 30_000, LARGEST];
-/// Size that filters are measured at.
-const LARGEST: usize = 100_000;
+const SIZES: [usize; 4] = [1_000, 10_000, 30_000, 100_000];
 
 fn main() -> Outcome {
     let mut criterion = settings();
     let own = VectorSet::of_fixtures(&StoredVectors::of(&Fixtures::load()?)?);
     for set in [Some(own), VectorSet::glove()?].into_iter().flatten() {
-        for size in SIZES {
+        for size in SIZES.into_iter().filter(|&size| size <= set.len()) {
             let task = Task::new(&set, size, set.name.to_owned(), label(size), Allowed::All)?;
             task.measure(&mut criterion, "exact", &exact())?;
             task.measure(&mut criterion, "default", &VectorConfig::default())?;
@@ -29,11 +27,12 @@ fn main() -> Outcome {
             }
         }
         for percent in [1, 10, 50] {
-            let rows = (0..LARGEST as u64).filter(|row| row % 100 < percent).map(RowId::new);
+            let largest = set.len();
+            let rows = (0..largest as u64).filter(|row| row % 100 < percent).map(RowId::new);
             let allowed = Allowed::Only(Arc::new(rows.collect::<RowSet>()));
             let group = format!("{} filtered", set.name);
-            let share = format!("{percent} % of {}", label(LARGEST));
-            let task = Task::new(&set, LARGEST, group, share, allowed)?;
+            let share = format!("{percent} % of {}", label(largest));
+            let task = Task::new(&set, largest, group, share, allowed)?;
             task.measure(&mut criterion, "exact", &exact())?;
             task.measure(&mut criterion, "default", &VectorConfig::default())?;
             task.measure(&mut criterion, "hnsw ef 128", &walk(128))?;
