@@ -105,8 +105,7 @@ impl Tables {
              Written by `just eval DATA/…` (`cargo run --release -p trefoil-eval --example \
              evaluation -- DATA/…`), where each `DATA/<name>` is a collection in BEIR layout: \
              `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. Seeds are fixed and nothing \
-             depends on time, so that a second run gives the same figures. What a question \
-             costs: [COSTS.md](COSTS.md).\n\n\
+             depends on time, so that a second run gives the same figures.\n\n\
              A document's score is that of its best chunk. Means have 95 % bootstrap intervals; \
              p-values are those of the paired randomisation test, two-sided. The defaults and \
              how they were chosen: [decision 001](decisions/001-adaptive-fusion.md) and \
