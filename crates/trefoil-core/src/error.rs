@@ -282,6 +282,18 @@ impl Error {
         Self::Io { doing, path: path.into(), source }
     }
 
+    /// A text file with a mistake at byte `offset` of its `text`.
+    pub fn malformed_at(
+        path: impl Into<PathBuf>,
+        text: &str,
+        offset: usize,
+        reason: impl Into<String>,
+    ) -> Self {
+        let before = text.get(..offset).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        Self::MalformedLine { path: path.into(), line, reason: reason.into() }
+    }
+
     /// A query field with a value that is not allowed; long values are cut.
     pub fn invalid_query(
         field: &'static str,

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
-use trefoil::{Profile, RankedList, Result, RowId};
+use trefoil::{Profile, Result};
 
 use crate::{
     Interval, LegLists, Metric, StageList,
-    lists::{ranking, reread},
+    lists::{ranking, reread, rows},
     statistic::{mean, randomisation_test},
     table::Table,
 };
@@ -68,16 +68,16 @@ impl Breakdown {
             let lists = one.ranked_lists();
             let worth = |ranking: Vec<&str>| metric.of(ranking, &one.judgements);
             for list in &lists {
-                let value = worth(documents_of(list, &documents));
+                let value = worth(ranking(list.hits().iter().map(|hit| hit.row), &documents));
                 values.entry(list.strategy().into()).or_default().push(value);
             }
             let settings = profile.settings(one.language, one.documents, one.query_type);
             let fused = settings.fuse(&lists, one.foreign)?;
-            let value = worth(ranking(&fused, &documents));
+            let value = worth(ranking(rows(&fused), &documents));
             values.entry(StageList::Hybrid).or_default().push(value);
             if reranked {
                 let fused = if settings.rerank { reread(fused, &one.reranked) } else { fused };
-                let value = worth(ranking(&fused, &documents));
+                let value = worth(ranking(rows(&fused), &documents));
                 values.entry(StageList::Reranked).or_default().push(value);
             }
         }
@@ -117,18 +117,6 @@ impl Gain {
             p_value: randomisation_test(&differences),
         }
     }
-}
-
-fn documents_of<'d>(list: &RankedList, documents: &BTreeMap<RowId, &'d str>) -> Vec<&'d str> {
-    let mut found: Vec<&str> = Vec::new();
-    for hit in list.hits() {
-        if let Some(&document) = documents.get(&hit.row)
-            && !found.contains(&document)
-        {
-            found.push(document);
-        }
-    }
-    found
 }
 
 /// Some collections, as Markdown.

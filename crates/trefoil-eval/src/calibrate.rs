@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use trefoil::{Calibration, Evidence, Feature, Isotonic, Language, Separation};
 
 use crate::{
-    logistic::{Logistic, platt_targets},
+    logistic::{Logistic, platt_targets, sigmoid},
     random::Random,
     separation::{accept_rate, auroc},
     statistic::mean,
@@ -98,7 +98,7 @@ pub fn calibrate(
     if auroc < bounds.auroc {
         return Err(Refusal::NotSeparated { auroc, needed: bounds.auroc });
     }
-    let platt: Vec<f64> = odds.iter().map(|odds| 1.0 / (1.0 + (-odds).exp())).collect();
+    let platt: Vec<f64> = odds.iter().copied().map(sigmoid).collect();
     let pooled = held_out(&fold, |train| {
         let fitted = isotonic(&pick(&odds, train), &pick(&labels, train));
         let odds = &odds;

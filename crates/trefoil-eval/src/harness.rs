@@ -165,8 +165,7 @@ impl Harness {
 
     /// The profile that the engine works by.
     pub fn profile(&self) -> Profile {
-        let default = || Profile::new(Settings { rerank: true, ..Settings::default() });
-        self.config.profile.clone().unwrap_or_else(default)
+        self.config.profile.clone().unwrap_or_else(|| Profile::new(Settings::default()))
     }
 
     fn queries<'c>(&self, collection: &'c Collection) -> Vec<&'c Query> {
@@ -358,7 +357,7 @@ mod tests {
         for asked in &lists {
             let fused =
                 trefoil::Settings::default().fuse(&asked.ranked_lists(), asked.foreign).unwrap();
-            let best = crate::lists::ranking(&fused, &asked.documents())[0];
+            let best = crate::lists::ranking(crate::lists::rows(&fused), &asked.documents())[0];
             assert_eq!(best, measured.run.get(&asked.query)[0].document);
         }
     }

@@ -58,12 +58,8 @@ pub(crate) fn read_json_lines<T: DeserializeOwned>(
 /// A TOML text; `path` names it in an error.
 pub(crate) fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
     toml::from_str(text).map_err(|error| {
-        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
-        Error::MalformedLine {
-            path: path.to_owned(),
-            line: before.matches('\n').count() + 1,
-            reason: error.message().to_owned(),
-        }
+        let offset = error.span().map_or(0, |span| span.start);
+        Error::malformed_at(path, text, offset, error.message())
     })
 }
 

@@ -129,10 +129,18 @@ pub(crate) fn reread(fused: Vec<Fused>, reranked: &BTreeMap<u64, Score>) -> Vec<
 }
 
 /// Documents by their best row, best first.
-pub(crate) fn ranking<'d>(fused: &[Fused], documents: &BTreeMap<RowId, &'d str>) -> Vec<&'d str> {
+pub(crate) fn ranking<'d>(
+    rows: impl IntoIterator<Item = RowId>,
+    documents: &BTreeMap<RowId, &'d str>,
+) -> Vec<&'d str> {
     let mut seen = BTreeSet::new();
-    let found = fused.iter().filter_map(|hit| documents.get(&hit.row).copied());
+    let found = rows.into_iter().filter_map(|row| documents.get(&row).copied());
     found.filter(|&document| seen.insert(document)).collect()
+}
+
+/// Rows of a fused list, best first.
+pub(crate) fn rows(fused: &[Fused]) -> impl Iterator<Item = RowId> {
+    fused.iter().map(|hit| hit.row)
 }
 
 #[cfg(test)]
@@ -178,8 +186,8 @@ mod tests {
             (Strategy::Keyword, Strategy::Semantic)
         );
         assert_eq!((semantic.floor(), semantic.confidence(), semantic.hits().len()), (0.1, 2.0, 2));
-        let row = |row| Fused { row: RowId::new(row), combined: Score::ONE, legs: Vec::new() };
-        assert_eq!(ranking(&[row(6), row(5), row(4)], &asked.documents()), ["tit", "owl"]);
+        let rows = [6, 5, 4].map(RowId::new);
+        assert_eq!(ranking(rows, &asked.documents()), ["tit", "owl"]);
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(crate) fn platt_targets(labels: &[bool]) -> Vec<f64> {
     labels.iter().map(target).collect()
 }
 
-fn sigmoid(odds: f64) -> f64 {
+pub(crate) fn sigmoid(odds: f64) -> f64 {
     if odds >= 0.0 { 1.0 / (1.0 + (-odds).exp()) } else { odds.exp() / (1.0 + odds.exp()) }
 }
 

@@ -12,7 +12,7 @@ use trefoil::{
 
 use crate::{
     Interval, LegLists, Metric, folds,
-    lists::{ranking, reread},
+    lists::{ranking, reread, rows},
     statistic::{mean, randomisation_test},
     table::Table,
 };
@@ -226,7 +226,7 @@ impl<'a> Trials<'a> {
         let one = |asked: &Asked<'_>| {
             let fused = settings.fuse(&asked.lists, asked.source.foreign)?;
             let fused = if settings.rerank { reread(fused, &asked.source.reranked) } else { fused };
-            let ranking = ranking(&fused, &asked.documents);
+            let ranking = ranking(rows(&fused), &asked.documents);
             Ok(self.tuning.metric.of(ranking, &asked.source.judgements))
         };
         let values: Arc<Vec<f64>> =

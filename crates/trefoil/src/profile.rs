@@ -82,12 +82,8 @@ impl Profile {
 
     fn parse(path: &Path, text: &str) -> Result<Self> {
         let profile: Self = toml::from_str(text).map_err(|error| {
-            let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
-            Error::MalformedLine {
-                path: path.to_owned(),
-                line: before.matches('\n').count() + 1,
-                reason: error.message().to_owned(),
-            }
+            let offset = error.span().map_or(0, |span| span.start);
+            Error::malformed_at(path, text, offset, error.message())
         })?;
         if profile.version != Self::VERSION {
             let (found, supported) = (profile.version, Self::VERSION);
