@@ -3,7 +3,9 @@
 use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
-use trefoil::{Engine, Language, SearchFilters};
+use trefoil::{
+    Answerability, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
+};
 use trefoil_eval::{Expected, RetrievalCase, assert_retrieval};
 
 use crate::models::with_model;
@@ -87,4 +89,31 @@ fn questions_cross_languages() {
         engine(), cases("cross.toml"),
         semantic "found" >= 0.86, hybrid "found" >= 0.86,
     );
+}
+
+#[test]
+fn a_search_says_whether_its_question_is_answered() {
+    let check = |question: &str, strategies: &[SearchStrategy], expected: Answerability| {
+        let options = SearchOptions { strategies: strategies.to_vec(), ..SearchOptions::default() };
+        let query = SearchQuery::new(question).unwrap().options(options);
+        let found = engine().search(&query).unwrap();
+        assert_eq!(found.answerability, expected, "{question}");
+    };
+    let all = [SearchStrategy::Hybrid];
+    for question in [
+        "why are there two high tides a day?",
+        "土鍋でご飯をふっくら炊くには?",
+        "온돌은 어떻게 방을 따뜻하게 하나요?",
+    ] {
+        check(question, &all, Answerability::Supported);
+        // Half of the evidence is no evidence.
+        check(question, &[SearchStrategy::Keyword], Answerability::Uncalibrated);
+    }
+    for question in [
+        "how do I file a tax return in Portugal?",
+        "離婚届の提出に必要な書類は?",
+        "해외 송금 수수료는 얼마인가요?",
+    ] {
+        check(question, &all, Answerability::Unsupported);
+    }
 }

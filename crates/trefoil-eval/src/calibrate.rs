@@ -308,7 +308,8 @@ mod tests {
         let one = |index: usize| {
             let answered = index.is_multiple_of(2);
             let coverage = noise() + if answered { gap } else { 0.0 };
-            let evidence = Evidence { coverage, margin: noise(), ..Evidence::default() };
+            let evidence =
+                Evidence { coverage: Some(coverage), margin: Some(noise()), ..Evidence::default() };
             Sample { language: Language::En, evidence, answered }
         };
         (0..count).map(one).collect()
@@ -330,7 +331,11 @@ mod tests {
         );
         assert!(fitted.weights[&Feature::Coverage] > 5.0 * fitted.weights[&Feature::Margin].abs());
         let verdict = |coverage| {
-            fitted.answerability(&Evidence { coverage, margin: 1.0, ..Evidence::default() })
+            fitted.answerability(&Evidence {
+                coverage: Some(coverage),
+                margin: Some(1.0),
+                ..Evidence::default()
+            })
         };
         assert_eq!(verdict(2.0), Answerability::Supported);
         assert_eq!(verdict(0.2), Answerability::Unsupported);

@@ -7,21 +7,26 @@ use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score, Strat
 
 use crate::{Isotonic, Profile, rerank::logit};
 
-/// What a search tells about how well it answered.
+/// What a search tells about how well it answered; absent is what a part of the search that
+/// did not run would have told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Evidence {
-    /// The most that a reranker says of a passage, in log-odds within ±14, where one read any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The most that a reranker says of a passage, in log-odds within ±14.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
-    pub coverage: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<f64>,
     /// Best relevance of the semantic leg, 0–1.
-    pub similarity: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f64>,
     /// First cosine less the tenth.
-    pub margin: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Share of the first ten hits of two legs that both have, 0–1; the mean over all pairs.
-    pub agreement: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<f64>,
 }
 
 /// A part of [`Evidence`].
@@ -90,15 +95,15 @@ impl Evidence {
     /// Reads the evidence off the legs' lists and a reranker's best score.
     pub fn of(lists: &[RankedList], rerank: Option<Score>) -> Self {
         let leg = |strategy| lists.iter().find(|list| list.strategy() == strategy);
-        let best = |strategy| {
-            let relevance = leg(strategy).into_iter().flat_map(RankedList::hits);
-            relevance.map(|hit| hit.relevance).max().unwrap_or_default().get().into()
+        let best = |list: &RankedList| {
+            let relevance = list.hits().iter().map(|hit| hit.relevance);
+            relevance.max().unwrap_or_default().get().into()
         };
         Self {
             rerank: rerank.map(|score| logit(score).into()),
-            coverage: best(Strategy::Keyword),
-            similarity: best(Strategy::Semantic),
-            margin: leg(Strategy::Semantic).map_or(0.0, margin),
+            coverage: leg(Strategy::Keyword).map(best),
+            similarity: leg(Strategy::Semantic).map(best),
+            margin: leg(Strategy::Semantic).map(margin),
             agreement: agreement(lists),
         }
     }
@@ -107,10 +112,10 @@ impl Evidence {
     pub fn get(&self, feature: Feature) -> Option<f64> {
         match feature {
             Feature::Rerank => self.rerank,
-            Feature::Coverage => Some(self.coverage),
-            Feature::Similarity => Some(self.similarity),
-            Feature::Margin => Some(self.margin),
-            Feature::Agreement => Some(self.agreement),
+            Feature::Coverage => self.coverage,
+            Feature::Similarity => self.similarity,
+            Feature::Margin => self.margin,
+            Feature::Agreement => self.agreement,
         }
     }
 }
@@ -171,7 +176,8 @@ fn margin(list: &RankedList) -> f64 {
     native(list.hits().first()).map_or(0.0, |first| (first - last).max(0.0))
 }
 
-fn agreement(lists: &[RankedList]) -> f64 {
+/// None of fewer than two legs.
+fn agreement(lists: &[RankedList]) -> Option<f64> {
     let head = |list: &RankedList| -> Vec<RowId> {
         list.hits().iter().take(HEAD).map(|hit| hit.row).collect()
     };
@@ -183,7 +189,7 @@ fn agreement(lists: &[RankedList]) -> f64 {
         })
     });
     let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), pair| (sum + pair, count + 1.0));
-    if count > 0.0 { sum / count } else { 0.0 }
+    (count > 0.0).then(|| sum / count)
 }
 
 #[cfg(test)]
@@ -208,19 +214,22 @@ mod tests {
         let evidence = Evidence::of(&lists, Some(Score::clamped(0.5)));
         let expected = Evidence {
             rerank: Some(0.0),
-            coverage: 0.75,
-            similarity: 0.9375,
-            margin: 0.5625,
-            agreement: 0.2,
+            coverage: Some(0.75),
+            similarity: Some(0.9375),
+            margin: Some(0.5625),
+            agreement: Some(0.2),
         };
         assert_eq!(evidence, expected);
         assert_eq!(Evidence::of(&[], None), Evidence::default());
+        // A leg that did not run tells nothing, one that found nothing tells that.
+        let nothing = Evidence { coverage: Some(0.0), ..Evidence::default() };
+        assert_eq!(Evidence::of(&[list(Strategy::Keyword, &[])], None), nothing);
     }
 
     #[test]
     fn a_short_list_has_its_margin_to_the_floor() {
         let semantic = list(Strategy::Semantic, &[(1, 0.75)]).with_floor(0.25);
-        assert_eq!(Evidence::of(&[semantic], None).margin, 0.5);
+        assert_eq!(Evidence::of(&[semantic], None).margin, Some(0.5));
     }
 
     #[test]
@@ -245,12 +254,14 @@ mod tests {
             weights: BTreeMap::from([(feature, 4.0)]),
             measured: Separation::default(),
         };
-        let evidence = |coverage| Evidence { coverage, ..Evidence::default() };
+        let evidence = |coverage| Evidence { coverage: Some(coverage), ..Evidence::default() };
         let verdict = |coverage| calibration(Feature::Coverage).answerability(&evidence(coverage));
         assert_eq!(verdict(1.0), Answerability::Supported);
         assert_eq!(verdict(0.5), Answerability::Partial);
         assert_eq!(verdict(0.0), Answerability::Unsupported);
         let rerank = calibration(Feature::Rerank);
         assert_eq!(rerank.answerability(&evidence(1.0)), Answerability::Uncalibrated);
+        let similar = calibration(Feature::Similarity);
+        assert_eq!(similar.answerability(&evidence(1.0)), Answerability::Uncalibrated);
     }
 }
