@@ -56,6 +56,12 @@ pub enum Error {
         /// What was given.
         provided: String,
     },
+    /// The type of an entity or relation cannot be one.
+    #[error("`{label}` is not a label; give 1–64 characters without control characters")]
+    InvalidLabel {
+        /// What was given, shortened.
+        label: String,
+    },
     /// A score is not a number from 0 to 1.
     #[error("{value} is not a score; allowed: a number from 0 to 1")]
     InvalidScore {

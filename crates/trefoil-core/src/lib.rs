@@ -22,8 +22,10 @@ mod cursor;
 mod document;
 mod error;
 mod explain;
+mod extraction;
 mod filter;
 mod id;
+mod label;
 mod language;
 mod plan;
 mod query;
@@ -40,8 +42,10 @@ pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
 pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
+pub use extraction::{Extraction, Mention, MentionKind, Relation, TitledText};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
+pub use label::{EntityType, RelationType};
 pub use language::Language;
 pub use plan::{
     CragPlan, Fusion, Leg, Plan, Question, RerankPlan, Selection, WeightedTerm, Wording,
@@ -57,9 +61,9 @@ pub use result::{
 };
 pub use score::Score;
 pub use stage::{
-    Analyzer, Change, Embedder, EmbeddingSpace, Fuser, IndexEntry, IndexInput, Indexer, KnownName,
-    NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever, Role, Token,
-    TokenCounter,
+    Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry, IndexInput,
+    Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever,
+    Role, Token, TokenCounter,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
 pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};

@@ -6,8 +6,8 @@ use std::{borrow::Cow, fmt::Debug, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Fused, Language, Leg, QueryClassification, Question, RankedList, Result,
-    RowId, Score, Seq, StoredChunk, Strategy,
+    Allowed, ByteSpan, Extraction, Fused, Language, Leg, QueryClassification, Question, RankedList,
+    Result, RowId, Score, Seq, StoredChunk, Strategy, TitledText,
 };
 
 /// A term and where it comes from.
@@ -53,6 +53,20 @@ pub trait QueryClassifier: Debug + Send + Sync {
     /// # Errors
     /// Only a classifier that runs a model fails, as the model does.
     fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification>;
+}
+
+/// Texts to the entities in them and how they hang together: what the graph is built from.
+pub trait EntityExtractor: Debug + Send + Sync {
+    /// One line that differs whenever two extractors may find different things: a graph
+    /// is built again when it changes.
+    fn fingerprint(&self) -> String;
+
+    /// One extraction a text, in order. What is found in a text does not depend on the
+    /// other texts of the call.
+    ///
+    /// # Errors
+    /// A model is missing or its answer cannot be read.
+    fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>>;
 }
 
 /// Counts tokens as a model would, to size chunks and contexts.
