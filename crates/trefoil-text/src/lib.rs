@@ -17,6 +17,7 @@
 
 mod analyze;
 mod chunk;
+mod entity;
 mod front_matter;
 mod highlight;
 mod language;
@@ -35,6 +36,7 @@ mod word;
 
 pub use analyze::{ScriptAnalyzer, terms};
 pub use chunk::{CONTEXT_FORM, ChunkSizes, Chunker, contextual_text};
+pub use entity::{ScriptExtractor, normalize_name};
 pub use highlight::{FRAGMENT_CHARS, Highlighter, MAX_FRAGMENT_CHARS};
 pub use language::language_of;
 pub use load::load;
