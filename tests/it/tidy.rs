@@ -14,6 +14,7 @@ const LAYERS: [(&str, &[&str]); 9] = [
     ("trefoil-keyword", &["trefoil-core", "trefoil-text"]),
     ("trefoil-semantic", &["trefoil-core"]),
     ("trefoil-model", &["trefoil-core"]),
+    ("trefoil-graph", &["trefoil-core"]),
     (
         "trefoil",
         &[
@@ -35,6 +36,7 @@ const FOREIGN: [(&str, &[&str]); 7] = [
     ("trefoil-store", &["rusqlite"]),
     ("trefoil-keyword", &["tantivy"]),
     ("trefoil-semantic", &["hnsw_rs"]),
+    ("trefoil-graph", &["petgraph"]),
     ("trefoil-model", &["ort", "tokenizers", "ndarray"]),
     ("trefoil", &["ureq"]),
     ("trefoil-cli", &["clap", "anyhow", "axum", "rmcp"]),

@@ -106,6 +106,18 @@ pub enum Error {
         /// What may be given.
         allowed: &'static str,
     },
+    /// An edge cannot be in a graph.
+    #[error("edge {a}–{b} of weight {weight} cannot be in the graph; allowed: {allowed}")]
+    InvalidEdge {
+        /// One end.
+        a: u32,
+        /// The other end.
+        b: u32,
+        /// Its weight.
+        weight: f32,
+        /// What may be in the graph.
+        allowed: &'static str,
+    },
     /// Every leg of a search failed.
     #[error("search for `{query}` failed in every leg: {reason}")]
     SearchFailed {
