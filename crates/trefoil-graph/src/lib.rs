@@ -9,6 +9,7 @@ mod components;
 mod csr;
 #[cfg(test)]
 mod fixture;
+mod leiden;
 mod partition;
 mod quality;
 mod random;
@@ -16,5 +17,6 @@ mod visit;
 
 pub use components::{components, disconnected, split_disconnected};
 pub use csr::{Csr, Node};
+pub use leiden::{LeidenConfig, Update, improve, leiden, update};
 pub use partition::Partition;
 pub use quality::{CommunityEdges, modularity};

@@ -1,0 +1,136 @@
+//! Communities by the Leiden algorithm.
+//!
+//! Traag, Waltman, van Eck 2019, "From Louvain to Leiden: guaranteeing well-connected
+//! communities", Scientific Reports 9:5233. An iteration goes down a chain of graphs, each
+//! smaller than the one before:
+//!
+//! 1. [`moving`]: nodes move to the neighbouring community that gains most, until none gains.
+//! 2. [`refine`]: each community is divided anew into well-connected parts.
+//! 3. [`aggregate`](Level::aggregate): the parts become the nodes of the next graph, which starts from the
+//!    communities of step 1, until a community is a single node.
+//!
+//! A part is made by joining along edges, and a community ends as one part, so communities
+//! are connected. The next iteration starts from the communities of the last.
+
+mod cut;
+mod level;
+mod moving;
+mod refine;
+mod regions;
+#[cfg(test)]
+mod tests;
+mod update;
+
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Result};
+
+pub use self::update::{Update, update};
+use self::{level::Level, moving::Mover, refine::refine};
+use crate::{
+    Csr, Partition, column::Column, components::split_disconnected, quality::modularity,
+    random::Random,
+};
+
+/// How communities are looked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LeidenConfig {
+    /// γ of the modularity; more makes more and smaller communities. Above 0; 1 by default.
+    pub resolution: f64,
+    /// θ of the refinement: with what chance a part is joined that does not gain most. In
+    /// units of the mean weight of an edge; 0 always takes the best. 0.01 by default.
+    pub randomness: f64,
+    /// Most iterations; fewer are made if one gains nothing. 1–100; 100 by default.
+    pub iterations: u32,
+    /// What the random numbers are made from; the same seed gives the same communities.
+    pub seed: u64,
+}
+
+impl Default for LeidenConfig {
+    fn default() -> Self {
+        Self { resolution: 1.0, randomness: 0.01, iterations: 100, seed: 0 }
+    }
+}
+
+impl LeidenConfig {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] names the first that is out of its range.
+    pub fn validate(&self) -> Result<()> {
+        let invalid = |field, value: &dyn std::fmt::Display, allowed| {
+            Err(Error::InvalidConfig { field, value: value.to_string(), allowed })
+        };
+        if !(self.resolution.is_finite() && self.resolution > 0.0) {
+            return invalid("leiden.resolution", &self.resolution, "a number above 0");
+        }
+        if !(self.randomness.is_finite() && self.randomness >= 0.0) {
+            return invalid("leiden.randomness", &self.randomness, "a number from 0");
+        }
+        if !(1..=100).contains(&self.iterations) {
+            return invalid("leiden.iterations", &self.iterations, "1–100");
+        }
+        Ok(())
+    }
+}
+
+/// The communities of a graph, all of them connected. Nodes without edges stay alone.
+///
+/// # Errors
+/// [`Error::InvalidConfig`] if a setting is out of its range.
+pub fn leiden(graph: &Csr, config: &LeidenConfig) -> Result<Partition> {
+    improve(graph, &Partition::singletons(graph.node_count()), config)
+}
+
+/// The same from a partition to start with; its modularity does not fall.
+///
+/// # Errors
+/// [`Error::InvalidConfig`] if a setting is out of its range.
+pub fn improve(graph: &Csr, start: &Partition, config: &LeidenConfig) -> Result<Partition> {
+    config.validate()?;
+    let mut random = Random::new(config.seed);
+    let mut best = split_disconnected(graph, &start.resized(graph.node_count()));
+    let mut quality = modularity(graph, &best, config.resolution);
+    for _ in 0..config.iterations {
+        let next = iterate(graph, &best, config, &mut random);
+        let next = split_disconnected(graph, &next);
+        let next_quality = modularity(graph, &next, config.resolution);
+        if next_quality <= quality + LEAST_GAIN {
+            break;
+        }
+        (best, quality) = (next, next_quality);
+    }
+    Ok(best)
+}
+
+/// A gain of modularity below this is rounding.
+const LEAST_GAIN: f64 = 1e-10;
+
+/// One iteration: down the chain of graphs until each community is a single node.
+fn iterate(
+    graph: &Csr,
+    start: &Partition,
+    config: &LeidenConfig,
+    random: &mut Random,
+) -> Partition {
+    let community = descend(Level::of(graph, config), start.column().clone(), random);
+    Partition::from_column(&community)
+}
+
+/// The community of each node of a level, found by going down the chain from it.
+fn descend(mut level: Level<'_>, mut community: Column<u32>, random: &mut Random) -> Column<u32> {
+    // What each node has become part of: a node of the level.
+    let mut part: Column<u32> = level.nodes().collect();
+    loop {
+        let mut order: Vec<_> = (0..level.movable).collect();
+        random.shuffle(&mut order);
+        Mover::new(&level, &mut community).settle(order);
+        let parts = refine(&level, &community, random);
+        if parts.count == level.nodes().end {
+            return part.iter().map(|&node| community[node]).collect();
+        }
+        community = parts.communities(&community);
+        level = level.aggregate(&parts);
+        part = part.iter().map(|&node| parts.of[node]).collect();
+    }
+}
