@@ -9,6 +9,7 @@ mod components;
 mod csr;
 #[cfg(test)]
 mod fixture;
+mod hierarchy;
 mod leiden;
 mod partition;
 mod quality;
@@ -17,6 +18,7 @@ mod visit;
 
 pub use components::{components, disconnected, split_disconnected};
 pub use csr::{Csr, Node};
+pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
 pub use partition::Partition;
 pub use quality::{CommunityEdges, modularity};
