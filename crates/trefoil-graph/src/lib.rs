@@ -4,6 +4,7 @@
 //! here is pure and deterministic: the same graph, seeds and settings give the same result
 //! on every run. petgraph's algorithms run on the same rows ([`Csr`] has its traits).
 
+mod bipartite;
 mod column;
 mod components;
 mod csr;
@@ -11,14 +12,18 @@ mod csr;
 mod fixture;
 mod hierarchy;
 mod leiden;
+mod pagerank;
 mod partition;
 mod quality;
 mod random;
+mod ranking;
 mod visit;
 
+pub use bipartite::EntityChunks;
 pub use components::{components, disconnected, split_disconnected};
 pub use csr::{Csr, Node};
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
+pub use pagerank::{PageRank, Scores, Walk};
 pub use partition::Partition;
 pub use quality::{CommunityEdges, modularity};
