@@ -14,9 +14,11 @@ mod hierarchy;
 mod leiden;
 mod pagerank;
 mod partition;
+mod paths;
 mod quality;
 mod random;
 mod ranking;
+mod traverse;
 mod visit;
 
 pub use bipartite::EntityChunks;
@@ -26,4 +28,6 @@ pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
 pub use pagerank::{PageRank, Scores, Walk};
 pub use partition::Partition;
+pub use paths::{Path, shortest_paths};
 pub use quality::{CommunityEdges, modularity};
+pub use traverse::{Reached, traverse};
