@@ -3,6 +3,25 @@
 //! A graph is frozen into compressed sparse rows ([`Csr`]) and then only read. Everything
 //! here is pure and deterministic: the same graph, seeds and settings give the same result
 //! on every run. petgraph's algorithms run on the same rows ([`Csr`] has its traits).
+//!
+//! - [`weigh`]: counts of what occurs together become weights.
+//! - [`leiden`], [`update`], [`Hierarchy`]: communities, after a change, and their parts.
+//! - [`PageRank`], [`EntityChunks`]: how near everything is to some seeds.
+//! - [`shortest_paths`], [`traverse`]: how things hang together.
+//!
+//! ```
+//! use trefoil_graph::{Csr, LeidenConfig, Partition, leiden, shortest_paths};
+//!
+//! // Two triangles with an edge between them.
+//! let edges = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)];
+//! let graph = Csr::from_edges(6, edges.map(|(a, b)| (a, b, 1.0)))?;
+//! let communities = leiden(&graph, &LeidenConfig::default())?;
+//! assert_eq!(communities, Partition::from_labels([0, 0, 0, 1, 1, 1]));
+//!
+//! let paths = shortest_paths(&graph, &[0, 5], 3, 10);
+//! assert_eq!(paths[0].nodes, [0, 2, 3, 5]);
+//! # Ok::<(), trefoil_core::Error>(())
+//! ```
 
 mod bipartite;
 mod column;
@@ -12,9 +31,11 @@ mod csr;
 mod fixture;
 mod hierarchy;
 mod leiden;
+mod names;
 mod pagerank;
 mod partition;
 mod paths;
+mod pmi;
 mod quality;
 mod random;
 mod ranking;
@@ -26,8 +47,10 @@ pub use components::{components, disconnected, split_disconnected};
 pub use csr::{Csr, Node};
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
+pub use names::community_name;
 pub use pagerank::{PageRank, Scores, Walk};
 pub use partition::Partition;
 pub use paths::{Path, shortest_paths};
+pub use pmi::{Counts, PruneConfig, npmi, weigh};
 pub use quality::{CommunityEdges, modularity};
 pub use traverse::{Reached, traverse};
