@@ -1,4 +1,4 @@
-//! Time of personalised `PageRank` on 100,000 nodes and 1,000,000 edges, and how many of the
+//! Time of personalised PageRank on 100,000 nodes and 1,000,000 edges, and how many of the
 //! best 100 of the converged scores each way to compute them has: `pagerank`.
 //!
 //! Two graphs: one with all nodes alike, one where few nodes have most edges.
@@ -44,7 +44,7 @@ fn report(pagerank: &PageRank, questions: &[Vec<(Node, f32)>]) {
     let exact = Walk::Power { iterations: 100 };
     let exact: Vec<_> = questions.iter().map(|seeds| best(seeds, exact)).collect();
     let power = [2, 3, 4, 5, 10, 20].map(|iterations| Walk::Power { iterations });
-    let push = [1e-2, 1e-3, 3e-4, 1e-4, 1e-5].map(|threshold| Walk::Push { threshold });
+    let push = [1e-2, 1e-3, 1e-4, 1e-5].map(|threshold| Walk::Push { threshold });
     for walk in power.into_iter().chain(push) {
         let (mut shared, mut scored, mut times) = (0, 0, Vec::new());
         for (seeds, exact) in questions.iter().zip(&exact) {

@@ -1,4 +1,4 @@
-//! Personalised `PageRank`: how likely a walk that keeps returning to its seeds is met at
+//! Personalised PageRank: how likely a walk that keeps returning to its seeds is met at
 //! a node.
 //!
 //! p = (1 − α) · s + α · Wᵀ · p, where s are the weights of the seeds with a sum of 1, W the
@@ -28,8 +28,10 @@ pub enum Walk {
     ///
     /// Each node has an estimate and a residual. While a residual is above the threshold ·
     /// the node's strength ÷ the mean strength, 1 − α of it becomes estimate and α goes to
-    /// the residuals of the neighbours. In the end a score is too low by at most that bound,
-    /// and edges of the weight of nodes ÷ (threshold · (1 − α)) mean edges were read.
+    /// the residuals of the neighbours. A score is the estimate and 1 − α of what residual
+    /// is left, which is sure to become estimate: without it hubs, which let much residual
+    /// be, rank too low. It is too low by that bound at most, and no more is read than the
+    /// edges of 1 ÷ (threshold · (1 − α)) nodes of mean strength.
     Push {
         /// The residual that is let be; taken to be at least 10⁻⁹.
         threshold: f32,
@@ -97,9 +99,11 @@ impl PageRank {
                 flow[node] = self.damping * score[node] * self.inverse_strength[node];
             }
             for node in self.graph.nodes() {
-                score[node] = match self.graph.neighbours(node) {
-                    [] => self.damping * score[node],
-                    neighbours => inflow(neighbours, self.graph.weights(node), &flow),
+                let edges = self.graph.edges(node);
+                score[node] = if edges.len() == 0 {
+                    self.damping * score[node]
+                } else {
+                    edges.map(|(neighbour, weight)| weight * flow[neighbour]).sum()
                 };
             }
             for &(seed, weight) in seeds {
@@ -114,15 +118,13 @@ impl PageRank {
         let nodes = self.graph.node_count();
         let mut estimate = Column::filled(nodes, 0.0_f32);
         let mut residual = Column::filled(nodes, 0.0_f32);
-        let mut reached: Vec<Node> = Vec::new();
-        let mut queue: VecDeque<Node> = VecDeque::new();
+        let mut reached: Vec<Node> = seeds.iter().map(|&(seed, _)| seed).collect();
+        let mut queue: VecDeque<Node> = reached.iter().copied().collect();
         for &(seed, weight) in seeds {
             residual[seed] = weight;
-            queue.push_back(seed);
         }
         while let Some(node) = queue.pop_front() {
             let amount = std::mem::take(&mut residual[node]);
-            reached.push(node);
             let inverse = self.inverse_strength[node];
             if inverse == 0.0 {
                 estimate[node] += amount;
@@ -135,6 +137,9 @@ impl PageRank {
                 let before = residual[neighbour];
                 let after = before + flow * weight;
                 residual[neighbour] = after;
+                if before == 0.0 {
+                    reached.push(neighbour);
+                }
                 if before <= bar && after > bar {
                     queue.push_back(neighbour);
                 }
@@ -142,7 +147,8 @@ impl PageRank {
         }
         reached.sort_unstable();
         reached.dedup();
-        Scores(reached.into_iter().map(|node| (node, estimate[node])).collect())
+        let score = |node| estimate[node] + (1.0 - self.damping) * residual[node];
+        Scores(reached.into_iter().map(|node| (node, score(node))).collect())
     }
 
     /// The seeds that can be used, each once, with a sum of 1.
@@ -161,21 +167,6 @@ impl PageRank {
         };
         usable.chunk_by(|a, b| a.0 == b.0).filter_map(share).collect()
     }
-}
-
-/// What comes in along the edges of a node. In four sums, since a single one waits for each
-/// addition to end before the next.
-fn inflow(neighbours: &[Node], weights: &[f32], flow: &Column<f32>) -> f32 {
-    let (nodes, last_nodes) = neighbours.as_chunks::<4>();
-    let (edges, last_edges) = weights.as_chunks::<4>();
-    let mut sums = [0.0_f32; 4];
-    for (nodes, edges) in nodes.iter().zip(edges) {
-        for ((sum, &node), &weight) in sums.iter_mut().zip(nodes).zip(edges) {
-            *sum += weight * flow[node];
-        }
-    }
-    let rest = last_nodes.iter().zip(last_edges).map(|(&node, &weight)| weight * flow[node]);
-    sums.iter().sum::<f32>() + rest.sum::<f32>()
 }
 
 /// The nodes that a walk is met at, ascending, with scores above 0 and a sum of at most 1.
