@@ -10,7 +10,7 @@
 //! Depends, Pre-Depends or Recommends name, alternatives included; names that no package has
 //! (virtual packages) and packages without ties are left out.
 //!
-//! The same with the reference, from PyPI:
+//! The same with the reference, the Python package `leidenalg`:
 //!
 //! ```text
 //! pip install leidenalg

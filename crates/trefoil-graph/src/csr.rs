@@ -6,8 +6,8 @@ pub type Node = u32;
 /// A frozen undirected graph with weights, in compressed sparse rows.
 ///
 /// Row *v* holds the neighbours of *v*, ascending, each once; an edge stands in the rows
-/// of both its ends. Twelve bytes a directed edge would be eight here, all of them read in
-/// order: a walk over the whole graph costs what its memory costs to read.
+/// of both its ends: 16 bytes an edge, read in order, so that a walk over the whole graph costs
+/// what its memory costs to read.
 ///
 /// ```
 /// use trefoil_graph::Csr;

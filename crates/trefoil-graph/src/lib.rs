@@ -6,7 +6,7 @@
 //!
 //! - [`weigh`]: counts of what occurs together become weights.
 //! - [`leiden`], [`update`], [`Hierarchy`]: communities, after a change, and their parts.
-//! - [`PageRank`], [`EntityChunks`]: how near everything is to some seeds.
+//! - [PageRank], [`EntityChunks`]: how near everything is to some seeds.
 //! - [`shortest_paths`], [`traverse`]: how things hang together.
 //!
 //! ```

@@ -2,9 +2,10 @@ use crate::{Csr, Node, Partition, column::Column};
 
 /// How much more of the weight lies inside communities than chance would put there.
 ///
-/// Q = Σ_c ( in_c / m − γ · (K_c / 2m)² ), where in_c is the weight inside community c, K_c
-/// the sum of its nodes' strengths, m the weight of all edges and γ the resolution
-/// (Newman, Girvan 2004; Reichardt, Bornholdt 2006). From −γ to 1; 0 for a graph without edges.
+/// `Q = Σ ( in / m − γ · (K / 2m)² )` over the communities, where `in` is the weight inside
+/// one, `K` the sum of the strengths of its nodes, `m` the weight of all edges and `γ` the
+/// resolution (Newman, Girvan 2004; Reichardt, Bornholdt 2006). From −γ to 1; 0 for a graph
+/// without edges.
 ///
 /// A node that the partition does not hold counts as alone.
 pub fn modularity(graph: &Csr, partition: &Partition, resolution: f64) -> f64 {

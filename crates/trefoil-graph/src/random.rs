@@ -23,7 +23,7 @@ impl Random {
     /// From 0 to `end`, `end` not included; 0 if that is empty.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         // The high half of a product: uneven by less than end ÷ 2⁶⁴.
-        let wide = u128::from(self.bits()) * (end as u128) >> 64;
+        let wide = (u128::from(self.bits()) * (end as u128)) >> 64;
         usize::try_from(wide).unwrap_or(0)
     }
 

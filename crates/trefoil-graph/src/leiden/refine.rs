@@ -5,8 +5,9 @@ use crate::{Node, column::Column, random::Random};
 ///
 /// Every node begins as a part of its own. In random order, a node that is still alone
 /// and well connected to its community joins a well-connected part of it from which it does
-/// not lose, chosen with a chance ∝ exp(gain / θ). A set S is well connected within its
-/// community C if w(S, C − S) ≥ γ · K_S · (K_C − K_S) / 2m.
+/// not lose, chosen with a chance ∝ exp(gain / θ). A set is well connected if the weight
+/// of its edges to the rest of its community is at least γ · K · K′ / 2m, where K and K′ are
+/// the strengths of the set and of the rest.
 pub(super) fn refine(level: &Level<'_>, community: &Column<u32>, random: &mut Random) -> Parts {
     let mut order: Vec<Node> = (0..level.movable).collect();
     random.shuffle(&mut order);
@@ -24,13 +25,11 @@ pub(super) fn refine(level: &Level<'_>, community: &Column<u32>, random: &mut Ra
 struct Refiner<'a> {
     level: &'a Level<'a>,
     community: &'a Column<u32>,
-    /// Of each community: K_C.
     community_strength: Column<f64>,
     part: Column<Node>,
     is_alone: Column<bool>,
-    /// Of each part: K_S.
-    strength: Column<f64>,
-    /// Of each part: w(S, C − S).
+    part_strength: Column<f64>,
+    /// The weight of the edges from each part to the rest of its community.
     outward: Column<f64>,
     /// For the node in hand: its weight to each part, 0 but for those `tied`.
     weight_to: Column<f64>,
@@ -63,7 +62,7 @@ impl<'a> Refiner<'a> {
             community_strength,
             part: level.nodes().collect(),
             is_alone: Column::filled(nodes, true),
-            strength: level.strength.clone(),
+            part_strength: level.strength.clone(),
             outward,
             weight_to: Column::filled(nodes, 0.0),
             tied: Vec::new(),
@@ -72,7 +71,7 @@ impl<'a> Refiner<'a> {
     }
 
     fn is_well_connected(&self, part: Node) -> bool {
-        let strength = self.strength[part];
+        let strength = self.part_strength[part];
         let rest = self.community_strength[self.community[part]] - strength;
         self.outward[part] >= self.level.pull * strength * rest
     }
@@ -89,13 +88,13 @@ impl<'a> Refiner<'a> {
                 self.weight_to[part] += f64::from(weight);
             }
         }
-        let pull = self.level.pull * self.strength[node];
+        let pull = self.level.pull * self.part_strength[node];
         let mut best = Choice { part: node, weight: 0.0, gain: 0.0 };
         self.choices.clear();
         self.choices.push(best);
         while let Some(part) = self.tied.pop() {
             let weight = std::mem::take(&mut self.weight_to[part]);
-            let gain = weight - pull * self.strength[part];
+            let gain = weight - pull * self.part_strength[part];
             if part < self.level.movable && gain >= 0.0 && self.is_well_connected(part) {
                 let choice = Choice { part, weight, gain };
                 self.choices.push(choice);
@@ -128,7 +127,7 @@ impl<'a> Refiner<'a> {
         self.part[node] = part;
         self.is_alone[node] = false;
         self.is_alone[part] = false;
-        self.strength[part] += self.strength[node];
+        self.part_strength[part] += self.part_strength[node];
         self.outward[part] += self.outward[node] - 2.0 * weight;
     }
 }
