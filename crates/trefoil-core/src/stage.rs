@@ -173,6 +173,8 @@ pub enum IndexInput {
     Text,
     /// The embedding of a chunk.
     Vector,
+    /// What a chunk mentions.
+    Extraction,
 }
 
 /// One line of the store's change log.
@@ -182,6 +184,8 @@ pub enum Change {
     Text(RowId),
     /// A row's embedding is new or changed.
     Vector(RowId),
+    /// What a row mentions is new or changed.
+    Extraction(RowId),
     /// A row is gone.
     Removed(RowId),
 }
@@ -191,8 +195,10 @@ pub enum Change {
 pub struct IndexEntry {
     /// The chunk.
     pub chunk: Arc<StoredChunk>,
-    /// Its unit vector; empty for an index that feeds on text.
+    /// Its unit vector; empty unless the index feeds on vectors.
     pub vector: Vec<f32>,
+    /// What it mentions; empty unless the index feeds on that.
+    pub extraction: Extraction,
 }
 
 /// The write half of a leg. Nothing is visible before `commit`.

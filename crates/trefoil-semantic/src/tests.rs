@@ -12,8 +12,9 @@ use std::{
 use proptest::prelude::*;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
-    FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling, Quantization,
-    Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
+    Extraction, FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling,
+    Quantization, Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk,
+    Strategy as LegStrategy,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
@@ -43,7 +44,11 @@ fn entry(row: u64, vector: &[f32]) -> IndexEntry {
         file: Arc::new(file),
         chunk,
     };
-    IndexEntry { chunk: Arc::new(chunk), vector: vector.to_vec() }
+    IndexEntry {
+        chunk: Arc::new(chunk),
+        vector: vector.to_vec(),
+        extraction: Extraction::default(),
+    }
 }
 
 fn only(rows: impl IntoIterator<Item = u64>) -> Allowed {

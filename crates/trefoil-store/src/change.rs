@@ -1,5 +1,5 @@
-//! The change log. A row keeps its last change of text and its last change of
-//! embedding only, so the log never outgrows the rows that ever were.
+//! The change log. A row keeps its last change of text, of embedding and of
+//! extraction only, so the log never outgrows the rows that ever were.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::{Change, Result, RowId, Seq};
@@ -8,6 +8,7 @@ use crate::Store;
 
 const TEXT: i64 = 0;
 const VECTOR: i64 = 1;
+const EXTRACTION: i64 = 2;
 
 impl Store {
     /// The last change; it only ever grows.
@@ -26,6 +27,7 @@ impl Store {
                 let unit = RowId::new(row.get(1)?);
                 let change = match (row.get::<_, i64>(2)?, row.get::<_, bool>(3)?) {
                     (VECTOR, _) => Change::Vector(unit),
+                    (EXTRACTION, _) => Change::Extraction(unit),
                     (_, false) => Change::Text(unit),
                     (_, true) => Change::Removed(unit),
                 };
@@ -48,6 +50,7 @@ pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
     let (row, kind, removed) = match change {
         Change::Text(row) => (row, TEXT, false),
         Change::Vector(row) => (row, VECTOR, false),
+        Change::Extraction(row) => (row, EXTRACTION, false),
         Change::Removed(row) => (row, TEXT, true),
     };
     let row = row.get().cast_signed();

@@ -199,7 +199,7 @@ fn text<'r>(columns: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
 }
 
 /// Reads a column that holds a JSON array of texts.
-fn texts(columns: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+pub(crate) fn texts(columns: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     let json = text(columns, column)?;
     // Most lists are empty.
     if json == "[]" {

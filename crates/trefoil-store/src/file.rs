@@ -2,13 +2,16 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use trefoil_core::{Change, Chunk, ChunkId, ChunkLevel, FileId, Language, Result, RowId};
+use trefoil_core::{
+    Change, Chunk, ChunkId, ChunkLevel, Extraction, FileId, Language, Result, RowId,
+};
 
 use crate::{
     Store,
     change::log,
     chunk::{stored_ordinal, to_json},
     embedding,
+    extraction::GraphWriter,
     fault::unreadable,
     id::{chunk_id, file_id, hex, sha256},
 };
@@ -35,7 +38,7 @@ pub struct FileState {
 }
 
 /// A file or document to store, cut into chunks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NewFile {
     /// Where it was read from, or the caller's key.
     pub path: String,
@@ -56,12 +59,14 @@ pub struct NewFile {
 }
 
 /// A chunk to store.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NewChunk {
     /// The chunk.
     pub chunk: Chunk,
     /// SHA-256 of the text that is embedded for it, hexadecimal; unused for parents.
     pub embedding_hash: String,
+    /// What it mentions; unused for parents.
+    pub extraction: Extraction,
 }
 
 /// What storing a file did to its leaves.
@@ -115,8 +120,9 @@ impl Store {
     ///
     /// A chunk whose id is the same keeps its row, and is logged only if title,
     /// tags, date or language changed. A leaf whose embedding is cached is logged
-    /// as [`Change::Vector`] too; for others an embed job is queued. Parents are
-    /// stored, but neither logged nor embedded.
+    /// as [`Change::Vector`] too; for others an embed job is queued. One that mentions
+    /// something else than before is logged as [`Change::Extraction`]. Parents are stored, but
+    /// neither logged nor embedded.
     ///
     /// # Errors
     /// Two chunks of a file with one level and ordinal, or a full disk; then
@@ -125,19 +131,22 @@ impl Store {
         let ids = files.iter().map(identify).collect::<Result<Vec<_>>>()?;
         self.write("store files", |tx, now| {
             let space = embedding::space(tx)?;
-            files
-                .iter()
-                .zip(ids)
-                .map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run())
-                .collect()
+            let mut graph = GraphWriter::new(tx, now);
+            let mut stored = Vec::with_capacity(files.len());
+            for (file, ids) in files.iter().zip(ids) {
+                let put = Put { tx, now, space: space.as_deref(), file, ids };
+                stored.push(put.run(&mut graph)?);
+            }
+            graph.finish()?;
+            Ok(stored)
         })
     }
 
     /// Removes the file at `path` with its chunks; true if it was there.
     pub fn remove_file(&self, path: &str) -> Result<bool> {
-        let removed = self.write("remove a file", |tx, _| {
+        let removed = self.write("remove a file", |tx, now| {
             let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
-            remove(tx, select, [path])
+            remove(tx, now, select, [path])
         })?;
         Ok(removed > 0)
     }
@@ -145,13 +154,13 @@ impl Store {
     /// Removes the file at `prefix` and all below `prefix/`; tells how many files.
     pub fn remove_under(&self, prefix: &str) -> Result<usize> {
         let folder = prefix.trim_end_matches('/');
-        self.write("remove files", |tx, _| {
+        self.write("remove files", |tx, now| {
             // '0' is the character after '/': the range is what starts with `folder/`.
             let select = tx.prepare_cached(
                 "SELECT id FROM files
                  WHERE path = ?1 OR path = ?2 OR (path >= ?1 || '/' AND path < ?1 || '0') ORDER BY path",
             )?;
-            remove(tx, select, [folder, prefix])
+            remove(tx, now, select, [folder, prefix])
         })
     }
 }
@@ -195,7 +204,7 @@ struct Place {
 }
 
 impl Put<'_> {
-    fn run(self) -> rusqlite::Result<Stored> {
+    fn run(self, graph: &mut GraphWriter<'_>) -> rusqlite::Result<Stored> {
         let (file, relabelled) = self.upsert_file()?;
         let mut before = self.chunks_before(file)?;
         let mut after = Vec::with_capacity(self.file.chunks.len());
@@ -206,7 +215,7 @@ impl Put<'_> {
         let mut gone: Vec<_> = before.into_values().collect();
         gone.sort_unstable_by_key(|(row, _)| *row);
         for (row, place) in gone {
-            stored.removed += remove_chunk(self.tx, row, place.ordinal)?;
+            stored.removed += remove_chunk(self.tx, graph, row, place.ordinal)?;
         }
         let moved = |(_, new, old): &(_, &NewChunk, Option<(RowId, Place)>)| {
             old.as_ref().is_some_and(|(_, place)| place.ordinal != stored_ordinal(&new.chunk))
@@ -217,12 +226,16 @@ impl Put<'_> {
         }
         for (id, new, old) in after {
             let leaf = usize::from(new.chunk.level == ChunkLevel::Leaf);
-            if let Some((row, place)) = old {
+            let row = if let Some((row, place)) = old {
                 stored.kept += leaf;
                 self.keep(row, &place, new, exchange, relabelled)?;
+                row
             } else {
                 stored.added += leaf;
-                self.add(file, id, new)?;
+                self.add(file, id, new)?
+            };
+            if new.chunk.level == ChunkLevel::Leaf {
+                graph.put(row, &new.extraction)?;
             }
         }
         Ok(stored)
@@ -345,7 +358,7 @@ impl Put<'_> {
         Ok(())
     }
 
-    fn add(&self, file: i64, id: &ChunkId, new: &NewChunk) -> rusqlite::Result<()> {
+    fn add(&self, file: i64, id: &ChunkId, new: &NewChunk) -> rusqlite::Result<RowId> {
         let place = Place::of(new);
         let unit = self
             .tx
@@ -374,12 +387,12 @@ impl Put<'_> {
                 to_json(&new.chunk.heading_path)?,
                 new.chunk.text,
             ])?;
+        let row = RowId::new(unit.cast_unsigned());
         if new.chunk.level == ChunkLevel::Leaf {
-            let row = RowId::new(unit.cast_unsigned());
             log(self.tx, Change::Text(row))?;
             embedding::want(self.tx, self.now, self.space, row, &place.embedding_hash)?;
         }
-        Ok(())
+        Ok(row)
     }
 }
 
@@ -398,11 +411,13 @@ impl Place {
 
 fn remove(
     tx: &Connection,
+    now: i64,
     mut files: rusqlite::CachedStatement<'_>,
     paths: impl rusqlite::Params,
 ) -> rusqlite::Result<usize> {
     let files =
         files.query_map(paths, |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut graph = GraphWriter::new(tx, now);
     for file in &files {
         let chunks = tx
             .prepare_cached(
@@ -411,15 +426,22 @@ fn remove(
             .query_map([file], |row| Ok((RowId::new(row.get(0)?), row.get(1)?)))?
             .collect::<rusqlite::Result<Vec<(RowId, i64)>>>()?;
         for (row, ordinal) in chunks {
-            remove_chunk(tx, row, ordinal)?;
+            remove_chunk(tx, &mut graph, row, ordinal)?;
         }
         tx.prepare_cached("DELETE FROM files WHERE id = ?1")?.execute([file])?;
     }
+    graph.finish()?;
     Ok(files.len())
 }
 
 /// Removes a chunk with all that hangs on it; 1 for a leaf, 0 for a parent.
-fn remove_chunk(tx: &Connection, row: RowId, ordinal: i64) -> rusqlite::Result<usize> {
+fn remove_chunk(
+    tx: &Connection,
+    graph: &mut GraphWriter<'_>,
+    row: RowId,
+    ordinal: i64,
+) -> rusqlite::Result<usize> {
+    graph.forget(row)?;
     tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row.get().cast_signed()])?;
     if ordinal < 0 {
         return Ok(0);
@@ -458,7 +480,7 @@ mod tests {
     use trefoil_core::{ByteSpan, Seq};
 
     use super::*;
-    use crate::fixture::{Fixture, file, leaf, parent};
+    use crate::fixture::{Fixture, extraction, file, leaf, parent};
 
     fn put(fixture: &Fixture, file: &NewFile) -> (usize, usize, usize) {
         let stored = fixture.store.put_files(std::slice::from_ref(file)).unwrap().remove(0);
@@ -567,14 +589,13 @@ mod tests {
         let fixture = Fixture::new();
         let mut doc = file("a", &["one", "two"]);
         doc.chunks.push(parent(0, "one two", 0, 200));
+        doc.chunks[0].extraction = extraction(&["Ada", "Babbage"]);
         let rows = fixture.put(&doc);
-        fixture.store.write("mention an entity", |tx, _| {
-            tx.execute("INSERT INTO entities (id, public_id, name, created_at, updated_at) VALUES (1, 'ent_1', 'x', 0, 0)", [])?;
-            tx.execute("INSERT INTO unit_entities VALUES (?1, 1, 1, 1)", [rows[0].get()])
-        }).unwrap();
         assert!(fixture.store.remove_file("a").unwrap());
         assert!(!fixture.store.remove_file("a").unwrap());
-        for table in ["units", "payload_chunk", "files", "unit_entities"] {
+        for table in
+            ["units", "payload_chunk", "files", "unit_entities", "unit_edges", "entities", "edges"]
+        {
             let count = fixture.store.read("count", |tx| {
                 tx.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| {
                     row.get::<_, i64>(0)

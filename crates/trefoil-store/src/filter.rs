@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::{
         file_id,
-        fixture::{Fixture, file, parent},
+        fixture::{Fixture, extraction, file, parent},
     };
 
     /// Three files, one leaf each: `guide/a.md`, `guide/deep/b.md`, `c.txt`.
@@ -139,20 +139,9 @@ mod tests {
         b.chunks[0].chunk.language = Language::Ja;
         let mut c = file("c.txt", &["three"]);
         c.chunks.push(parent(0, "three", 0, 100));
+        a.chunks[0].extraction = extraction(&["Ada"]);
+        b.chunks[0].extraction = extraction(&["Ada", "ENIAC"]);
         let rows = [a, b, c].map(|file| fixture.put(&file)[0]);
-        fixture
-            .store
-            .write("mention entities", |tx, _| {
-                tx.execute_batch(
-                    "INSERT INTO entities (id, public_id, type_label, name, created_at, updated_at)
-                 VALUES (1, 'ent_1', 'PERSON', 'x', 0, 0), (2, 'ent_2', 'ORG', 'y', 0, 0);",
-                )?;
-                let mut mention = tx.prepare("INSERT INTO unit_entities VALUES (?1, ?2, 1, 1)")?;
-                mention.execute([rows[0].get(), 1])?;
-                mention.execute([rows[1].get(), 1])?;
-                mention.execute([rows[1].get(), 2])
-            })
-            .unwrap();
         (fixture, rows)
     }
 
@@ -192,8 +181,8 @@ mod tests {
         check(tags(&["\"red\"", "' OR 1=1 --"]), &[]);
         check(languages(&[Language::Ja]), &[1]);
         check(languages(&[Language::En, Language::Ko]), &[0, 2]);
-        check(types("person"), &[0, 1]);
-        check(types("ORG"), &[1]);
+        check(types("name"), &[0, 1]);
+        check(types("CODE"), &[1]);
         check(types("EVENT"), &[]);
         check(days(Some(date(2026, 1, 1)), Some(date(2026, 1, 31))), &[0, 1]);
         check(days(Some(date(2026, 1, 2)), None), &[1]);

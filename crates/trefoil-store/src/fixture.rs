@@ -9,7 +9,10 @@ use std::{
 };
 
 use tempfile::TempDir;
-use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Language, LineSpan, RowId, Seq};
+use trefoil_core::{
+    ByteSpan, Change, Chunk, ChunkLevel, EntityType, Extraction, Language, LineSpan, Mention,
+    MentionKind, Relation, RelationType, RowId, Score, Seq,
+};
 
 use crate::{
     Access, Clock, NewChunk, NewFile, Store,
@@ -140,7 +143,39 @@ pub(crate) fn leaf(ordinal: u32, text: &str) -> NewChunk {
             language: Language::En,
         },
         embedding_hash: hex(&sha256(text.as_bytes())),
+        extraction: Extraction::default(),
     }
+}
+
+/// A chunk that names these, in this order, with a space between, each related to the next.
+/// What is in capitals is the same name in another writing.
+pub(crate) fn extraction(names: &[&str]) -> Extraction {
+    let mut start = 0;
+    let spans: Vec<ByteSpan> = names
+        .iter()
+        .map(|name| {
+            let span = ByteSpan { start, end: start + name.len() };
+            start = span.end + 1;
+            span
+        })
+        .collect();
+    let mentions = names.iter().zip(&spans).map(|(name, &span)| Mention {
+        name: (*name).to_owned(),
+        normalized_name: name.to_lowercase(),
+        aliases: vec![format!("the {}", name.to_lowercase())],
+        entity_type: if *name == name.to_uppercase() { EntityType::CODE } else { EntityType::NAME },
+        kind: MentionKind::ProperNoun,
+        confidence: Score::clamped(0.7),
+        spans: vec![span],
+        target: None,
+    });
+    let relations = names.windows(2).zip(spans.windows(2)).map(|(pair, spans)| Relation {
+        source: pair[0].to_lowercase(),
+        target: pair[1].to_lowercase(),
+        relation_type: RelationType::CO_OCCURS,
+        evidence: vec![ByteSpan { start: spans[0].start, end: spans[1].end }],
+    });
+    Extraction::new(mentions.collect()).with_relations(relations.collect())
 }
 
 /// A parent over the bytes `start..end`.

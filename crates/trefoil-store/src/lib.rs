@@ -11,7 +11,7 @@
 //! # let path = folder.path().join("store.db");
 //! use std::sync::Arc;
 //!
-//! use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Language, LineSpan, Seq};
+//! use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Extraction, Language, LineSpan, Seq};
 //! use trefoil_store::{Access, NewChunk, NewFile, Store, SystemClock};
 //!
 //! let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock))?;
@@ -34,6 +34,7 @@
 //!             language: Language::En,
 //!         },
 //!         embedding_hash: "1e".repeat(32),
+//!         extraction: Extraction::default(),
 //!     }],
 //! }])?;
 //!
@@ -49,11 +50,13 @@ mod change;
 mod chunk;
 mod clock;
 mod embedding;
+mod extraction;
 mod fault;
 mod file;
 mod filter;
 #[cfg(test)]
 mod fixture;
+mod graph;
 mod id;
 mod job;
 mod meta;
@@ -64,7 +67,8 @@ mod store;
 pub use clock::{Clock, SystemClock};
 pub use embedding::EmbedJob;
 pub use file::{FileState, NewChunk, NewFile, Stored};
-pub use id::{chunk_id, file_id};
+pub use graph::{CommunityRow, EntityRow, GraphRows, RelationRow};
+pub use id::{chunk_id, community_id, entity_id, file_id, relation_id};
 pub use job::{Job, JobCounts};
 pub use stats::StoreStats;
 pub use store::{Access, Store};

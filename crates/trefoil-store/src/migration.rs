@@ -4,7 +4,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use trefoil_core::Error;
 
 /// One script a format; the number of those that ran is the file's `user_version`.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/001.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("../migrations/001.sql"), include_str!("../migrations/002.sql")];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
 const APPLICATION_ID: i64 = 0x5452_4546;
@@ -62,4 +63,36 @@ pub(crate) fn unsupported(found: u32) -> Error {
 
 fn supported() -> u32 {
     u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trefoil_core::{Change, RowId, Seq};
+
+    use super::*;
+    use crate::{Access, Store, SystemClock};
+
+    #[test]
+    fn a_file_of_format_1_keeps_its_log_and_its_place_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.execute_batch(
+            "INSERT INTO change_log (unit_id, kind) VALUES (4, 0), (4, 1), (5, 0);
+             DELETE FROM change_log WHERE unit_id = 5;",
+        )
+        .unwrap();
+        old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        drop(old);
+        let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
+        let row = RowId::new(4);
+        let log = [(Seq::new(1), Change::Text(row)), (Seq::new(2), Change::Vector(row))];
+        assert_eq!(store.changes(Seq::ZERO, 9).unwrap(), log);
+        assert_eq!(store.seq().unwrap(), Seq::new(3));
+        store.check().unwrap();
+    }
 }

@@ -241,7 +241,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 1]
+            [2, 1, 2, 2]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn format_1_has_every_table_and_column() {
+    fn the_format_has_every_table_and_column() {
         let expected = "\
 active_context_items: context_id rank claim_unit_id score
 active_contexts: id public_id window scope provenance_json policy_version created_at expires_at
@@ -274,7 +274,8 @@ payload_loop: unit_id expires_at due_at loop_text
 payload_summary: unit_id scope_label scope_key range_start range_end summary_text summary_json
 policies: version yaml applied_at
 sessions: id project_path started_at ended_at summary token_count
-unit_entities: unit_id entity_id role weight
+unit_edges: unit_id ordinal src_entity_id relation_label dst_entity_id count spans
+unit_entities: unit_id entity_id role weight name type_label kind aliases spans target
 unit_versions: unit_id version parent_version patch_reason payload_hash created_at
 units: id public_id kind occurred_at created_at updated_at source state confidence salience boundary sensitivity pin topic_tags persona_affect_label persona_affect_intensity";
         let tables = Fixture::new().store.read("list tables", |tx| {
@@ -434,7 +435,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 7, supported: 1 }),
+                matches!(error, Error::UnsupportedFormat { found: 7, supported: 2 }),
                 "{error}"
             );
         }
@@ -540,7 +541,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
                                 .insert(row, (chunk.file.path.clone(), chunk.chunk.text.clone()));
                         }
                         Change::Removed(row) => drop(self.rows.remove(&row)),
-                        Change::Vector(_) => {}
+                        Change::Vector(_) | Change::Extraction(_) => {}
                     }
                 }
                 self.committed = last;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use trefoil_core::{Document, Error, Result};
+use trefoil_core::{Document, Error, Extraction, Result};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
 
@@ -187,7 +187,11 @@ impl Inner {
     fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> NewFile {
         let chunks = self.chunker.chunk(document).into_iter().map(|chunk| {
             let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
-            NewChunk { embedding_hash: self::sha256(&[embedded.as_bytes()]), chunk }
+            NewChunk {
+                embedding_hash: self::sha256(&[embedded.as_bytes()]),
+                chunk,
+                extraction: Extraction::default(),
+            }
         });
         NewFile {
             chunks: chunks.collect(),

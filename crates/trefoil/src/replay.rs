@@ -1,7 +1,7 @@
 //! The crash rule: the store is the truth, and an index is a cache of it that knows
 //! how far it has come. Ingest, recovery and rebuild are one thing: replay the rest.
 
-use trefoil_core::{Change, IndexEntry, IndexInput, Indexer, Result, RowId, Seq};
+use trefoil_core::{Change, Extraction, IndexEntry, IndexInput, Indexer, Result, RowId, Seq};
 use trefoil_store::Store;
 
 /// Changes applied between two looks at the log: bounds memory, about 10 MB of text and vectors.
@@ -49,10 +49,13 @@ enum Step {
 fn concerns(input: IndexInput, change: Change) -> Option<Step> {
     match (change, input) {
         (Change::Removed(row), _) => Some(Step::Remove(row)),
-        (Change::Text(row), IndexInput::Text) | (Change::Vector(row), IndexInput::Vector) => {
-            Some(Step::Add(row))
-        }
-        (Change::Text(_), IndexInput::Vector) | (Change::Vector(_), IndexInput::Text) => None,
+        (Change::Text(row), IndexInput::Text)
+        | (Change::Vector(row), IndexInput::Vector)
+        | (Change::Extraction(row), IndexInput::Extraction) => Some(Step::Add(row)),
+        (
+            Change::Text(_) | Change::Vector(_) | Change::Extraction(_),
+            IndexInput::Text | IndexInput::Vector | IndexInput::Extraction,
+        ) => None,
     }
 }
 
@@ -76,7 +79,11 @@ fn entries(store: &Store, input: IndexInput, rows: &[RowId]) -> Result<Vec<Index
         IndexInput::Text => Ok(store
             .chunks(rows)?
             .into_iter()
-            .map(|chunk| IndexEntry { chunk, vector: Vec::new() })
+            .map(|chunk| IndexEntry {
+                chunk,
+                vector: Vec::new(),
+                extraction: Extraction::default(),
+            })
             .collect()),
         IndexInput::Vector => {
             let mut vectors = store.cached_embeddings(rows)?;
@@ -86,10 +93,19 @@ fn entries(store: &Store, input: IndexInput, rows: &[RowId]) -> Result<Vec<Index
             let mut vectors = vectors.drain(..);
             for chunk in chunks {
                 if let Some((_, vector)) = vectors.find(|(row, _)| *row == chunk.row) {
-                    entries.push(IndexEntry { chunk, vector });
+                    entries.push(IndexEntry { chunk, vector, extraction: Extraction::default() });
                 }
             }
             Ok(entries)
+        }
+        IndexInput::Extraction => {
+            let mut extractions = store.extractions(rows)?.into_iter();
+            let chunks = store.chunks(rows)?.into_iter();
+            let entries = chunks.filter_map(|chunk| {
+                let (_, extraction) = extractions.find(|(row, _)| *row == chunk.row)?;
+                Some(IndexEntry { chunk, vector: Vec::new(), extraction })
+            });
+            Ok(entries.collect())
         }
     }
 }

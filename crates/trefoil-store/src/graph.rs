@@ -1,0 +1,328 @@
+//! The graph that the chunks add up to, as rows.
+
+use rusqlite::{Connection, Row, params};
+use trefoil_core::{
+    ByteSpan, CommunityId, EntityId, EntityType, RelationId, RelationType, Result, RowId,
+};
+
+use crate::{
+    Store,
+    chunk::{texts, to_json},
+    extraction::spans_from_json,
+    fault::unreadable,
+    id::relation_id,
+};
+
+/// Every entity and relation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GraphRows {
+    /// The entities, by normalised name.
+    pub entities: Vec<EntityRow>,
+    /// The relations, by the normalised names of their ends and type.
+    pub relations: Vec<RelationRow>,
+}
+
+/// A thing that chunks name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntityRow {
+    /// Hash of the normalised name.
+    pub id: EntityId,
+    /// How most of the chunks write it.
+    pub name: String,
+    /// The key under which spellings are one.
+    pub normalized_name: String,
+    /// What most of the chunks take it for.
+    pub entity_type: EntityType,
+    /// Normalised names it goes by besides, in order.
+    pub aliases: Vec<String>,
+    /// How many chunks name it.
+    pub chunks: usize,
+}
+
+/// One entity bearing on another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelationRow {
+    /// Hash of ends and type.
+    pub id: RelationId,
+    /// Normalised name of the one.
+    pub source: String,
+    /// How it bears on it.
+    pub relation_type: RelationType,
+    /// Normalised name of the other.
+    pub target: String,
+    /// How often it was seen.
+    pub count: u64,
+}
+
+/// Entities that belong together, and what is said of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommunityRow {
+    /// Hash of level and members.
+    pub id: CommunityId,
+    /// 0 for the communities of the whole graph; one more for the parts of those.
+    pub level: u8,
+    /// The community that this one is a part of.
+    pub parent: Option<CommunityId>,
+    /// "A", "A & B" or "A, B & N others".
+    pub name: String,
+    /// Its entities.
+    pub members: Vec<EntityId>,
+    /// Number of relations inside.
+    pub internal_edges: usize,
+    /// Number of relations that leave.
+    pub external_edges: usize,
+    /// What it adds to the modularity.
+    pub modularity: f64,
+    /// What it is about, at most 2,000 characters; may be empty.
+    pub summary: String,
+    /// Its terms, at most 10.
+    pub keywords: Vec<String>,
+    /// Hash of what the summary was made from.
+    pub content_hash: String,
+}
+
+impl Store {
+    /// The whole graph, in time proportional to it.
+    pub fn graph(&self) -> Result<GraphRows> {
+        self.read("read the graph", |tx| {
+            let mut entities = tx.prepare_cached(&format!("{ENTITIES} ORDER BY e.normalized"))?;
+            let mut relations = tx.prepare_cached(
+                "SELECT s.normalized, r.relation_label, t.normalized, r.count
+                 FROM edges r JOIN entities s ON s.id = r.src_entity_id
+                              JOIN entities t ON t.id = r.dst_entity_id
+                 ORDER BY s.normalized, t.normalized, r.relation_label",
+            )?;
+            Ok(GraphRows {
+                entities: entities.query_map([], entity)?.collect::<rusqlite::Result<_>>()?,
+                relations: relations.query_map([], relation)?.collect::<rusqlite::Result<_>>()?,
+            })
+        })
+    }
+
+    /// The entities with these ids, in their order; unknown ones are left out.
+    pub fn entities(&self, ids: &[EntityId]) -> Result<Vec<EntityRow>> {
+        self.read("read entities", |tx| {
+            let mut select = tx.prepare_cached(&format!("{ENTITIES} WHERE e.public_id = ?1"))?;
+            let mut found = Vec::with_capacity(ids.len());
+            for id in ids {
+                found.extend(select.query_map([id.as_str()], entity)?);
+            }
+            found.into_iter().collect()
+        })
+    }
+
+    /// Where a relation is shown: chunks, and spans of their texts.
+    pub fn evidence(
+        &self,
+        source: &str,
+        relation_type: &RelationType,
+        target: &str,
+    ) -> Result<Vec<(RowId, Vec<ByteSpan>)>> {
+        self.read("read the evidence of a relation", |tx| {
+            tx.prepare_cached(
+                "SELECT r.unit_id, r.spans
+                 FROM entities s JOIN entities t
+                 JOIN unit_edges r ON r.src_entity_id = s.id AND r.dst_entity_id = t.id
+                 WHERE s.normalized = ?1 AND r.relation_label = ?2 AND t.normalized = ?3
+                 ORDER BY r.unit_id",
+            )?
+            .query_map([source, relation_type.as_str(), target], |row| {
+                Ok((RowId::new(row.get(0)?), spans_from_json(row, 1)?))
+            })?
+            .collect()
+        })
+    }
+
+    /// Every community, by level and id.
+    pub fn communities(&self) -> Result<Vec<CommunityRow>> {
+        self.read("read communities", |tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT c.id, c.public_id, c.level, p.public_id, c.name, c.internal_edges,
+                        c.external_edges, c.modularity, c.summary, c.keywords_json, c.content_hash
+                 FROM communities c LEFT JOIN communities p ON p.id = c.parent_id
+                 ORDER BY c.level, c.public_id",
+            )?;
+            let rows = select.query_map([], |row| community(tx, row))?;
+            rows.collect()
+        })
+    }
+
+    /// Stores communities in place of all that there were. A parent stands before its
+    /// parts. Members that are not in the graph are left out.
+    ///
+    /// # Errors
+    /// A full disk, or two communities with one id; then nothing was stored.
+    pub fn put_communities(&self, communities: &[CommunityRow]) -> Result<()> {
+        self.write("store communities", |tx, now| {
+            tx.execute("DELETE FROM communities", [])?;
+            for community in communities {
+                insert_community(tx, now, community)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+const ENTITIES: &str =
+    "SELECT e.public_id, e.name, ifnull(e.normalized, e.name), ifnull(e.type_label, 'NAME'),
+        (SELECT json_group_array(alias) FROM
+            (SELECT alias FROM entity_aliases WHERE entity_id = e.id ORDER BY alias)),
+        (SELECT count(DISTINCT unit_id) FROM unit_entities WHERE entity_id = e.id)
+    FROM entities e";
+
+fn entity(row: &Row<'_>) -> rusqlite::Result<EntityRow> {
+    Ok(EntityRow {
+        id: EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))?,
+        name: row.get(1)?,
+        normalized_name: row.get(2)?,
+        entity_type: EntityType::new(row.get_ref(3)?.as_str()?)
+            .map_err(|error| unreadable(3, error))?,
+        aliases: texts(row, 4)?,
+        chunks: row.get(5)?,
+    })
+}
+
+fn relation(row: &Row<'_>) -> rusqlite::Result<RelationRow> {
+    let (source, target): (String, String) = (row.get(0)?, row.get(2)?);
+    let relation_type =
+        RelationType::new(row.get_ref(1)?.as_str()?).map_err(|error| unreadable(1, error))?;
+    let id = relation_id(&source, &relation_type, &target).map_err(|error| unreadable(0, error))?;
+    Ok(RelationRow { id, source, relation_type, target, count: row.get(3)? })
+}
+
+fn community(tx: &Connection, row: &Row<'_>) -> rusqlite::Result<CommunityRow> {
+    let mut members = tx.prepare_cached(
+        "SELECT e.public_id FROM community_members m JOIN entities e ON e.id = m.entity_id
+         WHERE m.community_id = ?1 ORDER BY e.public_id",
+    )?;
+    let members = members.query_map([row.get::<_, i64>(0)?], |row| {
+        EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))
+    })?;
+    let parent = row.get::<_, Option<String>>(3)?.map(CommunityId::new).transpose();
+    Ok(CommunityRow {
+        id: CommunityId::new(row.get_ref(1)?.as_str()?).map_err(|error| unreadable(1, error))?,
+        level: row.get(2)?,
+        parent: parent.map_err(|error| unreadable(3, error))?,
+        name: row.get(4)?,
+        members: members.collect::<rusqlite::Result<_>>()?,
+        internal_edges: row.get(5)?,
+        external_edges: row.get(6)?,
+        modularity: row.get(7)?,
+        summary: row.get(8)?,
+        keywords: texts(row, 9)?,
+        content_hash: row.get(10)?,
+    })
+}
+
+fn insert_community(tx: &Connection, now: i64, community: &CommunityRow) -> rusqlite::Result<()> {
+    let id = tx
+        .prepare_cached(
+            "INSERT INTO communities (public_id, level, parent_id, name, size, internal_edges,
+                    external_edges, modularity, summary, keywords_json, content_hash, updated_at)
+             VALUES (?1, ?2, (SELECT id FROM communities WHERE public_id = ?3), ?4, ?5, ?6, ?7, ?8,
+                    ?9, ?10, ?11, ?12)",
+        )?
+        .insert(params![
+            community.id.as_str(),
+            community.level,
+            community.parent.as_ref().map(CommunityId::as_str),
+            community.name,
+            community.members.len(),
+            community.internal_edges,
+            community.external_edges,
+            community.modularity,
+            community.summary,
+            to_json(&community.keywords)?,
+            community.content_hash,
+            now,
+        ])?;
+    let mut insert = tx.prepare_cached(
+        "INSERT OR IGNORE INTO community_members SELECT ?1, id FROM entities WHERE public_id = ?2",
+    )?;
+    for member in &community.members {
+        insert.execute(params![id, member.as_str()])?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        community_id, entity_id,
+        fixture::{Fixture, extraction, file},
+    };
+
+    /// A file with one leaf for each list of names, which are related in a chain.
+    fn names(path: &str, chunks: &[&[&str]]) -> crate::NewFile {
+        let texts: Vec<String> = chunks.iter().map(|names| names.join(" ")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut file = file(path, &texts);
+        for (chunk, names) in file.chunks.iter_mut().zip(chunks) {
+            chunk.extraction = extraction(names);
+        }
+        file
+    }
+
+    #[test]
+    fn the_graph_is_the_sum_of_what_the_chunks_say() {
+        let fixture = Fixture::new();
+        fixture.put(&names("a", &[&["Ada", "Babbage"], &["ADA", "Engine", "Babbage"]]));
+        fixture.put(&names("b", &[&["Ada", "Babbage", "Engine"]]));
+        let graph = fixture.store.graph().unwrap();
+        let found: Vec<_> = graph
+            .entities
+            .iter()
+            .map(|one| (&*one.name, &*one.normalized_name, one.aliases.join(" "), one.chunks))
+            .collect();
+        let expected = [("Ada", "ada", 3), ("Babbage", "babbage", 3), ("Engine", "engine", 2)];
+        assert_eq!(found, expected.map(|(name, key, n)| (name, key, format!("the {key}"), n)));
+        let found: Vec<_> =
+            graph.relations.iter().map(|one| (&*one.source, &*one.target, one.count)).collect();
+        let expected = [
+            ("ada", "babbage", 2),
+            ("ada", "engine", 1),
+            ("babbage", "engine", 1),
+            ("engine", "babbage", 1),
+        ];
+        assert_eq!(found, expected);
+        let ids = [entity_id("engine").unwrap(), entity_id("no").unwrap()];
+        assert_eq!(fixture.store.entities(&ids).unwrap(), graph.entities[2..]);
+        let evidence = fixture.store.evidence("ada", &RelationType::CO_OCCURS, "babbage").unwrap();
+        let rows: Vec<_> = evidence.iter().map(|(row, _)| *row).collect();
+        assert_eq!(rows, [fixture.rows("a")[0], fixture.rows("b")[0]]);
+        assert_eq!(evidence[0].1, [ByteSpan { start: 0, end: 11 }]);
+    }
+
+    #[test]
+    fn communities_are_replaced_as_a_whole() {
+        let fixture = Fixture::new();
+        fixture.put(&names("a", &[&["Ada", "Babbage", "Engine"]]));
+        let mut ids: Vec<_> =
+            ["ada", "babbage", "engine"].map(|name| entity_id(name).unwrap()).into();
+        ids.sort();
+        let row = |level, parent: Option<&CommunityRow>, members: &[EntityId]| CommunityRow {
+            id: community_id(level, members).unwrap(),
+            level,
+            parent: parent.map(|parent| parent.id.clone()),
+            name: "Ada & Babbage".to_owned(),
+            members: members.to_vec(),
+            internal_edges: 1,
+            external_edges: 2,
+            modularity: 0.25,
+            summary: "요약".to_owned(),
+            keywords: vec!["engine".to_owned()],
+            content_hash: "1f".to_owned(),
+        };
+        let whole = row(0, None, &ids);
+        let part = row(1, Some(&whole), &ids[..2]);
+        let both = [whole.clone(), part];
+        fixture.store.put_communities(&both).unwrap();
+        assert_eq!(fixture.store.communities().unwrap(), both);
+        fixture.store.put_communities(&both[..1]).unwrap();
+        assert_eq!(fixture.store.communities().unwrap(), [whole]);
+        fixture.store.remove_file("a").unwrap();
+        assert_eq!(fixture.store.graph().unwrap(), GraphRows::default());
+        assert!(fixture.store.communities().unwrap()[0].members.is_empty());
+    }
+}
