@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 9] = [
+const LAYERS: [(&str, &[&str]); 10] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),

@@ -2,6 +2,7 @@ use trefoil_core::{Allowed, Result, RowId};
 
 use crate::{
     Csr, Node,
+    column::Column,
     pagerank::{PageRank, Walk},
     ranking::top,
 };
@@ -70,6 +71,37 @@ impl EntityChunks {
         best.into_iter().filter_map(|(node, score)| Some((self.row(node)?, score))).collect()
     }
 
+    /// The chunks that share entities with the one at `row`, by row, and how strongly each
+    /// is linked to it: L / (1 + L), where L is Σ over the shared entities of the product
+    /// of the weights of both mentions. Empty if the chunk is not in the graph.
+    pub fn links(&self, row: RowId) -> Vec<(RowId, f32)> {
+        let Some(chunk) = chunk_node(self.entities, &self.rows, row) else { return Vec::new() };
+        let graph = self.graph();
+        let mut strength = Column::filled(graph.node_count(), 0.0_f32);
+        for (entity, weight) in graph.edges(chunk) {
+            for (other, other_weight) in graph.edges(entity) {
+                strength[other] += weight * other_weight;
+            }
+        }
+        let linked = self.rows.iter().zip(self.entities..).filter_map(|(&other, node)| {
+            let strength = strength[node];
+            (other != row && strength > 0.0).then_some((other, strength / (1.0 + strength)))
+        });
+        linked.collect()
+    }
+
+    /// The entities that the chunk at `row` mentions, ascending, with the weights of the
+    /// mentions.
+    pub fn entities_of(&self, row: RowId) -> impl Iterator<Item = (Node, f32)> + '_ {
+        let chunk = chunk_node(self.entities, &self.rows, row);
+        chunk.into_iter().flat_map(|chunk| self.graph().edges(chunk))
+    }
+
+    /// The row of every chunk, ascending.
+    pub fn rows(&self) -> &[RowId] {
+        &self.rows
+    }
+
     /// The graph that is walked.
     pub const fn graph(&self) -> &Csr {
         self.pagerank.graph()
@@ -130,6 +162,21 @@ mod tests {
         check(&[99], &[99], &[], 9, &[]);
         // The node of the first chunk is no entity.
         check(&[4], &[], &[], 9, &[]);
+    }
+
+    #[test]
+    fn chunks_are_linked_by_the_entities_they_share() {
+        let linked = |row| -> Vec<(u64, f32)> {
+            let links = graph().links(RowId::new(row)).into_iter();
+            links.map(|(row, strength)| (row.get(), strength)).collect()
+        };
+        assert_eq!(linked(11), [(12, 0.5)]);
+        assert_eq!(linked(12), [(11, 0.5)]);
+        assert_eq!(linked(10), []);
+        assert_eq!(linked(99), []);
+        let entities: Vec<Node> =
+            graph().entities_of(RowId::new(12)).map(|(entity, _)| entity).collect();
+        assert_eq!(entities, [1, 2]);
     }
 
     #[test]

@@ -144,9 +144,15 @@ impl Csr {
     /// The same graph with all edges of `node` left out; the numbers stay.
     #[must_use]
     pub fn without(&self, node: Node) -> Self {
+        self.filtered(|a, b| a != node && b != node)
+    }
+
+    /// The same graph with the edges for which `keep` holds, whichever end comes first; the
+    /// numbers stay.
+    pub(crate) fn filtered(&self, keep: impl Fn(Node, Node) -> bool) -> Self {
         let mut rows = RowWriter::new(self.nodes);
         for from in self.nodes() {
-            rows.row(self.edges(from).filter(|&(to, _)| from != node && to != node));
+            rows.row(self.edges(from).filter(|&(to, _)| keep(from, to)));
         }
         rows.finish()
     }

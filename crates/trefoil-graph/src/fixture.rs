@@ -1,6 +1,9 @@
-//! Graphs for tests.
+//! Graphs, and what they are made from, for tests.
 
 use proptest::prelude::*;
+use trefoil_core::{
+    ByteSpan, EntityType, Extraction, Mention, MentionKind, Relation, RelationType, RowId, Score,
+};
 
 use crate::{Csr, random::Random};
 
@@ -26,4 +29,41 @@ pub(crate) fn graphs() -> impl Strategy<Value = Csr> {
     prop::collection::vec(edge, 0..120).prop_map(|edges| {
         Csr::from_edges(40, edges.into_iter().filter(|(a, b, _)| a != b)).unwrap()
     })
+}
+
+/// A row and what its chunk says: it mentions the names, and relates each to the next. A
+/// name in capitals is another writing of the same; one after a `#` is the title.
+pub(crate) fn chunk(row: u64, names: &str) -> (RowId, Extraction) {
+    let mentions = names.split_whitespace().map(|name| {
+        let (name, kind) = match name.strip_prefix('#') {
+            Some(title) => (title, MentionKind::Title),
+            None => (name, MentionKind::ProperNoun),
+        };
+        Mention {
+            name: name.to_owned(),
+            normalized_name: name.to_lowercase(),
+            aliases: Vec::new(),
+            entity_type: EntityType::NAME,
+            kind,
+            confidence: Score::clamped(0.75),
+            spans: Vec::new(),
+            target: None,
+        }
+    });
+    let mentions: Vec<Mention> = mentions.collect();
+    let relations = mentions.windows(2).map(|pair| Relation {
+        source: pair[0].normalized_name.clone(),
+        target: pair[1].normalized_name.clone(),
+        relation_type: RelationType::CO_OCCURS,
+        evidence: vec![ByteSpan { start: 0, end: 9 }],
+    });
+    let relations = relations.collect();
+    (RowId::new(row), Extraction::new(mentions).with_relations(relations))
+}
+
+/// Names for a [`chunk`].
+pub(crate) fn names() -> impl Strategy<Value = String> {
+    let name =
+        prop::sample::select(vec!["Ada", "ADA", "#Ada", "Babbage", "Engine", "서울", "東京"]);
+    prop::collection::vec(name, 0..5).prop_map(|names| names.join(" "))
 }

@@ -1,4 +1,15 @@
-//! Algorithms on the graph of entities: communities, walks, paths, weights.
+//! Entities and how they hang together: the graph leg.
+//!
+//! ```text
+//! extractions ─▶ GraphIndexer ─commit─▶ EVIDENCE ─▶ GraphIndex ─▶ GraphRetriever ─▶ RankedList
+//! ```
+//!
+//! An index is one file that holds what each chunk mentions ([`GraphIndexer`] writes it, as a
+//! whole). From that the graph is made when it is opened ([`GraphIndex`]), so that it is the
+//! same however the chunks came and went. A question is answered by a walk from the entities
+//! that it names ([`GraphRetriever`]).
+//!
+//! # Algorithms
 //!
 //! A graph is frozen into compressed sparse rows ([`Csr`]) and then only read. Everything
 //! here is pure and deterministic: the same graph, seeds and settings give the same result
@@ -26,10 +37,15 @@
 mod bipartite;
 mod column;
 mod components;
+mod config;
 mod csr;
+mod evidence;
 #[cfg(test)]
 mod fixture;
 mod hierarchy;
+mod image;
+mod index;
+mod indexer;
 mod leiden;
 mod names;
 mod pagerank;
@@ -39,13 +55,22 @@ mod pmi;
 mod quality;
 mod random;
 mod ranking;
+mod relations;
+mod retriever;
+mod spellings;
+mod step;
+#[cfg(test)]
+mod tests;
 mod traverse;
 mod visit;
 
 pub use bipartite::EntityChunks;
 pub use components::{components, disconnected, split_disconnected};
+pub use config::GraphConfig;
 pub use csr::{Csr, Node};
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
+pub use index::{Entity, GraphIndex};
+pub use indexer::GraphIndexer;
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
 pub use names::community_name;
 pub use pagerank::{PageRank, Scores, Walk};
@@ -53,4 +78,6 @@ pub use partition::Partition;
 pub use paths::{Path, shortest_paths};
 pub use pmi::{Counts, PruneConfig, npmi, weigh};
 pub use quality::{CommunityEdges, modularity};
+pub use relations::{ProvenRelation, RelationPath};
+pub use retriever::{GraphRetriever, Normalize};
 pub use traverse::{Reached, traverse};

@@ -57,10 +57,7 @@ impl PageRank {
     /// [`Error::InvalidConfig`] if the damping is out of its range.
     #[expect(clippy::cast_possible_truncation, reason = "walks are in f32")]
     pub fn new(graph: Csr, damping: f32) -> Result<Self> {
-        if !(0.0..=0.99).contains(&damping) {
-            let value = damping.to_string();
-            return Err(Error::InvalidConfig { field: "damping", value, allowed: "0–0.99" });
-        }
+        check_damping(damping)?;
         let strength: Vec<f64> = graph.nodes().map(|node| graph.strength(node)).collect();
         let total: f64 = strength.iter().sum();
         let mean = if total > 0.0 { total / strength.len() as f64 } else { 1.0 };
@@ -167,6 +164,15 @@ impl PageRank {
         };
         usable.chunk_by(|a, b| a.0 == b.0).filter_map(share).collect()
     }
+}
+
+/// Refuses a damping that is not from 0 to 0.99.
+pub(crate) fn check_damping(damping: f32) -> Result<()> {
+    if (0.0..=0.99).contains(&damping) {
+        return Ok(());
+    }
+    let value = damping.to_string();
+    Err(Error::InvalidConfig { field: "damping", value, allowed: "0–0.99" })
 }
 
 /// The nodes that a walk is met at, ascending, with scores above 0 and a sum of at most 1.

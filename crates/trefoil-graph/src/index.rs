@@ -1,0 +1,343 @@
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use trefoil_core::{Allowed, EntityType, Extraction, RelationType, Result, RowId};
+
+use crate::{
+    Csr, EntityChunks, GraphConfig, Hierarchy, HierarchyConfig, Node,
+    column::Column,
+    evidence::{Evidence, Packed, Related, Said, Text},
+    leiden::leiden,
+    pmi::{Counts, weigh},
+    relations::Relations,
+    spellings::Spellings,
+};
+
+/// What a mention that is the title of its document weighs; any other weighs its confidence.
+const TITLE: f32 = 2.0;
+/// What a relation weighs that the text states, such as a link; one from occurring together
+/// weighs its normalised pointwise mutual information.
+const STATED: f32 = 1.0;
+
+/// The graph of what chunks say, frozen: entities, their relations, and the chunks that
+/// mention them. Equal evidence gives an equal graph, however it came about.
+#[derive(Debug)]
+pub struct GraphIndex {
+    texts: Vec<Arc<str>>,
+    entities: Column<Entry>,
+    types: BTreeMap<Text, EntityType>,
+    spellings: Spellings,
+    related: Csr,
+    pub(crate) relations: Relations,
+    chunks: EntityChunks,
+    config: GraphConfig,
+}
+
+/// An entity.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entity<'a> {
+    /// Its number, by normalised name from 0.
+    pub node: Node,
+    /// How most of the chunks write it, each as surely as it mentions it.
+    pub name: &'a str,
+    /// The key under which spellings of a name are one.
+    pub normalized_name: &'a str,
+    /// What most of the chunks take it for.
+    pub entity_type: &'a EntityType,
+    /// How many chunks mention it.
+    pub chunks: u32,
+    /// How much it tells: from 1 for an entity of one chunk to nearly 0 for one of all.
+    ///
+    /// (1 − ln df / ln (N + 1))³, where df of N chunks mention it.
+    pub specificity: f32,
+    /// min(1, degree / 20), what it is worth showing.
+    pub importance: f32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: Text,
+    name: Text,
+    label: Text,
+    chunks: u32,
+    specificity: f32,
+}
+
+impl GraphIndex {
+    /// Makes the graph of what chunks say.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if a setting is out of its range.
+    pub fn build(
+        chunks: impl IntoIterator<Item = (RowId, Extraction)>,
+        config: &GraphConfig,
+    ) -> Result<Self> {
+        Self::freeze(chunks.into_iter().collect::<Evidence>().pack(), config)
+    }
+
+    pub(crate) fn freeze(packed: Packed, config: &GraphConfig) -> Result<Self> {
+        config.validate()?;
+        let Packed { texts, chunks } = packed;
+        let nodes = Nodes::of(texts.len(), &chunks);
+        let entities = nodes.entries(&chunks);
+        let related = weigh(&nodes.counts(&texts, &chunks, &entities), &config.prune)?;
+        let mentions: Vec<(Node, RowId, f32)> = nodes
+            .mentions(&chunks)
+            .map(|(node, row, mention)| {
+                let strength = if mention.is_title { TITLE } else { mention.confidence };
+                (node, row, strength * entities[node].specificity.sqrt())
+            })
+            .collect();
+        let walked = related.hub().map(|hub| related.without(hub));
+        let walked = walked.as_ref().unwrap_or(&related);
+        let text = |text: Text| texts.get(text as usize).cloned();
+        let names = (0..).zip(entities.iter());
+        let names = names.filter_map(|(node, entry)| Some((text(entry.key)?, node)));
+        let aliases = nodes.mentions(&chunks).flat_map(|(node, _, mention)| {
+            mention.aliases.iter().filter_map(move |&alias| Some((text(alias)?, node)))
+        });
+        Ok(Self {
+            spellings: Spellings::new(names, aliases),
+            types: labels(&texts, entities.iter().map(|entry| entry.label), EntityType::new)?,
+            relations: nodes.relations(&texts, &chunks)?,
+            chunks: EntityChunks::new(walked, &mentions, config.damping)?,
+            config: config.clone(),
+            related,
+            entities,
+            texts,
+        })
+    }
+
+    /// How many entities there are.
+    pub fn entity_count(&self) -> u32 {
+        self.entities.len()
+    }
+
+    /// How many chunks mention something.
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.rows().len()
+    }
+
+    /// An entity by its number.
+    pub fn entity(&self, node: Node) -> Option<Entity<'_>> {
+        if node >= self.entity_count() {
+            return None;
+        }
+        let Entry { key, name, label, chunks, specificity } = self.entities[node];
+        let importance = (self.related.degree(node) as f32 / 20.0).min(1.0);
+        Some(Entity {
+            node,
+            name: self.text(name),
+            normalized_name: self.text(key),
+            entity_type: self.types.get(&label)?,
+            chunks,
+            specificity,
+            importance,
+        })
+    }
+
+    /// The entity with this normalised name, or with this alias if it is of one entity only.
+    pub fn find(&self, normalized: &str) -> Option<Entity<'_>> {
+        self.entity(self.spellings.get(normalized)?)
+    }
+
+    /// The entities whose names or aliases stand in a normalised question, and where, from
+    /// left to right.
+    pub fn link(&self, normalized: &str) -> Vec<(Range<usize>, Entity<'_>)> {
+        let found = self.spellings.find(normalized).into_iter();
+        found.filter_map(|(span, node)| Some((span, self.entity(node)?))).collect()
+    }
+
+    /// The entities that a chunk mentions, by number.
+    pub fn entities_of(&self, row: RowId) -> impl Iterator<Item = Entity<'_>> + '_ {
+        self.chunks.entities_of(row).filter_map(|(node, _)| self.entity(node))
+    }
+
+    /// The chunks that share entities with the one at `row`, by row, with how strongly each
+    /// is linked to it, 0–1: more for entities that few chunks mention, and for titles.
+    pub fn links(&self, row: RowId, allowed: &Allowed) -> Vec<(RowId, f32)> {
+        let mut links = self.chunks.links(row);
+        links.retain(|&(row, _)| allowed.contains(row));
+        links
+    }
+
+    /// The `count` best of the allowed chunks around entities and chunks with weights,
+    /// best first: see [`EntityChunks::rank`].
+    pub fn rank(
+        &self,
+        entities: &[(Node, f32)],
+        chunks: &[(RowId, f32)],
+        allowed: &Allowed,
+        count: usize,
+    ) -> Vec<(RowId, f32)> {
+        self.chunks.rank(entities, chunks, self.config.walk, allowed, count)
+    }
+
+    /// The weights of the relations between entities: the graph of paths and communities.
+    pub const fn related(&self) -> &Csr {
+        &self.related
+    }
+
+    /// The communities of the entities and their parts, without the most connected entity.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if a setting is out of its range.
+    pub fn communities(&self, config: &HierarchyConfig) -> Result<Hierarchy> {
+        let graph = match self.related.hub() {
+            Some(hub) => self.related.without(hub),
+            None => self.related.clone(),
+        };
+        let partition = leiden(&graph, &config.leiden)?;
+        Hierarchy::new(&graph, &partition, config)
+    }
+
+    fn text(&self, text: Text) -> &str {
+        self.texts.get(text as usize).map_or("", |text| text)
+    }
+}
+
+/// The text of each label, checked.
+fn labels<L>(
+    texts: &[Arc<str>],
+    labels: impl Iterator<Item = Text>,
+    new: impl Fn(&str) -> Result<L>,
+) -> Result<BTreeMap<Text, L>> {
+    let mut known = BTreeMap::new();
+    for label in labels {
+        if let (false, Some(text)) = (known.contains_key(&label), texts.get(label as usize)) {
+            known.insert(label, new(text)?);
+        }
+    }
+    Ok(known)
+}
+
+/// The numbers of the entities: by normalised name, from 0.
+struct Nodes {
+    /// Of each text that is a normalised name.
+    of: Column<Node>,
+    /// The normalised name of each.
+    keys: Vec<Text>,
+    chunks: usize,
+}
+
+const NONE: Node = Node::MAX;
+
+impl Nodes {
+    fn of(texts: usize, chunks: &[(RowId, Said)]) -> Self {
+        let texts = Text::try_from(texts).unwrap_or(Text::MAX);
+        let mut of = Column::filled(texts, NONE);
+        for mention in chunks.iter().flat_map(|(_, said)| &said.mentions) {
+            of[mention.key] = 0;
+        }
+        let keys: Vec<Text> = (0..texts).filter(|&text| of[text] != NONE).collect();
+        for (node, &key) in (0..).zip(&keys) {
+            of[key] = node;
+        }
+        Self { of, keys, chunks: chunks.len() }
+    }
+
+    fn count(&self) -> u32 {
+        Node::try_from(self.keys.len()).unwrap_or(Node::MAX)
+    }
+
+    fn mentions<'a>(
+        &'a self,
+        chunks: &'a [(RowId, Said)],
+    ) -> impl Iterator<Item = (Node, RowId, &'a crate::evidence::Named)> + 'a {
+        chunks.iter().flat_map(move |(row, said)| {
+            said.mentions.iter().map(move |mention| (self.of[mention.key], *row, mention))
+        })
+    }
+
+    /// The relations of chunks between two different entities.
+    fn related<'a>(
+        &'a self,
+        chunks: &'a [(RowId, Said)],
+    ) -> impl Iterator<Item = (Node, Node, RowId, Related)> + 'a {
+        let all = chunks
+            .iter()
+            .flat_map(|(row, said)| said.relations.iter().map(move |related| (*row, *related)));
+        all.filter_map(move |(row, related)| {
+            let (source, target) = (self.of[related.source], self.of[related.target]);
+            (source != NONE && target != NONE && source != target)
+                .then_some((source, target, row, related))
+        })
+    }
+
+    fn entries(&self, chunks: &[(RowId, Said)]) -> Column<Entry> {
+        let mentions = || self.mentions(chunks);
+        let names =
+            self.heaviest(mentions().map(|(node, _, one)| (node, one.name, one.confidence)));
+        let labels =
+            self.heaviest(mentions().map(|(node, _, one)| (node, one.label, one.confidence)));
+        let mut df = Column::filled(self.count(), 0_u32);
+        for (node, ..) in mentions() {
+            df[node] += 1;
+        }
+        let entries = (0..).zip(&self.keys).map(|(node, &key)| Entry {
+            key,
+            name: names[node],
+            label: labels[node],
+            chunks: df[node],
+            specificity: specificity(df[node], self.chunks),
+        });
+        entries.collect()
+    }
+
+    /// Of each node the text with the greatest weight in all; of equals the first.
+    fn heaviest(&self, said: impl Iterator<Item = (Node, Text, f32)>) -> Column<Text> {
+        let mut said: Vec<(Node, Text, f32)> = said.collect();
+        said.sort_unstable_by_key(|&(node, text, _)| (node, text));
+        let mut best = Column::filled(self.count(), (0, 0.0));
+        for same in said.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let weight: f64 = same.iter().map(|one| f64::from(one.2)).sum();
+            if let Some(&(node, text, _)) = same.first()
+                && weight > best[node].1
+            {
+                best[node] = (text, weight);
+            }
+        }
+        best.iter().map(|&(text, _)| text).collect()
+    }
+
+    fn counts(
+        &self,
+        texts: &[Arc<str>],
+        chunks: &[(RowId, Said)],
+        entities: &Column<Entry>,
+    ) -> Counts {
+        let mut counts = Counts {
+            units: chunks.len() as u64,
+            entities: entities.iter().map(|entry| u64::from(entry.chunks)).collect(),
+            ..Counts::default()
+        };
+        let together = RelationType::CO_OCCURS;
+        let together = texts.binary_search_by(|text| (**text).cmp(together.as_str())).ok();
+        for (source, target, _, related) in self.related(chunks) {
+            if Some(related.label as usize) == together {
+                counts.pairs.push((source, target, 1));
+            } else {
+                counts.stated.push((source, target, STATED));
+            }
+        }
+        counts
+    }
+
+    fn relations(&self, texts: &[Arc<str>], chunks: &[(RowId, Said)]) -> Result<Relations> {
+        let types = self.related(chunks).map(|(.., related)| related.label);
+        let types = labels(texts, types, RelationType::new)?;
+        let shown = self
+            .related(chunks)
+            .map(|(source, target, row, related)| (source, target, related.label, row));
+        Ok(Relations::new(shown, types))
+    }
+}
+
+/// How much an entity tells that so many of all chunks mention.
+///
+/// The third power, and the logarithms, were found on questions that need two passages: an
+/// entity of every tenth chunk counts next to nothing, at any size of the corpus.
+#[expect(clippy::cast_possible_truncation, reason = "graphs are in f32")]
+fn specificity(mentioning: u32, chunks: usize) -> f32 {
+    let rarity = 1.0 - f64::from(mentioning.max(1)).ln() / (chunks as f64 + 1.0).ln();
+    rarity.clamp(0.0, 1.0).powi(3) as f32
+}

@@ -1,0 +1,71 @@
+use std::path::{Path, PathBuf};
+
+use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+
+use crate::{evidence::Evidence, image};
+
+/// The write half of the graph leg. One at a time: the caller holds the lock.
+///
+/// It keeps what each chunk says, and writes all of it at each commit; the graph is made
+/// from that when it is read, so that no order of changes can be seen in it.
+#[derive(Debug)]
+pub struct GraphIndexer {
+    dir: PathBuf,
+    evidence: Evidence,
+    committed: Seq,
+}
+
+impl GraphIndexer {
+    /// Opens the index in `dir`, or makes an empty one.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is damaged, [`Error::UnsupportedFormat`] if a newer version
+    /// wrote it, [`Error::Io`].
+    pub fn open(dir: &Path) -> Result<Self> {
+        std::fs::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+        let (committed, evidence) = match image::read(dir)? {
+            Some((stamp, packed)) => (stamp.seq(), packed.into()),
+            None => (Seq::ZERO, Evidence::default()),
+        };
+        Ok(Self { dir: dir.to_owned(), evidence, committed })
+    }
+}
+
+impl Indexer for GraphIndexer {
+    fn strategy(&self) -> Strategy {
+        Strategy::Graph
+    }
+
+    fn input(&self) -> IndexInput {
+        IndexInput::Extraction
+    }
+
+    fn committed(&self) -> Seq {
+        self.committed
+    }
+
+    fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
+        for entry in entries {
+            self.evidence.put(entry.chunk.row, &entry.extraction);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, rows: &[RowId]) -> Result<()> {
+        for &row in rows {
+            self.evidence.remove(row);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, seq: Seq) -> Result<()> {
+        image::write(&self.dir, seq, &self.evidence.pack())?;
+        self.committed = seq;
+        Ok(())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.evidence = Evidence::default();
+        self.commit(Seq::ZERO)
+    }
+}

@@ -1,0 +1,152 @@
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use trefoil_core::{
+    Allowed, Error, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Score, Seq,
+    Strategy,
+};
+
+use crate::{
+    GraphConfig, GraphIndex, Node,
+    evidence::Packed,
+    image::{self, Stamp},
+};
+
+/// Makes the key under which spellings of a name are one; the extractor's, for that made
+/// the names of the graph.
+pub type Normalize = fn(&str) -> String;
+
+/// What a hit is worth for the entities of the question that it names, and for how near it
+/// is to them.
+const RELEVANCE: (f32, f32) = (0.6, 0.4);
+
+/// The read half of the graph leg: finds the entities that a question names, and ranks the
+/// chunks that a walk from them is met at.
+#[derive(Debug)]
+pub struct GraphRetriever {
+    dir: PathBuf,
+    config: GraphConfig,
+    normalize: Normalize,
+    current: RwLock<Arc<State>>,
+    refreshing: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    stamp: Option<Stamp>,
+    index: Arc<GraphIndex>,
+}
+
+impl GraphRetriever {
+    /// Opens the newest commit in `dir`. Without one, the graph is empty and at
+    /// [`Seq::ZERO`] until a refresh finds one.
+    ///
+    /// # Errors
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) if it is damaged,
+    /// [`UnsupportedFormat`](trefoil_core::Error::UnsupportedFormat),
+    /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig), [`Io`](trefoil_core::Error::Io).
+    pub fn open(dir: &Path, config: &GraphConfig, normalize: Normalize) -> Result<Self> {
+        let state = State::open(dir, config)?;
+        Ok(Self {
+            dir: dir.to_owned(),
+            config: config.clone(),
+            normalize,
+            current: RwLock::new(Arc::new(state)),
+            refreshing: Mutex::new(()),
+        })
+    }
+
+    /// The graph that the searches see that start now.
+    pub fn index(&self) -> Arc<GraphIndex> {
+        Arc::clone(&self.current().index)
+    }
+
+    /// The numbers of the entities that a text names, each once, from left to right.
+    pub fn link(&self, text: &str) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        for (_, entity) in self.index().link(&(self.normalize)(text)) {
+            if !nodes.contains(&entity.node) {
+                nodes.push(entity.node);
+            }
+        }
+        nodes
+    }
+
+    fn current(&self) -> Arc<State> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Retriever for GraphRetriever {
+    fn strategy(&self) -> Strategy {
+        Strategy::Graph
+    }
+
+    /// Ranks by personalised PageRank from the entities that the question names, each as
+    /// strongly as it is specific. A question that names none has no hits.
+    ///
+    /// The relevance is .6 · the share of the named entities that the chunk mentions, by
+    /// specificity, and .4 · its score ÷ the best. The confidence is the chance that one of the
+    /// entities tells something: 1 − Π (1 − specificity).
+    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
+        let index = self.index();
+        let linked = index.link(&(self.normalize)(&question.text));
+        let seeds: BTreeMap<Node, f32> =
+            linked.iter().map(|(_, entity)| (entity.node, entity.specificity)).collect();
+        let total: f32 = seeds.values().sum();
+        let doubt: f32 = seeds.values().map(|specificity| 1.0 - specificity).product();
+        let entities: Vec<(Node, f32)> =
+            seeds.iter().map(|(&node, &weight)| (node, weight)).collect();
+        let best = index.rank(&entities, &[], allowed, leg.depth);
+        let top = best.first().map_or(0.0, |&(_, score)| score);
+        let hits = best.into_iter().map(|(row, score)| {
+            let named = index.entities_of(row).filter_map(|entity| seeds.get(&entity.node));
+            let named = named.sum::<f32>() / total;
+            let relevance = Score::clamped(RELEVANCE.0 * named + RELEVANCE.1 * score / top);
+            Hit { row, native: score, relevance }
+        });
+        Ok(RankedList::new(Strategy::Graph, hits.collect()).with_confidence(1.0 - doubt))
+    }
+
+    fn refresh(&self) -> Result<Seq> {
+        let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current();
+        if Stamp::read(&self.dir)? == current.stamp {
+            return Ok(current.seq());
+        }
+        let state = State::open(&self.dir, &self.config)?;
+        let seq = state.seq();
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
+        Ok(seq)
+    }
+
+    fn input(&self) -> IndexInput {
+        IndexInput::Extraction
+    }
+
+    fn rows(&self) -> u64 {
+        self.current().index.chunk_count() as u64
+    }
+}
+
+impl State {
+    fn open(dir: &Path, config: &GraphConfig) -> Result<Self> {
+        let (stamp, packed) = match image::read(dir)? {
+            Some((stamp, packed)) => (Some(stamp), packed),
+            None => (None, Packed::default()),
+        };
+        let index = GraphIndex::freeze(packed, config).map_err(|error| {
+            // Not by the settings: an entity or relation that cannot be.
+            let is_damage = matches!(error, Error::InvalidLabel { .. } | Error::InvalidEdge { .. });
+            if is_damage { image::damaged(dir, &error.to_string()) } else { error }
+        })?;
+        Ok(Self { stamp, index: Arc::new(index) })
+    }
+
+    fn seq(&self) -> Seq {
+        self.stamp.map_or(Seq::ZERO, Stamp::seq)
+    }
+}
