@@ -31,7 +31,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
 ];
 
 /// Foreign crates that only one crate of the workspace may name.
-const FOREIGN: [(&str, &[&str]); 7] = [
+const FOREIGN: [(&str, &[&str]); 8] = [
     ("trefoil-text", &["icu_segmenter", "text-splitter", "unicode-normalization"]),
     ("trefoil-store", &["rusqlite"]),
     ("trefoil-keyword", &["tantivy"]),

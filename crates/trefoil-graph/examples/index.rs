@@ -47,7 +47,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     for _ in 0..100 {
         let [a, b] = [random.rank(chunks), random.rank(chunks)];
         let text = format!("how does name{a} bear on name{b} of today");
-        let question = Question { text, language: Language::En, foreign: false, embedding: None };
+        let question = Question { text, language: Language::En, ..Question::default() };
         let start = Instant::now();
         retriever.retrieve(&question, &leg, &Allowed::All)?;
         times.push(start.elapsed());
