@@ -51,8 +51,7 @@ fn normalize(text: &str) -> String {
 }
 
 fn retrieve(retriever: &GraphRetriever, text: &str, depth: usize, allowed: &Allowed) -> RankedList {
-    let question =
-        Question { text: text.to_owned(), language: Language::En, foreign: false, embedding: None };
+    let question = Question { text: text.to_owned(), ..Question::default() };
     let leg = Leg { strategy: LegStrategy::Graph, depth, weight: 0.3 };
     retriever.retrieve(&question, &leg, allowed).unwrap()
 }
