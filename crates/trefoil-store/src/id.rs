@@ -32,7 +32,7 @@ pub fn chunk_id(
 }
 
 /// The id of an entity: the first 16 bytes of the SHA-256 of its normalised name, so that
-/// every index, and PostgreSQL, calls it the same.
+/// every index, and `PostgreSQL`, calls it the same.
 pub fn entity_id(normalized_name: &str) -> Result<EntityId> {
     EntityId::new(prefixed(EntityId::PREFIX, &sha256(normalized_name.as_bytes())))
 }
