@@ -19,6 +19,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
         "trefoil",
         &[
             "trefoil-core",
+            "trefoil-graph",
             "trefoil-keyword",
             "trefoil-model",
             "trefoil-semantic",

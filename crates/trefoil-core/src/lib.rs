@@ -34,6 +34,7 @@ mod result;
 mod score;
 mod stage;
 mod strategy;
+mod terms;
 mod web;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
@@ -63,7 +64,8 @@ pub use score::Score;
 pub use stage::{
     Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry, IndexInput,
     Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever,
-    Role, Token, TokenCounter,
+    Role, Token, TokenCounter, Trail,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
+pub use terms::HeldTerms;
 pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};

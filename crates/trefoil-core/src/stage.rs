@@ -6,8 +6,8 @@ use std::{borrow::Cow, fmt::Debug, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Extraction, Fused, Language, Leg, QueryClassification, Question, RankedList,
-    Result, RowId, Score, Seq, StoredChunk, Strategy, TitledText,
+    Allowed, ByteSpan, Extraction, Fused, HeldTerms, Language, Leg, QueryClassification, QueryType,
+    Question, RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, TitledText,
 };
 
 /// A term and where it comes from.
@@ -219,12 +219,49 @@ pub trait Indexer: Debug + Send {
     fn clear(&mut self) -> Result<()>;
 }
 
+/// What a leg goes on from.
+#[derive(Clone, Copy)]
+pub struct Trail<'a> {
+    /// The question.
+    pub question: &'a Question,
+    /// What kind of answer is wanted.
+    pub query_type: QueryType,
+    /// The leg that is asked.
+    pub leg: &'a Leg,
+    /// The rows that may be found.
+    pub allowed: &'a Allowed,
+    /// What the other legs found, as one list, best first.
+    pub found: &'a [Fused],
+    /// Which of the question's terms some rows hold ([`Retriever::held_terms`]).
+    pub terms: &'a dyn Fn(&RowSet) -> Result<HeldTerms>,
+}
+
+impl Debug for Trail<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trail")
+            .field("question", &self.question)
+            .field("leg", &self.leg)
+            .field("found", &self.found.len())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The read half of a leg: a question in, one ranked list out.
 pub trait Retriever: Debug + Send + Sync {
     /// The leg being read.
     fn strategy(&self) -> Strategy;
     /// At most `leg.depth` hits, all of them in `allowed`.
     fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList>;
+    /// The same for a leg that goes on from what others found; one that cannot is asked as
+    /// it is.
+    fn follow(&self, trail: &Trail<'_>) -> Result<RankedList> {
+        self.retrieve(trail.question, trail.leg, trail.allowed)
+    }
+    /// Which of the question's terms `rows` hold, and what each is worth; none are known to
+    /// a leg that has no terms.
+    fn held_terms(&self, _question: &Question, _rows: &RowSet) -> Result<HeldTerms> {
+        Ok(HeldTerms::default())
+    }
     /// Shows the newest commit to the searches that start from now on, and says
     /// which change it reaches.
     fn refresh(&self) -> Result<Seq>;

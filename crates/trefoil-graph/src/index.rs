@@ -1,4 +1,8 @@
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use trefoil_core::{Allowed, EntityType, Extraction, RelationType, Result, RowId};
 
@@ -26,6 +30,7 @@ pub struct GraphIndex {
     entities: Column<Entry>,
     types: BTreeMap<Text, EntityType>,
     spellings: Spellings,
+    aliases: BTreeMap<Node, BTreeSet<Text>>,
     related: Csr,
     pub(crate) relations: Relations,
     chunks: EntityChunks,
@@ -95,8 +100,15 @@ impl GraphIndex {
         let aliases = nodes.mentions(&chunks).flat_map(|(node, _, mention)| {
             mention.aliases.iter().filter_map(move |&alias| Some((text(alias)?, node)))
         });
+        let mut also_called: BTreeMap<Node, BTreeSet<Text>> = BTreeMap::new();
+        for (node, _, mention) in nodes.mentions(&chunks) {
+            if !mention.aliases.is_empty() {
+                also_called.entry(node).or_default().extend(&mention.aliases);
+            }
+        }
         Ok(Self {
             spellings: Spellings::new(names, aliases),
+            aliases: also_called,
             types: labels(&texts, entities.iter().map(|entry| entry.label), EntityType::new)?,
             relations: nodes.relations(&texts, &chunks)?,
             chunks: EntityChunks::new(walked, &mentions, config.damping)?,
@@ -145,6 +157,19 @@ impl GraphIndex {
     pub fn link(&self, normalized: &str) -> Vec<(Range<usize>, Entity<'_>)> {
         let found = self.spellings.find(normalized).into_iter();
         found.filter_map(|(span, node)| Some((span, self.entity(node)?))).collect()
+    }
+
+    /// What else an entity is called, as normalised names, in order; also what other entities
+    /// are called as well.
+    pub fn aliases(&self, node: Node) -> impl Iterator<Item = &str> + '_ {
+        self.aliases.get(&node).into_iter().flatten().map(|&alias| self.text(alias))
+    }
+
+    /// The entities whose names or aliases a normalised text begins with: how many bytes of it
+    /// they cover, the longest first.
+    pub fn starts(&self, normalized: &str) -> Vec<(usize, Entity<'_>)> {
+        let found = self.spellings.starts(normalized).into_iter();
+        found.filter_map(|(len, node)| Some((len, self.entity(node)?))).collect()
     }
 
     /// The entities that a chunk mentions, by number.

@@ -80,4 +80,5 @@ pub use pmi::{Counts, PruneConfig, npmi, weigh};
 pub use quality::{CommunityEdges, modularity};
 pub use relations::{ProvenRelation, RelationPath};
 pub use retriever::{GraphRetriever, Normalize};
+pub use step::Stepped;
 pub use traverse::{Reached, traverse};

@@ -37,6 +37,22 @@ impl Spellings {
         self.0.get(place).map(|&(_, node)| node)
     }
 
+    /// The spellings that a normalised text begins with, the longest first, whatever follows.
+    pub(crate) fn starts(&self, text: &str) -> Vec<(usize, Node)> {
+        let mut found = Vec::new();
+        let mut alike = self.0.as_slice();
+        for (at, c) in text.char_indices() {
+            let Some(prefix) = text.get(..at + c.len_utf8()) else { break };
+            alike = beginning_with(alike, prefix);
+            let Some((shortest, node)) = alike.first() else { break };
+            if shortest.len() == prefix.len() {
+                found.push((prefix.len(), *node));
+            }
+        }
+        found.reverse();
+        found
+    }
+
     /// The spellings in a normalised text and what they stand for, from left to right, the
     /// longest first where they overlap. Between letters of a script with spaces no spelling
     /// begins or ends.
@@ -63,9 +79,7 @@ impl Spellings {
         let mut longest = None;
         for (at, c) in rest.char_indices() {
             let prefix = rest.get(..at + c.len_utf8())?;
-            let (_, from) = alike.split_at(alike.partition_point(|(known, _)| **known < *prefix));
-            (alike, _) =
-                from.split_at(from.partition_point(|(known, _)| known.starts_with(prefix)));
+            alike = beginning_with(alike, prefix);
             let Some((shortest, node)) = alike.first() else { break };
             if shortest.len() == prefix.len() && is_boundary(text, start + prefix.len()) {
                 longest = Some((start + prefix.len(), *node));
@@ -76,6 +90,12 @@ impl Spellings {
         }
         longest
     }
+}
+
+/// Of sorted spellings, those that begin with `prefix`.
+fn beginning_with<'s>(sorted: &'s [(Arc<str>, Node)], prefix: &str) -> &'s [(Arc<str>, Node)] {
+    let (_, from) = sorted.split_at(sorted.partition_point(|(known, _)| **known < *prefix));
+    from.split_at(from.partition_point(|(known, _)| known.starts_with(prefix))).0
 }
 
 fn is_boundary(text: &str, at: usize) -> bool {
@@ -130,6 +150,15 @@ mod tests {
         check("東京の天気と東京都知事", &["東京", "東京都"]);
         check("서울의 날씨", &["서울"]);
         check("aiと東京", &["ai", "東京"]);
+    }
+
+    #[test]
+    fn every_spelling_that_a_text_begins_with_is_told() {
+        let known = spellings(&["東", "東京", "東京都", "京都", "new york"], &[("new", 4)]);
+        assert_eq!(known.starts("東京都庁"), [(9, 2), (6, 1), (3, 0)]);
+        assert_eq!(known.starts("new york city"), [(8, 4), (3, 4)]);
+        assert_eq!(known.starts("北"), []);
+        assert_eq!(known.starts(""), []);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use trefoil_core::{Allowed, RowId};
+use trefoil_core::{Allowed, HeldTerms, Result, RowId, RowSet};
 
 use crate::GraphIndex;
 
@@ -10,44 +10,73 @@ const LEAST_LINK: f32 = 0.05;
 /// that the step is taken from, lest what they vouch for pass them easily.
 const BASE: f32 = 0.3;
 
+/// A chunk that a step leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stepped {
+    /// The chunk.
+    pub row: RowId,
+    /// The passage that leads to it; itself for a passage that nothing leads to as well.
+    pub from: RowId,
+    /// How well it adds to that passage, 0–1.3.
+    pub fit: f32,
+    /// The score of that passage, times the fit: what it is ranked by.
+    pub score: f32,
+}
+
 impl GraphIndex {
     /// One step, chunk to entity to chunk, from the best passages of other legs: what it
     /// reaches counts by how specific the shared entities are, and by how much of the question
     /// it adds. The `count` best of the allowed chunks, best first, equals by lower row.
     ///
-    /// `passages` are rows with the scores F that they have so far, 0–1. `gain(p, c)`, 0–1,
-    /// is the share of the question's information that c has and p has not. With l of
-    /// [`links`](Self::links), g(c) = max over p of F(p) · l(p, c) · (.3 + √gain(p, c)), and
-    /// g(p) is at least .3 · F(p).
+    /// `passages` are rows with the scores F that they have so far, 0–1; `terms` tells which
+    /// of the question's terms some rows hold. With l of [`links`](Self::links) and
+    /// [`gain`](HeldTerms::gain), the fit of c after p is l(p, c) · (.3 + √gain(p, c)), and the
+    /// score of c is the greatest F(p) · fit over the passages; that of p is at least .3 · F(p).
+    ///
+    /// # Errors
+    /// Those of `terms`.
     pub fn step(
         &self,
         passages: &[(RowId, f32)],
-        gain: impl Fn(RowId, RowId) -> f32,
+        terms: impl FnOnce(&RowSet) -> Result<HeldTerms>,
         allowed: &Allowed,
         count: usize,
-    ) -> Vec<(RowId, f32)> {
-        let mut reached: BTreeMap<RowId, f32> = BTreeMap::new();
-        let mut reach = |row, score: f32| {
-            let best = reached.entry(row).or_insert(0.0);
-            *best = best.max(score);
-        };
-        for &(passage, score) in passages {
-            if allowed.contains(passage) {
-                reach(passage, BASE * score);
+    ) -> Result<Vec<Stepped>> {
+        let links: Vec<(RowId, f32, Vec<(RowId, f32)>)> = passages
+            .iter()
+            .map(|&(passage, score)| {
+                let mut links = self.links(passage, allowed);
+                links.retain(|&(_, link)| link >= LEAST_LINK);
+                (passage, score, links)
+            })
+            .collect();
+        let mut rows: RowSet =
+            links.iter().flat_map(|(.., links)| links).map(|one| one.0).collect();
+        for &(passage, _) in passages {
+            rows.insert(passage);
+        }
+        let terms = terms(&rows)?;
+        let mut reached: BTreeMap<RowId, Stepped> = BTreeMap::new();
+        let mut reach = |row, from, fit, score| {
+            let stepped = Stepped { row, from, fit, score: score * fit };
+            let best = reached.entry(row).or_insert(stepped);
+            if stepped.score > best.score {
+                *best = stepped;
             }
-            for (row, link) in self.links(passage, allowed) {
-                if link >= LEAST_LINK {
-                    let gain = gain(passage, row).clamp(0.0, 1.0);
-                    reach(row, score * link * (BASE + gain.sqrt()));
-                }
+        };
+        for (passage, score, links) in links {
+            if allowed.contains(passage) {
+                reach(passage, passage, BASE, score);
+            }
+            for (row, link) in links {
+                reach(row, passage, link * (BASE + terms.gain(passage, row).sqrt()), score);
             }
         }
-        let mut best: Vec<(RowId, f32)> =
-            reached.into_iter().filter(|&(_, score)| score > 0.0).collect();
+        let mut best: Vec<Stepped> = reached.into_values().filter(|one| one.score > 0.0).collect();
         // The sort is stable, and the rows ascend.
-        best.sort_by(|a, b| b.1.total_cmp(&a.1));
+        best.sort_by(|a, b| b.score.total_cmp(&a.score));
         best.truncate(count);
-        best
+        Ok(best)
     }
 }
 
@@ -71,10 +100,14 @@ mod tests {
         let passages: Vec<_> =
             passages.iter().map(|&(row, score)| (RowId::new(row), score)).collect();
         // Only chunk 3 adds to the question.
-        let gain = |_, row| if row == RowId::new(3) { 1.0 } else { 0.0 };
+        let terms = |_: &RowSet| {
+            let mut terms = HeldTerms::new([1.0]);
+            terms.insert(RowId::new(3), 0);
+            Ok(terms)
+        };
         let allowed = allowed.iter().map(|&row| RowId::new(row)).collect();
-        let found = graph.step(&passages, gain, &Allowed::Only(Arc::new(allowed)), count);
-        let rows: Vec<u64> = found.iter().map(|(row, _)| row.get()).collect();
+        let found = graph.step(&passages, terms, &Allowed::Only(Arc::new(allowed)), count).unwrap();
+        let rows: Vec<u64> = found.iter().map(|one| one.row.get()).collect();
         assert_eq!(rows, expected, "{passages:?}");
     }
 

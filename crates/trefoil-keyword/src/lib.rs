@@ -51,6 +51,7 @@ mod confidence;
 mod config;
 mod directory;
 mod document;
+mod held;
 mod index;
 mod indexer;
 mod phrase;

@@ -6,8 +6,8 @@ use std::{
 
 use tantivy::{IndexReader, ReloadPolicy, Searcher, columnar::Column};
 use trefoil_core::{
-    Allowed, Analyzer, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Score, Seq,
-    Strategy, Wording,
+    Allowed, Analyzer, HeldTerms, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever,
+    RowSet, Score, Seq, Strategy, Wording,
 };
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     candidates::candidates,
     confidence::confidence,
     document::ROW,
+    held::held_terms,
     index::{KeywordIndex, backend},
     query::QueryTerms,
     rescore::{FieldQuery, Rescorer, Scored},
@@ -119,6 +120,14 @@ impl Retriever for KeywordRetriever {
         let rescorer = Rescorer::new(&query, passage, others, config.phrase_boost);
         let scored = rescorer.score(searcher, found)?;
         Ok(ranked(&scored, information, allowed).truncated(leg.depth))
+    }
+
+    /// The terms that count and that the index knows, the most informative first.
+    fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
+        let Shared { index, .. } = &*self.shared;
+        let snapshot = self.snapshot();
+        let query = QueryTerms::analyze(index.analyzer.as_ref(), question);
+        held_terms(&snapshot.searcher, &snapshot.rows, index.fields.passage, &query, rows)
     }
 
     fn refresh(&self) -> Result<Seq> {

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 #[cfg(feature = "engine")]
-use trefoil_core::{Embedder, Reranker, WebSearch};
+use trefoil_core::{Embedder, EntityExtractor, Reranker, WebSearch};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
@@ -16,6 +16,13 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
+    /// What finds the entities of a chunk, from which the graph is made; the extractor that
+    /// needs no model by default, none for no graph.
+    #[cfg(feature = "graph")]
+    pub extractor: Option<Arc<dyn EntityExtractor>>,
+    /// How the graph is made and walked.
+    #[cfg(feature = "graph")]
+    pub graph: trefoil_graph::GraphConfig,
     /// What tells the kind of a question; [`RuleClassifier`] by default.
     pub classifier: Arc<dyn QueryClassifier>,
     /// How the legs' lists become one.
@@ -86,6 +93,10 @@ impl Default for EngineConfig {
             model: Model::default(),
             model_home: None,
             threads: None,
+            #[cfg(feature = "graph")]
+            extractor: Some(Arc::new(trefoil_text::ScriptExtractor)),
+            #[cfg(feature = "graph")]
+            graph: trefoil_graph::GraphConfig::default(),
             classifier: Arc::new(RuleClassifier),
             fusion: Fusion::default(),
             adaptive_weights: true,

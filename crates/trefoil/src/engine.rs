@@ -8,19 +8,20 @@ use std::{
 
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, EmbeddingSpace, Error, Fused,
-    IndexInput, Indexer, Language, Passage, Plan, QueryClassification, QueryText, Question, Ranked,
-    RankedList, Result, Retriever, RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Stage, StoredChunk, Strategy, StrategyMetrics,
+    HeldTerms, IndexInput, Indexer, Language, Leg, NameLookup, Passage, Plan, QueryClassification,
+    QueryText, Question, Ranked, RankedList, Result, Retriever, RowId, RowSet, SearchFilters,
+    SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
+    StrategyMetrics, Trail,
 };
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
-    EngineConfig, NameTable,
+    EngineConfig,
     correct::Judged,
     embed::EmbeddingWorker,
     fuse::fuser,
-    leaves::{self, Leaves},
+    leaves,
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
@@ -53,10 +54,12 @@ pub(crate) struct Inner {
     analyzer: Arc<dyn Analyzer>,
     /// None when read-only.
     indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
-    retrievers: Vec<Box<dyn Retriever>>,
+    retrievers: Vec<Arc<dyn Retriever>>,
+    #[cfg(feature = "graph")]
+    pub(crate) graph: Option<Arc<trefoil_graph::GraphRetriever>>,
     absent: Vec<Degraded>,
     /// Names that the corpus is known to speak of.
-    names: NameTable,
+    names: Arc<dyn NameLookup>,
     /// Held while legs run, so that all of them see the same commits.
     shown: RwLock<Shown>,
     _lock: Option<File>,
@@ -137,6 +140,7 @@ impl Engine {
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         let lock = lock(dir)?;
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
+        inner.note_extractor()?;
         inner.replay_all()?;
         let worker = EmbeddingWorker::start(&inner)?;
         Ok(Self { worker, inner })
@@ -281,7 +285,7 @@ impl Engine {
     ) -> (Question, Option<QueryClassification>, Option<Degraded>) {
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = question(query, &shown.languages);
-        match self.inner.config.classifier.classify(&question, &self.inner.names) {
+        match self.inner.config.classifier.classify(&question, self.inner.names.as_ref()) {
             Ok(classification) => (question, Some(classification), None),
             Err(error) => {
                 let failed = Degraded { stage: Stage::Classify, reason: error.chain() };
@@ -345,7 +349,8 @@ impl Engine {
         Ok(legs)
     }
 
-    /// The lists of the planned legs, without a word on how they ran.
+    /// The lists of the planned legs that run beside each other, without a word on how they
+    /// ran.
     ///
     /// # Errors
     /// What the last leg that failed reported, if none gave a list.
@@ -353,7 +358,7 @@ impl Engine {
         let _shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_legs(&self.inner.retrievers, plan, allowed) {
+        for (.., outcome) in run_beside(&self.inner.retrievers, plan, allowed) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -462,8 +467,9 @@ impl Inner {
             agree_on_model(&store, vectors_are_of(embedder.space()), write, other)?;
         }
         let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
-        let Leaves { indexers, retrievers, absent } =
-            leaves::open(&dir.join(DOCUMENTS), &analyzer, models.embedder.as_ref(), write)?;
+        let documents = dir.join(DOCUMENTS);
+        let leaves = leaves::open(&documents, &analyzer, models.embedder.as_ref(), &config, write)?;
+        let names = leaves.names();
         Ok(Self {
             dir: dir.to_owned(),
             config,
@@ -472,10 +478,12 @@ impl Inner {
             embedder: models.embedder,
             rerankers: models.rerankers,
             analyzer,
-            indexers: write.then_some(Mutex::new(indexers)),
-            retrievers,
-            absent,
-            names: NameTable::default(),
+            indexers: write.then_some(Mutex::new(leaves.indexers)),
+            retrievers: leaves.retrievers,
+            #[cfg(feature = "graph")]
+            graph: leaves.graph,
+            absent: leaves.absent,
+            names,
             shown: RwLock::default(),
             _lock: lock,
         })
@@ -528,6 +536,7 @@ impl Inner {
             }
         }
         self.store.requeue_embeddings()?;
+        self.extract_anew()?;
         self.replay_all()
     }
 
@@ -547,6 +556,7 @@ impl Inner {
                 });
             }
         }
+        lagging.extend(self.stale_extractions()?);
         let waiting = self.store.pending_jobs()?;
         let waiting = waiting.queued + waiting.running;
         if waiting > 0 && self.embedder.is_some() {
@@ -607,32 +617,80 @@ fn agree_on_model(store: &Store, expected: String, write: bool, other: OtherMode
     }
 }
 
-fn run_legs(
-    retrievers: &[Box<dyn Retriever>],
+/// What a leg gave, and how long it took.
+type Outcome = (Strategy, Duration, Result<RankedList>);
+
+/// Runs the legs beside each other, and then the one that goes on from what they found.
+fn run_legs(retrievers: &[Arc<dyn Retriever>], plan: &Plan, allowed: &Allowed) -> Vec<Outcome> {
+    let mut outcomes = run_beside(retrievers, plan, allowed);
+    let behind = plan.legs.iter().find(|leg| follows(plan, leg));
+    if let Some((leg, retriever)) = behind.and_then(|leg| with_retriever(retrievers, leg)) {
+        let start = Instant::now();
+        let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
+        let list = run_behind(retrievers, retriever, leg, plan, allowed, lists.collect());
+        let list = list.map(|list| within(list, allowed));
+        outcomes.push((leg.strategy, start.elapsed(), list));
+    }
+    outcomes
+}
+
+/// True for a leg that is asked after the others.
+fn follows(plan: &Plan, leg: &Leg) -> bool {
+    leg.strategy == Strategy::Graph && plan.legs.len() > 1
+}
+
+/// Asks a leg to go on from the others' lists; as it is, where they found nothing.
+fn run_behind(
+    retrievers: &[Arc<dyn Retriever>],
+    retriever: &dyn Retriever,
+    leg: &Leg,
     plan: &Plan,
     allowed: &Allowed,
-) -> Vec<(Strategy, Duration, Result<RankedList>)> {
-    let run = |leg: &trefoil_core::Leg, retriever: &dyn Retriever| {
-        let start = Instant::now();
-        let list = retriever.retrieve(&plan.question, leg, allowed).map(|list| {
-            // Filters hold on every leg, also on one that forgets them.
-            let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
-            if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
-                list
-            } else {
-                RankedList::new(list.strategy(), hits.collect())
-            }
-        });
-        (leg.strategy, start.elapsed(), list)
+    lists: Vec<RankedList>,
+) -> Result<RankedList> {
+    let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, &lists)? };
+    if found.is_empty() {
+        return retriever.retrieve(&plan.question, leg, allowed);
+    }
+    let terms = |rows: &RowSet| {
+        let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
+        keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(&plan.question, rows))
     };
-    let pairs: Vec<_> = plan
-        .legs
-        .iter()
-        .filter_map(|leg| {
-            let retriever = retrievers.iter().find(|one| one.strategy() == leg.strategy)?;
-            Some((leg, retriever.as_ref()))
-        })
-        .collect();
+    retriever.follow(&Trail {
+        question: &plan.question,
+        query_type: plan.query_type,
+        leg,
+        allowed,
+        found: &found,
+        terms: &terms,
+    })
+}
+
+/// Filters hold on every leg, also on one that forgets them.
+fn within(list: RankedList, allowed: &Allowed) -> RankedList {
+    if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
+        return list;
+    }
+    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
+    RankedList::new(list.strategy(), hits.collect())
+}
+
+fn with_retriever<'a>(
+    retrievers: &'a [Arc<dyn Retriever>],
+    leg: &'a Leg,
+) -> Option<(&'a Leg, &'a dyn Retriever)> {
+    let retriever = retrievers.iter().find(|one| one.strategy() == leg.strategy)?;
+    Some((leg, retriever.as_ref()))
+}
+
+fn run_beside(retrievers: &[Arc<dyn Retriever>], plan: &Plan, allowed: &Allowed) -> Vec<Outcome> {
+    let run = |leg: &Leg, retriever: &dyn Retriever| {
+        let start = Instant::now();
+        let list = retriever.retrieve(&plan.question, leg, allowed);
+        (leg.strategy, start.elapsed(), list.map(|list| within(list, allowed)))
+    };
+    let beside = plan.legs.iter().filter(|leg| !follows(plan, leg));
+    let pairs: Vec<_> = beside.filter_map(|leg| with_retriever(retrievers, leg)).collect();
     // The first leg runs on this thread, the others beside it.
     let Some((&(leg, retriever), others)) = pairs.split_first() else { return Vec::new() };
     std::thread::scope(|scope| {

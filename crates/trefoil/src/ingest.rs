@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use trefoil_core::{Document, Error, Extraction, Result};
+use trefoil_core::{Document, Error, Result};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
 
@@ -156,7 +156,7 @@ impl Inner {
             return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
         }
         match load(&file.path, &file.name, self.config.max_file_bytes) {
-            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, mtime, sha256)))),
+            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, mtime, sha256)?))),
             Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
             Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
             Err(error) => Err(error),
@@ -181,19 +181,17 @@ impl Inner {
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Unchanged);
         }
-        Ok(Read::New(Box::new(self.cut(document, size, 0, sha256))))
+        Ok(Read::New(Box::new(self.cut(document, size, 0, sha256)?)))
     }
 
-    fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> NewFile {
-        let chunks = self.chunker.chunk(document).into_iter().map(|chunk| {
+    fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> Result<NewFile> {
+        let chunks = self.chunker.chunk(document);
+        let extractions = self.extract(&document.title, &chunks)?;
+        let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
             let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
-            NewChunk {
-                embedding_hash: self::sha256(&[embedded.as_bytes()]),
-                chunk,
-                extraction: Extraction::default(),
-            }
+            NewChunk { embedding_hash: self::sha256(&[embedded.as_bytes()]), chunk, extraction }
         });
-        NewFile {
+        Ok(NewFile {
             chunks: chunks.collect(),
             path: document.path.clone(),
             title: document.title.clone(),
@@ -202,7 +200,7 @@ impl Inner {
             size,
             mtime,
             sha256,
-        }
+        })
     }
 
     /// Stores what was read, in one transaction.

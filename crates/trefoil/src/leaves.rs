@@ -2,7 +2,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use trefoil_core::{Analyzer, Degraded, Embedder, Error, Indexer, Result, Retriever, Stage};
+use trefoil_core::{
+    Analyzer, Degraded, Embedder, Error, Indexer, NameLookup, Result, Retriever, Stage,
+};
+#[cfg(feature = "graph")]
+use trefoil_graph::GraphRetriever;
+
+use crate::{EngineConfig, NameTable};
 
 /// The legs of an engine.
 #[derive(Debug, Default)]
@@ -10,7 +16,10 @@ pub(crate) struct Leaves {
     /// Write halves; none when read-only.
     pub(crate) indexers: Vec<Box<dyn Indexer>>,
     /// Read halves.
-    pub(crate) retrievers: Vec<Box<dyn Retriever>>,
+    pub(crate) retrievers: Vec<Arc<dyn Retriever>>,
+    /// The graph among them, to be asked for more than chunks.
+    #[cfg(feature = "graph")]
+    pub(crate) graph: Option<Arc<GraphRetriever>>,
     /// Legs that cannot run, and why.
     pub(crate) absent: Vec<Degraded>,
 }
@@ -21,6 +30,7 @@ pub(crate) fn open(
     dir: &Path,
     analyzer: &Arc<dyn Analyzer>,
     embedder: Option<&Arc<dyn Embedder>>,
+    config: &EngineConfig,
     write: bool,
 ) -> Result<Leaves> {
     let mut leaves = Leaves::default();
@@ -34,10 +44,23 @@ pub(crate) fn open(
             reason: "no model; run `trefoil models pull`".to_owned(),
         }),
     }
+    #[cfg(feature = "graph")]
+    if config.extractor.is_some() {
+        leaves.graph(&dir.join("graph"), config, write)?;
+    }
     Ok(leaves)
 }
 
 impl Leaves {
+    /// The names that the corpus is known to speak of: those of the graph.
+    pub(crate) fn names(&self) -> Arc<dyn NameLookup> {
+        #[cfg(feature = "graph")]
+        if let Some(graph) = &self.graph {
+            return Arc::clone(graph) as _;
+        }
+        Arc::new(NameTable::default())
+    }
+
     #[cfg(feature = "keyword")]
     fn keyword(&mut self, dir: &Path, analyzer: &Arc<dyn Analyzer>, write: bool) -> Result<()> {
         use trefoil_keyword::{KeywordConfig, KeywordIndexer, KeywordRetriever};
@@ -45,10 +68,11 @@ impl Leaves {
         if write {
             let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), &config);
             let indexer = or_anew(dir, open)?;
-            self.retrievers.push(Box::new(indexer.retriever()));
+            self.retrievers.push(Arc::new(indexer.retriever()));
             self.indexers.push(Box::new(indexer));
         } else {
-            self.read(Stage::Keyword, KeywordRetriever::open(dir, Arc::clone(analyzer), &config))?;
+            let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), &config);
+            self.read(Stage::Keyword, opened.map(|one| Arc::new(one) as _))?;
         }
         Ok(())
     }
@@ -63,12 +87,25 @@ impl Leaves {
             let open = || VectorIndexer::open(dir, &fingerprint, space.dimensions, &config);
             self.indexers.push(Box::new(or_anew(dir, open)?));
         }
-        self.read(Stage::Semantic, SemanticRetriever::open(dir, Arc::clone(embedder), &config))
+        let opened = SemanticRetriever::open(dir, Arc::clone(embedder), &config);
+        self.read(Stage::Semantic, opened.map(|one| Arc::new(one) as _))
     }
 
-    fn read(&mut self, stage: Stage, opened: Result<impl Retriever + 'static>) -> Result<()> {
+    #[cfg(feature = "graph")]
+    fn graph(&mut self, dir: &Path, config: &EngineConfig, write: bool) -> Result<()> {
+        use trefoil_graph::GraphIndexer;
+        if write {
+            self.indexers.push(Box::new(or_anew(dir, || GraphIndexer::open(dir))?));
+        }
+        let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
+        let opened = opened.map(Arc::new);
+        self.graph = opened.as_ref().ok().map(Arc::clone);
+        self.read(Stage::Graph, opened.map(|graph| graph as _))
+    }
+
+    fn read(&mut self, stage: Stage, opened: Result<Arc<dyn Retriever>>) -> Result<()> {
         match opened {
-            Ok(retriever) => self.retrievers.push(Box::new(retriever)),
+            Ok(retriever) => self.retrievers.push(retriever),
             Err(error @ Error::ModelMismatch { .. }) => return Err(error),
             Err(error) => self.absent.push(Degraded { stage, reason: error.chain() }),
         }

@@ -63,6 +63,8 @@ mod engine;
 #[cfg(feature = "engine")]
 mod explain;
 #[cfg(feature = "engine")]
+mod extract;
+#[cfg(feature = "engine")]
 mod feedback;
 #[cfg(feature = "engine")]
 mod ingest;
@@ -110,10 +112,13 @@ pub use rerank::{Blended, blend};
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
 pub use trefoil_core::*;
+/// Making and walking of the graph.
+#[cfg(feature = "graph")]
+pub use trefoil_graph as graph;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;
 #[cfg(feature = "engine")]
 pub use trefoil_store::{JobCounts, StoreStats};
 #[cfg(feature = "engine")]
-pub use trefoil_text::language_of;
+pub use trefoil_text::{ScriptExtractor, language_of};

@@ -1,0 +1,98 @@
+//! Chunks to what they mention: what the graph is made from.
+
+#[cfg(feature = "graph")]
+use std::sync::Arc;
+
+#[cfg(feature = "graph")]
+use trefoil_core::EntityExtractor;
+use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, RowId, TitledText};
+
+use crate::engine::Inner;
+
+/// The store's setting that says which extractor found what the chunks mention.
+#[cfg(feature = "graph")]
+const EXTRACTOR: &str = "extractor";
+/// Chunks that are read again in one transaction.
+#[cfg(feature = "graph")]
+const GROUP: usize = 512;
+
+impl Inner {
+    /// What each chunk of a document mentions; nothing for those that are not ranked.
+    ///
+    /// # Errors
+    /// Those of the extractor.
+    pub(crate) fn extract(&self, title: &str, chunks: &[Chunk]) -> Result<Vec<Extraction>> {
+        let leaves = || chunks.iter().filter(|chunk| chunk.level == ChunkLevel::Leaf);
+        let texts: Vec<TitledText<'_>> = leaves().map(|chunk| titled(title, chunk)).collect();
+        let mut found = self.extractions(&texts)?.into_iter();
+        let each = chunks.iter().map(|chunk| match chunk.level {
+            ChunkLevel::Leaf => found.next().unwrap_or_default(),
+            _ => Extraction::default(),
+        });
+        Ok(each.collect())
+    }
+
+    /// What the chunks mention by another extractor than the configured one is not what the
+    /// graph should be made from: says so.
+    pub(crate) fn stale_extractions(&self) -> Result<Option<Degraded>> {
+        #[cfg(feature = "graph")]
+        if let Some(extractor) = &self.config.extractor
+            && self.store.meta(EXTRACTOR)?.as_deref() != Some(&extractor.fingerprint())
+            && self.store.seq()? > trefoil_core::Seq::ZERO
+        {
+            let reason = "the graph was made by another extractor; run `trefoil reindex`";
+            return Ok(Some(Degraded {
+                stage: trefoil_core::Stage::Graph,
+                reason: reason.to_owned(),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// In a new index: notes who extracts.
+    pub(crate) fn note_extractor(&self) -> Result<()> {
+        #[cfg(feature = "graph")]
+        if let Some(extractor) = &self.config.extractor
+            && self.store.seq()? == trefoil_core::Seq::ZERO
+        {
+            self.store.set_meta(EXTRACTOR, &extractor.fingerprint())?;
+        }
+        Ok(())
+    }
+
+    /// Says of every stored chunk anew what it mentions.
+    pub(crate) fn extract_anew(&self) -> Result<()> {
+        #[cfg(feature = "graph")]
+        if let Some(extractor) = &self.config.extractor {
+            for file in self.store.files()? {
+                let chunks = self.store.chunks_of(&file.path)?;
+                for group in chunks.chunks(GROUP) {
+                    let texts: Vec<TitledText<'_>> =
+                        group.iter().map(|one| titled(&one.file.title, &one.chunk)).collect();
+                    let rows = group.iter().map(|one| one.row);
+                    let found: Vec<(RowId, Extraction)> =
+                        rows.zip(self.extractions(&texts)?).collect();
+                    self.store.put_extractions(&found)?;
+                }
+            }
+            self.store.set_meta(EXTRACTOR, &extractor.fingerprint())?;
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "graph")]
+    fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
+        let extractor: Option<&Arc<dyn EntityExtractor>> = self.config.extractor.as_ref();
+        extractor.map_or_else(|| Ok(Vec::new()), |extractor| extractor.extract(texts))
+    }
+
+    #[cfg(not(feature = "graph"))]
+    fn extractions(&self, _: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
+        Ok(Vec::new())
+    }
+}
+
+fn titled<'a>(title: &'a str, chunk: &'a Chunk) -> TitledText<'a> {
+    let Chunk { heading_path, text, language, .. } = chunk;
+    TitledText { title, heading_path, text, language: *language }
+}
