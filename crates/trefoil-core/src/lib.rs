@@ -30,6 +30,7 @@ mod language;
 mod plan;
 mod query;
 mod rank;
+mod relationship;
 mod result;
 mod score;
 mod stage;
@@ -55,6 +56,9 @@ pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
+pub use relationship::{
+    EntityFacet, NamedEntity, PathStep, Proof, RelationshipPath, ShownRelation,
+};
 pub use result::{
     Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,
     QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, Sources, Stage,

@@ -4,9 +4,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityId, Explanation, FileId, Fused,
-    Language, LineSpan, OrderKey, QueryType, RelationId, Score, SearchQuery, SearchResultType,
-    SearchWeights, StoredChunk, Strategy,
+    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityId, Explanation,
+    FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId, RelationshipPath, Score,
+    SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -75,6 +75,13 @@ pub struct SearchResult {
     /// Whether the corpus answers the question.
     #[serde(default)]
     pub answerability: Answerability,
+    /// How the entities that a question about a relationship names hang together, the
+    /// shortest paths first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<RelationshipPath>,
+    /// The entities that most of the results of this page mention, at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<EntityFacet>,
     /// What did not run as asked, and why; empty when all is well.
     pub degraded: Vec<Degraded>,
     /// How long each stage took, in order.

@@ -6,8 +6,8 @@ use std::{borrow::Cow, fmt::Debug, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Extraction, Fused, HeldTerms, Language, Leg, QueryClassification, QueryType,
-    Question, RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, TitledText,
+    Allowed, ByteSpan, Extraction, Fused, HeldTerms, Language, Leg, QueryClassification, Question,
+    RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, TitledText,
 };
 
 /// A term and where it comes from.
@@ -224,8 +224,6 @@ pub trait Indexer: Debug + Send {
 pub struct Trail<'a> {
     /// The question.
     pub question: &'a Question,
-    /// What kind of answer is wanted.
-    pub query_type: QueryType,
     /// The leg that is asked.
     pub leg: &'a Leg,
     /// The rows that may be found.

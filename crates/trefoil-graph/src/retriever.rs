@@ -115,8 +115,7 @@ impl Retriever for GraphRetriever {
         Ok(RankedList::new(Strategy::Graph, hits.collect()).with_confidence(1.0 - doubt))
     }
 
-    /// Ranks by one step from the two best passages of the other legs ([`GraphIndex::step`]);
-    /// a question about a relationship also by the paths between the entities that it names.
+    /// Ranks by one step from the two best passages of the other legs ([`GraphIndex::step`]).
     ///
     /// The relevance of what a step leads to is that of the passage that it comes from, times
     /// how well it fits it.

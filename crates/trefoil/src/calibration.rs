@@ -25,6 +25,7 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Share of the first ten hits of two legs that both have, 0–1; the mean over all pairs.
+    /// The graph leg is no witness: it goes on from what the others found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
 }
@@ -181,7 +182,8 @@ fn agreement(lists: &[RankedList]) -> Option<f64> {
     let head = |list: &RankedList| -> Vec<RowId> {
         list.hits().iter().take(HEAD).map(|hit| hit.row).collect()
     };
-    let heads: Vec<Vec<RowId>> = lists.iter().map(head).collect();
+    let witnesses = lists.iter().filter(|list| list.strategy() != Strategy::Graph);
+    let heads: Vec<Vec<RowId>> = witnesses.map(head).collect();
     let pairs = heads.iter().enumerate().flat_map(|(index, one)| {
         heads.iter().skip(index + 1).map(move |other| {
             let both = one.iter().filter(|row| other.contains(row)).count();

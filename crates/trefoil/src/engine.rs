@@ -25,6 +25,7 @@ use crate::{
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
+    relationships::Relationships,
     replay::{lags, replay},
     reread::reread,
     select::{Left, cosine, select},
@@ -140,7 +141,7 @@ impl Engine {
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         let lock = lock(dir)?;
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
-        inner.note_extractor()?;
+        inner.extract_first()?;
         inner.replay_all()?;
         let worker = EmbeddingWorker::start(&inner)?;
         Ok(Self { worker, inner })
@@ -317,9 +318,10 @@ impl Engine {
     ) -> Result<Legs> {
         self.inner.catch_up()?;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
-        let outcomes = run_legs(&self.inner.retrievers, plan, allowed);
+        let relationships = self.inner.relationships(plan, allowed)?;
+        let outcomes = run_legs(&self.inner.retrievers, plan, allowed, &relationships);
         let degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
-        let mut legs = Legs { degraded, ..Legs::default() };
+        let mut legs = Legs { degraded, relationships, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
             .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
@@ -434,6 +436,8 @@ impl Engine {
 pub(crate) struct Legs {
     pub(crate) lists: Vec<RankedList>,
     pub(crate) metrics: StrategyMetrics,
+    /// How the entities of a question about a relationship hang together.
+    pub(crate) relationships: Relationships,
     pub(crate) degraded: Vec<Degraded>,
 }
 
@@ -495,6 +499,11 @@ impl Inner {
     /// [`Error::ReadOnly`], naming what was to be done.
     pub(crate) fn writable(&self, doing: &'static str) -> Result<&Mutex<Vec<Box<dyn Indexer>>>> {
         self.indexers.as_ref().ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
+    }
+
+    /// Whether there is such a leg.
+    pub(crate) fn has(&self, leg: Strategy) -> bool {
+        self.retrievers.iter().any(|one| one.strategy() == leg)
     }
 
     /// The analyser that indexed the text, for highlights.
@@ -621,13 +630,19 @@ fn agree_on_model(store: &Store, expected: String, write: bool, other: OtherMode
 type Outcome = (Strategy, Duration, Result<RankedList>);
 
 /// Runs the legs beside each other, and then the one that goes on from what they found.
-fn run_legs(retrievers: &[Arc<dyn Retriever>], plan: &Plan, allowed: &Allowed) -> Vec<Outcome> {
+fn run_legs(
+    retrievers: &[Arc<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+    relationships: &Relationships,
+) -> Vec<Outcome> {
     let mut outcomes = run_beside(retrievers, plan, allowed);
     let behind = plan.legs.iter().find(|leg| follows(plan, leg));
     if let Some((leg, retriever)) = behind.and_then(|leg| with_retriever(retrievers, leg)) {
         let start = Instant::now();
         let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
-        let list = run_behind(retrievers, retriever, leg, plan, allowed, lists.collect());
+        let lists = lists.collect();
+        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, lists);
         let list = list.map(|list| within(list, allowed));
         outcomes.push((leg.strategy, start.elapsed(), list));
     }
@@ -646,6 +661,7 @@ fn run_behind(
     leg: &Leg,
     plan: &Plan,
     allowed: &Allowed,
+    relationships: &Relationships,
     lists: Vec<RankedList>,
 ) -> Result<RankedList> {
     let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, &lists)? };
@@ -656,14 +672,9 @@ fn run_behind(
         let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
         keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(&plan.question, rows))
     };
-    retriever.follow(&Trail {
-        question: &plan.question,
-        query_type: plan.query_type,
-        leg,
-        allowed,
-        found: &found,
-        terms: &terms,
-    })
+    let question = &plan.question;
+    let trail = Trail { question, leg, allowed, found: &found, terms: &terms };
+    Ok(retriever.follow(&trail)?.joined(&relationships.list(&found)).truncated(leg.depth))
 }
 
 /// Filters hold on every leg, also on one that forgets them.

@@ -38,7 +38,6 @@ impl Inner {
         #[cfg(feature = "graph")]
         if let Some(extractor) = &self.config.extractor
             && self.store.meta(EXTRACTOR)?.as_deref() != Some(&extractor.fingerprint())
-            && self.store.seq()? > trefoil_core::Seq::ZERO
         {
             let reason = "the graph was made by another extractor; run `trefoil reindex`";
             return Ok(Some(Degraded {
@@ -49,13 +48,12 @@ impl Inner {
         Ok(None)
     }
 
-    /// In a new index: notes who extracts.
-    pub(crate) fn note_extractor(&self) -> Result<()> {
+    /// In an index from before there was a graph: makes what the graph is made from. Another
+    /// extractor's work stays until a reindex, lest two processes undo each other's.
+    pub(crate) fn extract_first(&self) -> Result<()> {
         #[cfg(feature = "graph")]
-        if let Some(extractor) = &self.config.extractor
-            && self.store.seq()? == trefoil_core::Seq::ZERO
-        {
-            self.store.set_meta(EXTRACTOR, &extractor.fingerprint())?;
+        if self.store.meta(EXTRACTOR)?.is_none() {
+            self.extract_anew()?;
         }
         Ok(())
     }

@@ -66,6 +66,8 @@ mod explain;
 mod extract;
 #[cfg(feature = "engine")]
 mod feedback;
+#[cfg(feature = "graph")]
+mod graph;
 #[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
@@ -76,6 +78,8 @@ mod models;
 mod present;
 #[cfg(feature = "engine")]
 mod refine;
+#[cfg(feature = "engine")]
+mod relationships;
 #[cfg(feature = "engine")]
 mod repair;
 #[cfg(feature = "engine")]
@@ -114,7 +118,7 @@ pub use searxng::Searxng;
 pub use trefoil_core::*;
 /// Making and walking of the graph.
 #[cfg(feature = "graph")]
-pub use trefoil_graph as graph;
+pub use trefoil_graph as graphs;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;

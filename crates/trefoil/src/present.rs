@@ -1,13 +1,16 @@
 //! Passages to results: the page, its highlights, context and metadata.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
-    Answerability, Chunk, Content, Degraded, Error, FileId, Fusion, Highlight, ItemMetadata,
-    Language, OrderKey, Plan, Ranked, Relevance, RerankConfig, Result, RowId, Score, SearchFilters,
-    SearchQuery, SearchResult, SearchResultItem, SearchResultType, Sources, Stage, StoredChunk,
-    Strategy,
+    Answerability, Chunk, Content, Degraded, EntityFacet, EntityId, Error, FileId, Fusion,
+    Highlight, ItemMetadata, Language, NamedEntity, OrderKey, Plan, Ranked, Relevance,
+    RerankConfig, Result, RowId, Score, SearchFilters, SearchQuery, SearchResult, SearchResultItem,
+    SearchResultType, Sources, Stage, StoredChunk, Strategy,
 };
 use trefoil_text::{Highlighter, sentences};
 
@@ -42,22 +45,26 @@ pub(crate) fn result(
     let ranks = offset + 1..;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
+    let mut mentioned = Vec::new();
     let results: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
         .zip(ranks)
         .map(|((judged, context), rank)| {
             let explanation = query.options.explain.then(|| explanation(judged, rank));
-            SearchResultItem {
-                explanation,
-                ..item(inner, query, plan, judged, context, &highlighter)
-            }
+            let mut item = item(inner, query, plan, judged, context, &highlighter);
+            let row = judged.ranked.passage.chunk.row;
+            let entities = inner.entities_of(row)?;
+            item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
+            item.sources.relation_ids = legs.relationships.shown_by(row);
+            mentioned.extend(entities);
+            Ok(SearchResultItem { explanation, ..item })
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let evidence = Evidence::of(&legs.lists, best_read);
     let answerability = answerability(inner, plan.question.language, &evidence);
     let mut degraded = legs.degraded;
-    degraded.extend(not_in_this_version(query));
+    degraded.extend(not_in_this_version(inner, query));
     trace.lap(Stage::Present, shown.len(), results.len());
     let (processing_time, stages) = trace.finish();
     Ok(SearchResult {
@@ -69,6 +76,8 @@ pub(crate) fn result(
         classification: plan.classification.clone(),
         crag: report,
         answerability,
+        paths: legs.relationships.paths,
+        facets: if query.options.include_metadata { facets(mentioned) } else { Vec::new() },
         degraded,
         stages,
         offset,
@@ -95,12 +104,30 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
         .unwrap_or_default()
 }
 
+/// Most entities that are counted for a page.
+const FACETS: usize = 10;
+
+/// The entities that most results mention, equals by id; one that a single result mentions
+/// divides nothing.
+fn facets(mentioned: Vec<NamedEntity>) -> Vec<EntityFacet> {
+    let mut counted: BTreeMap<EntityId, EntityFacet> = BTreeMap::new();
+    for entity in mentioned {
+        let facet = counted.entry(entity.id.clone());
+        facet.or_insert(EntityFacet { entity, results: 0 }).results += 1;
+    }
+    let mut facets: Vec<EntityFacet> = counted.into_values().collect();
+    facets.retain(|facet| facet.results > 1);
+    facets.sort_by_key(|facet| Reverse(facet.results));
+    facets.truncate(FACETS);
+    facets
+}
+
 /// What was asked for by name and has no part to run it.
-fn not_in_this_version(query: &SearchQuery) -> Vec<Degraded> {
+fn not_in_this_version(inner: &Inner, query: &SearchQuery) -> Vec<Degraded> {
     use trefoil_core::SearchStrategy::Graph;
     let mut missing = Vec::new();
-    if query.options.strategies.contains(&Graph) {
-        let reason = "this version has no graph index".to_owned();
+    if query.options.strategies.contains(&Graph) && !inner.has(Strategy::Graph) {
+        let reason = "this engine has no graph".to_owned();
         missing.push(Degraded { stage: Stage::Graph, reason });
     }
     missing

@@ -1,0 +1,52 @@
+//! The paths between the entities of a question, and the chunks that show them.
+
+use std::collections::BTreeMap;
+
+use trefoil_core::{Fused, Hit, RankedList, RelationId, RelationshipPath, RowId, Score, Strategy};
+
+/// The paths between the entities of a question, and the chunks that show them.
+#[derive(Debug, Default)]
+pub(crate) struct Relationships {
+    pub(crate) paths: Vec<RelationshipPath>,
+    /// Of each chunk that shows a step: steps of the shortest path that it is of, and the
+    /// relations that it shows.
+    pub(crate) shown: BTreeMap<RowId, (usize, Vec<RelationId>)>,
+}
+
+impl Relationships {
+    /// The relations of the paths that a chunk shows.
+    pub(crate) fn shown_by(&self, row: RowId) -> Vec<RelationId> {
+        self.shown.get(&row).map(|(_, relations)| relations.clone()).unwrap_or_default()
+    }
+
+    /// The chunks that show the paths: ½ ÷ (1 + .2 · steps of the path), and half of what
+    /// the chunk scores in the other legs' list.
+    pub(crate) fn list(&self, found: &[Fused]) -> RankedList {
+        let scores: BTreeMap<RowId, f32> =
+            found.iter().map(|one| (one.row, one.combined.get())).collect();
+        let hits = self.shown.iter().map(|(&row, &(steps, _))| {
+            let chunk = scores.get(&row).copied().unwrap_or_default();
+            let native = 0.5 / (1.0 + 0.2 * steps as f32) + 0.5 * chunk;
+            Hit { row, native, relevance: Score::clamped(native) }
+        });
+        RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0)
+    }
+}
+
+#[cfg(not(feature = "graph"))]
+mod without_graph {
+    use trefoil_core::{Allowed, NamedEntity, Plan, Result, RowId};
+
+    use super::Relationships;
+    use crate::engine::Inner;
+
+    impl Inner {
+        pub(crate) fn relationships(&self, _: &Plan, _: &Allowed) -> Result<Relationships> {
+            Ok(Relationships::default())
+        }
+
+        pub(crate) fn entities_of(&self, _: RowId) -> Result<Vec<NamedEntity>> {
+            Ok(Vec::new())
+        }
+    }
+}
