@@ -13,6 +13,7 @@ mod crash;
 mod engine;
 mod explain;
 mod fixtures;
+mod graph;
 mod hostile;
 mod models;
 mod page;

@@ -79,6 +79,8 @@ pub enum Repair {
     Feedback,
     /// What stands before and after the judged passages.
     Neighbours,
+    /// What shares entities with the judged passages and adds to them.
+    Graph,
     /// Words that are written nearly like those of the question.
     Loose,
     /// Passages in languages that the first list did not hold.
@@ -91,6 +93,7 @@ impl Repair {
         match self {
             Self::Feedback => "feedback",
             Self::Neighbours => "neighbours",
+            Self::Graph => "graph",
             Self::Loose => "loose",
             Self::Languages => "languages",
         }

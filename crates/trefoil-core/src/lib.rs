@@ -57,7 +57,8 @@ pub use query::{
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use relationship::{
-    EntityFacet, NamedEntity, PathStep, Proof, RelationshipPath, ShownRelation,
+    EntityFacet, EntityView, NamedEntity, PathStep, Proof, RelatedEntity, RelationshipPath,
+    ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
 };
 pub use result::{
     Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,

@@ -69,3 +69,69 @@ pub struct EntityFacet {
     /// Results that mention it.
     pub results: usize,
 }
+
+/// What the graph says of an entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EntityView {
+    /// The entity.
+    pub entity: NamedEntity,
+    /// What else it is called.
+    pub aliases: Vec<String>,
+    /// How many chunks mention it.
+    pub chunks: usize,
+    /// How well it is connected: a twentieth for each entity that it is related to, up to 1.
+    pub importance: Score,
+    /// The entities that it is related to, the strongest first.
+    pub related: Vec<RelatedEntity>,
+}
+
+/// An entity that another is related to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RelatedEntity {
+    /// The entity.
+    pub entity: NamedEntity,
+    /// How strongly, 0–1.
+    pub weight: Score,
+    /// How; at least one.
+    pub relations: Vec<ShownRelation>,
+}
+
+/// A part of the graph, to be drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Subgraph {
+    /// The entities, the most important first.
+    pub nodes: Vec<SubgraphNode>,
+    /// The relations among them.
+    pub edges: Vec<SubgraphEdge>,
+}
+
+/// An entity of a drawing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SubgraphNode {
+    /// The entity.
+    pub entity: NamedEntity,
+    /// How many chunks mention it.
+    pub chunks: usize,
+    /// How well it is connected, 0–1.
+    pub importance: Score,
+    /// The number of its community among those of the drawing, from 0, the largest first;
+    /// absent for the most connected entity of the graph, which is in none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub community: Option<usize>,
+}
+
+/// A line of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SubgraphEdge {
+    /// Place of one end in the nodes.
+    pub source: usize,
+    /// Place of the other.
+    pub target: usize,
+    /// How strong the relation is, 0–1.
+    pub weight: Score,
+}

@@ -1,7 +1,9 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+#[cfg(feature = "graph")]
+use trefoil_core::EntityExtractor;
 #[cfg(feature = "engine")]
-use trefoil_core::{Embedder, EntityExtractor, Reranker, WebSearch};
+use trefoil_core::{Embedder, Reranker, WebSearch};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 

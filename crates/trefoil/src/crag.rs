@@ -43,9 +43,9 @@ pub enum IncorrectPolicy {
 
 impl Default for CragConfig {
     fn default() -> Self {
-        use Repair::{Feedback, Languages, Loose, Neighbours};
+        use Repair::{Feedback, Graph, Languages, Loose, Neighbours};
         Self {
-            repairs: vec![Feedback, Neighbours, Loose, Languages],
+            repairs: vec![Feedback, Graph, Neighbours, Loose, Languages],
             candidates: 10,
             incorrect: IncorrectPolicy::default(),
             refine_correct: false,

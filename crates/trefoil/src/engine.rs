@@ -506,6 +506,12 @@ impl Inner {
         self.retrievers.iter().any(|one| one.strategy() == leg)
     }
 
+    /// Which of the question's terms some rows hold.
+    #[cfg(feature = "graph")]
+    pub(crate) fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
+        held_terms(&self.retrievers, question, rows)
+    }
+
     /// The analyser that indexed the text, for highlights.
     pub(crate) fn analyzer(&self) -> &dyn Analyzer {
         self.analyzer.as_ref()
@@ -668,13 +674,19 @@ fn run_behind(
     if found.is_empty() {
         return retriever.retrieve(&plan.question, leg, allowed);
     }
-    let terms = |rows: &RowSet| {
-        let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
-        keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(&plan.question, rows))
-    };
+    let terms = |rows: &RowSet| held_terms(retrievers, &plan.question, rows);
     let question = &plan.question;
     let trail = Trail { question, leg, allowed, found: &found, terms: &terms };
     Ok(retriever.follow(&trail)?.joined(&relationships.list(&found)).truncated(leg.depth))
+}
+
+fn held_terms(
+    retrievers: &[Arc<dyn Retriever>],
+    question: &Question,
+    rows: &RowSet,
+) -> Result<HeldTerms> {
+    let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
+    keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(question, rows))
 }
 
 /// Filters hold on every leg, also on one that forgets them.

@@ -3,9 +3,9 @@
 #[cfg(feature = "graph")]
 use std::sync::Arc;
 
+use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
 #[cfg(feature = "graph")]
-use trefoil_core::EntityExtractor;
-use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, RowId, TitledText};
+use trefoil_core::{EntityExtractor, RowId};
 
 use crate::engine::Inner;
 

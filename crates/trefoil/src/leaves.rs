@@ -34,6 +34,10 @@ pub(crate) fn open(
     write: bool,
 ) -> Result<Leaves> {
     let mut leaves = Leaves::default();
+    #[cfg(not(feature = "semantic"))]
+    let _ = embedder;
+    #[cfg(not(feature = "graph"))]
+    let _ = config;
     #[cfg(feature = "keyword")]
     leaves.keyword(&dir.join("keyword"), analyzer, write)?;
     #[cfg(feature = "semantic")]

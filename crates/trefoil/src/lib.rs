@@ -35,6 +35,8 @@
 //! `Engine::search` and `Engine::ingest` are one short function each; the stages
 //! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
 
+#[cfg(feature = "graph")]
+mod browse;
 mod calibration;
 pub mod classify;
 mod config;
@@ -66,8 +68,6 @@ mod explain;
 mod extract;
 #[cfg(feature = "engine")]
 mod feedback;
-#[cfg(feature = "graph")]
-mod graph;
 #[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
@@ -78,6 +78,8 @@ mod models;
 mod present;
 #[cfg(feature = "engine")]
 mod refine;
+#[cfg(feature = "graph")]
+mod relate;
 #[cfg(feature = "engine")]
 mod relationships;
 #[cfg(feature = "engine")]
@@ -118,7 +120,7 @@ pub use searxng::Searxng;
 pub use trefoil_core::*;
 /// Making and walking of the graph.
 #[cfg(feature = "graph")]
-pub use trefoil_graph as graphs;
+pub use trefoil_graph as graph;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;

@@ -35,7 +35,9 @@ impl Relationships {
 
 #[cfg(not(feature = "graph"))]
 mod without_graph {
-    use trefoil_core::{Allowed, NamedEntity, Plan, Result, RowId};
+    use trefoil_core::{
+        Allowed, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, Strategy,
+    };
 
     use super::Relationships;
     use crate::engine::Inner;
@@ -43,6 +45,16 @@ mod without_graph {
     impl Inner {
         pub(crate) fn relationships(&self, _: &Plan, _: &Allowed) -> Result<Relationships> {
             Ok(Relationships::default())
+        }
+
+        pub(crate) fn step(
+            &self,
+            _: &Question,
+            _: &[(RowId, Score)],
+            _: &Allowed,
+            _: usize,
+        ) -> Result<RankedList> {
+            Ok(RankedList::new(Strategy::Graph, Vec::new()))
         }
 
         pub(crate) fn entities_of(&self, _: RowId) -> Result<Vec<NamedEntity>> {

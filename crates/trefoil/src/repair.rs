@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use trefoil_core::{
     Allowed, Language, Leg, Plan, Question, Ranked, RankedList, Repair, Result, RowId, RowSet,
-    SearchFilters, Strategy, Wording,
+    Score, SearchFilters, Strategy, Wording,
 };
 
 use crate::{
@@ -54,6 +54,7 @@ impl Engine {
         match repair {
             Repair::Feedback => self.by_feedback(found),
             Repair::Neighbours => self.beside(found),
+            Repair::Graph => self.one_step_on(found),
             Repair::Loose => self.reworded(found, Wording::Loose, LOOSE_BELIEF),
             Repair::Languages => self.in_other_languages(found),
             _ => Ok(Candidates::default()),
@@ -104,6 +105,19 @@ impl Engine {
             .take(found.most)
             .collect();
         Ok(Candidates { rows, ..Candidates::default() })
+    }
+
+    /// What the graph leads to from the judged passages, each as far as it is believed.
+    fn one_step_on(&self, found: Found<'_>) -> Result<Candidates> {
+        if found.plan.legs.iter().all(|leg| leg.strategy != Strategy::Graph) {
+            return Ok(Candidates::default());
+        }
+        let judged = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
+        let from: Vec<(RowId, Score)> =
+            judged.iter().map(|one| (one.passage.chunk.row, one.evidence())).collect();
+        let count = found.ranked.len() + found.most;
+        let list = self.inner().step(&found.plan.question, &from, found.allowed, count)?;
+        Ok(unseen(found, &list))
     }
 
     /// What the semantic leg finds in the languages that the first list does not hold.

@@ -1,26 +1,34 @@
 //! What the graph says beside the chunks that it ranks: the entities of a chunk, and how those
 //! of a question hang together.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, Chunk, NamedEntity, PathStep, Plan, Proof, QueryType, RelationshipPath, Result, RowId,
-    Score, ShownRelation, StoredChunk, Strategy,
+    Allowed, Chunk, Hit, NamedEntity, PathStep, Plan, Proof, QueryType, Question, RankedList,
+    RelationshipPath, Result, RowId, RowSet, Score, ShownRelation, StoredChunk, Strategy,
 };
-use trefoil_graph::{GraphIndex, Node, ProvenRelation, RelationPath};
+use trefoil_graph::{Entity, GraphIndex, ProvenRelation, RelationPath};
 use trefoil_store::{entity_id, relation_id};
 use trefoil_text::sentences;
 
-use crate::{engine::Inner, relationships::Relationships};
+use crate::{Engine, engine::Inner, relationships::Relationships};
 
 /// Longest paths, in steps.
 const HOPS: u32 = 3;
 /// Most paths that are shown.
 const PATHS: usize = 5;
 /// Most chunks that show one relation.
-const PROOFS: usize = 3;
+pub(crate) const PROOFS: usize = 3;
 /// Most characters of what shows a relation.
 const EXCERPT: usize = 500;
+
+impl Engine {
+    /// The graph of what the chunks mention, as the searches see it that start now; none in an
+    /// engine without an extractor.
+    pub fn graph(&self) -> Option<Arc<GraphIndex>> {
+        Some(self.inner().graph.as_ref()?.index())
+    }
+}
 
 impl Inner {
     /// How the entities that a question about a relationship names hang together; nothing
@@ -53,15 +61,33 @@ impl Inner {
         Ok(found)
     }
 
+    /// One step in the graph from passages, each believed as far as its score says.
+    pub(crate) fn step(
+        &self,
+        question: &Question,
+        from: &[(RowId, Score)],
+        allowed: &Allowed,
+        count: usize,
+    ) -> Result<RankedList> {
+        let Some(graph) = &self.graph else {
+            return Ok(RankedList::new(Strategy::Graph, Vec::new()));
+        };
+        let from: Vec<(RowId, f32)> = from.iter().map(|&(row, score)| (row, score.get())).collect();
+        let terms = |rows: &RowSet| self.held_terms(question, rows);
+        let steps = graph.index().step(&from, terms, allowed, count)?;
+        let hits = steps.into_iter().map(|one| Hit {
+            row: one.row,
+            native: one.score,
+            relevance: Score::clamped(one.score),
+        });
+        Ok(RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0))
+    }
+
     /// The entities that a chunk mentions.
     pub(crate) fn entities_of(&self, row: RowId) -> Result<Vec<NamedEntity>> {
         let Some(graph) = &self.graph else { return Ok(Vec::new()) };
         let index = graph.index();
-        let nodes: Vec<Node> = index.entities_of(row).map(|entity| entity.node).collect();
-        Ok(nodes
-            .into_iter()
-            .filter_map(|node| named(&index, node).transpose())
-            .collect::<Result<_>>()?)
+        index.entities_of(row).map(|entity| named(&entity)).collect()
     }
 }
 
@@ -75,63 +101,67 @@ impl Relationships {
         let length = path.steps.len();
         let mut steps = Vec::with_capacity(length);
         for relations in &path.steps {
-            let mut shown = Vec::with_capacity(relations.len());
+            let mut all = Vec::with_capacity(relations.len());
             for relation in relations {
-                shown.extend(self.relation(index, relation, length, chunks)?);
+                let Some((shown, rows)) = shown(index, relation, chunks)? else { continue };
+                for row in rows {
+                    let (steps, relations) =
+                        self.shown.entry(row).or_insert_with(|| (length, Vec::new()));
+                    *steps = length.min(*steps);
+                    if !relations.contains(&shown.id) {
+                        relations.push(shown.id.clone());
+                    }
+                }
+                all.push(shown);
             }
-            steps.push(PathStep { relations: shown });
+            steps.push(PathStep { relations: all });
         }
         // What shows a step may be gone by now.
         if steps.iter().all(|step| !step.relations.is_empty()) {
-            let entities: Result<Vec<_>> =
-                path.entities.iter().filter_map(|&node| named(index, node).transpose()).collect();
+            let entities = path.entities.iter().filter_map(|&node| index.entity(node));
+            let entities = entities.map(|entity| named(&entity)).collect::<Result<_>>()?;
             #[expect(clippy::cast_possible_truncation, reason = "scores are in f32")]
             let weight = Score::clamped(path.weight as f32);
-            self.paths.push(RelationshipPath { entities: entities?, weight, steps });
+            self.paths.push(RelationshipPath { entities, weight, steps });
         }
         Ok(())
     }
-
-    fn relation(
-        &mut self,
-        index: &GraphIndex,
-        relation: &ProvenRelation,
-        length: usize,
-        chunks: &BTreeMap<RowId, &StoredChunk>,
-    ) -> Result<Option<ShownRelation>> {
-        let ProvenRelation { source, target, relation_type, proofs } = relation;
-        let (Some(one), Some(other)) = (index.entity(*source), index.entity(*target)) else {
-            return Ok(None);
-        };
-        let id = relation_id(one.normalized_name, relation_type, other.normalized_name)?;
-        let mut shown = Vec::new();
-        for row in proofs.iter().take(PROOFS) {
-            let Some(chunk) = chunks.get(row) else { continue };
-            let excerpt = excerpt(&chunk.chunk, [one.name, other.name]);
-            shown.push(Proof { chunk_id: chunk.id.clone(), excerpt });
-            let (steps, relations) = self.shown.entry(*row).or_insert_with(|| (length, Vec::new()));
-            *steps = length.min(*steps);
-            if !relations.contains(&id) {
-                relations.push(id.clone());
-            }
-        }
-        Ok((!shown.is_empty()).then_some(ShownRelation {
-            id,
-            source: entity_id(one.normalized_name)?,
-            target: entity_id(other.normalized_name)?,
-            relation_type: relation_type.clone(),
-            proofs: shown,
-        }))
-    }
 }
 
-fn named(index: &GraphIndex, node: Node) -> Result<Option<NamedEntity>> {
-    let Some(entity) = index.entity(node) else { return Ok(None) };
-    Ok(Some(NamedEntity {
+/// A relation with the chunks that show it, and their rows; none if they are gone by now.
+pub(crate) fn shown(
+    index: &GraphIndex,
+    relation: &ProvenRelation,
+    chunks: &BTreeMap<RowId, &StoredChunk>,
+) -> Result<Option<(ShownRelation, Vec<RowId>)>> {
+    let ProvenRelation { source, target, relation_type, proofs } = relation;
+    let (Some(source), Some(target)) = (index.entity(*source), index.entity(*target)) else {
+        return Ok(None);
+    };
+    let (rows, proofs): (Vec<RowId>, Vec<Proof>) = proofs
+        .iter()
+        .take(PROOFS)
+        .filter_map(|row| {
+            let chunk = chunks.get(row)?;
+            let excerpt = excerpt(&chunk.chunk, [source.name, target.name]);
+            Some((*row, Proof { chunk_id: chunk.id.clone(), excerpt }))
+        })
+        .unzip();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let id = relation_id(source.normalized_name, relation_type, target.normalized_name)?;
+    let (source, target) = (named(&source)?.id, named(&target)?.id);
+    let relation_type = relation_type.clone();
+    Ok(Some((ShownRelation { id, source, target, relation_type, proofs }, rows)))
+}
+
+pub(crate) fn named(entity: &Entity<'_>) -> Result<NamedEntity> {
+    Ok(NamedEntity {
         id: entity_id(entity.normalized_name)?,
         name: entity.name.to_owned(),
         entity_type: entity.entity_type.clone(),
-    }))
+    })
 }
 
 /// The sentence that names both, or else the first that names one of them and so on, cut to

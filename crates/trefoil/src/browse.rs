@@ -1,0 +1,155 @@
+//! The graph as a person browses it: the most important entities, one of them, and a part
+//! of the graph to be drawn.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use trefoil_core::{
+    Allowed, EntityView, RelatedEntity, Result, RowId, Score, StoredChunk, Subgraph, SubgraphEdge,
+    SubgraphNode,
+};
+use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
+use trefoil_text::normalize_name;
+
+use crate::{
+    Engine,
+    relate::{PROOFS, named, shown},
+};
+
+impl Engine {
+    /// The `most` most important entities, each without what it is related to: those that
+    /// are related to most others, then those that most chunks mention.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a name of the graph is no name.
+    pub fn entities(&self, most: usize) -> Result<Vec<EntityView>> {
+        let Some(index) = self.graph() else { return Ok(Vec::new()) };
+        let first = ranked(&index).into_iter().take(most);
+        let each = first.filter_map(|node| index.entity(node));
+        each.map(|entity| view(&index, &entity, Vec::new())).collect()
+    }
+
+    /// The entity that goes by this name, however it is spelt, with the `most` entities that
+    /// it is related to most strongly; none if the graph does not know it.
+    ///
+    /// # Errors
+    /// As the store's.
+    pub fn entity(&self, name: &str, most: usize) -> Result<Option<EntityView>> {
+        let Some(index) = self.graph() else { return Ok(None) };
+        let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
+        let mut beside: Vec<(Node, f32)> = index.related().edges(entity.node).collect();
+        // The sort is stable: of equals the first in the alphabet.
+        beside.sort_by(|a, b| b.1.total_cmp(&a.1));
+        beside.truncate(most);
+        let mut related = Vec::with_capacity(beside.len());
+        for (other, weight) in beside {
+            related.extend(self.related(&index, entity.node, other, weight)?);
+        }
+        view(&index, &entity, related).map(Some)
+    }
+
+    /// The `most` most important entities, or the one that goes by the name of `around` and
+    /// those that it is related to most strongly, with the relations among them.
+    ///
+    /// # Errors
+    /// As [`Engine::entities`].
+    pub fn subgraph(&self, around: Option<&str>, most: usize) -> Result<Subgraph> {
+        let Some(index) = self.graph() else { return Ok(Subgraph::default()) };
+        let graph = index.related();
+        let mut nodes: Vec<Node> = match around {
+            None => ranked(&index),
+            Some(name) => {
+                let Some(entity) = index.find(&normalize_name(name)) else {
+                    return Ok(Subgraph::default());
+                };
+                let mut beside: Vec<(Node, f32)> = graph.edges(entity.node).collect();
+                beside.sort_by(|a, b| b.1.total_cmp(&a.1));
+                std::iter::once(entity.node)
+                    .chain(beside.into_iter().map(|(node, _)| node))
+                    .collect()
+            }
+        };
+        nodes.truncate(most);
+        let places: BTreeMap<Node, usize> = nodes.iter().copied().zip(0..).collect();
+        let communities = communities(&index, &places)?;
+        let drawn = nodes.iter().filter_map(|&node| index.entity(node)).map(|entity| {
+            Ok(SubgraphNode {
+                entity: named(&entity)?,
+                chunks: entity.chunks as usize,
+                importance: Score::clamped(entity.importance),
+                community: communities.get(&entity.node).copied(),
+            })
+        });
+        let drawn = drawn.collect::<Result<_>>()?;
+        let mut edges = Vec::new();
+        for (&node, &source) in &places {
+            for (other, weight) in graph.edges(node).filter(|&(other, _)| node < other) {
+                if let Some(&target) = places.get(&other) {
+                    edges.push(SubgraphEdge { source, target, weight: Score::clamped(weight) });
+                }
+            }
+        }
+        Ok(Subgraph { nodes: drawn, edges })
+    }
+
+    fn related(
+        &self,
+        index: &GraphIndex,
+        entity: Node,
+        other: Node,
+        weight: f32,
+    ) -> Result<Option<RelatedEntity>> {
+        let relations = index.relations_between(entity, other, &Allowed::All);
+        let rows: Vec<RowId> =
+            relations.iter().flat_map(|one| one.proofs.iter().take(PROOFS).copied()).collect();
+        let chunks = self.chunks(&rows)?;
+        let chunks: BTreeMap<RowId, &StoredChunk> =
+            chunks.iter().map(|chunk| (chunk.row, chunk.as_ref())).collect();
+        let mut all = Vec::with_capacity(relations.len());
+        for relation in &relations {
+            all.extend(shown(index, relation, &chunks)?.map(|(relation, _)| relation));
+        }
+        let Some(entity) = index.entity(other).filter(|_| !all.is_empty()) else { return Ok(None) };
+        let weight = Score::clamped(weight);
+        Ok(Some(RelatedEntity { entity: named(&entity)?, weight, relations: all }))
+    }
+}
+
+/// The entities, the most important first; of equals the one that more chunks mention, then
+/// the first in the alphabet.
+fn ranked(index: &GraphIndex) -> Vec<Node> {
+    let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
+    let chunks = |node| index.entity(node).map_or(0, |entity| entity.chunks);
+    nodes.sort_by_cached_key(|&node| Reverse((index.related().degree(node), chunks(node))));
+    nodes
+}
+
+fn view(
+    index: &GraphIndex,
+    entity: &Entity<'_>,
+    related: Vec<RelatedEntity>,
+) -> Result<EntityView> {
+    Ok(EntityView {
+        entity: named(entity)?,
+        aliases: index.aliases(entity.node).map(str::to_owned).collect(),
+        chunks: entity.chunks as usize,
+        importance: Score::clamped(entity.importance),
+        related,
+    })
+}
+
+/// The communities of some entities, numbered by how many of these they hold.
+fn communities(index: &GraphIndex, drawn: &BTreeMap<Node, usize>) -> Result<BTreeMap<Node, usize>> {
+    let config = HierarchyConfig { levels: 1, ..HierarchyConfig::default() };
+    let hierarchy = index.communities(&config)?;
+    let mut groups: Vec<Vec<Node>> = hierarchy
+        .communities()
+        .iter()
+        .map(|one| one.members.iter().copied().filter(|node| drawn.contains_key(node)).collect())
+        .filter(|group: &Vec<Node>| !group.is_empty())
+        .collect();
+    groups.sort_by_key(|group| Reverse(group.len()));
+    let numbered = groups.into_iter().zip(0..);
+    Ok(numbered
+        .flat_map(|(group, number)| group.into_iter().map(move |node| (node, number)))
+        .collect())
+}

@@ -1,0 +1,264 @@
+//! The graph leg as its user sees it: what it adds, shows and forgets.
+
+use std::sync::Arc;
+
+use trefoil::{
+    Document, Engine, EngineConfig, EntityExtractor, Extraction, QueryType, Result, Score,
+    ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy,
+    Stage, Strategy, TitledText,
+};
+
+use crate::models::without_model;
+
+/// Ada Lovelace is in two documents, the engine in two others; nothing joins Tokyo to them.
+const DOCUMENTS: [(&str, &str); 5] = [
+    (
+        "countess",
+        "Ada Lovelace wrote the first program. It was meant for a machine of Charles Babbage.",
+    ),
+    ("father", "Lord Byron left England a month after his daughter Ada Lovelace was born."),
+    ("machine", "Charles Babbage never finished the Analytical Engine, for want of money."),
+    ("mill", "The mill of the Analytical Engine was what a processor is today."),
+    ("far", "Tokyo and Osaka are joined by the Shinkansen."),
+];
+
+fn engine_with(config: EngineConfig) -> (tempfile::TempDir, Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+    (dir, engine)
+}
+
+fn documents() -> Vec<Document> {
+    DOCUMENTS.map(|(path, text)| Document::new(path, text)).into()
+}
+
+fn engine() -> (tempfile::TempDir, Engine) {
+    let (dir, engine) = engine_with(without_model());
+    engine.ingest(&documents()).unwrap();
+    (dir, engine)
+}
+
+fn query(text: &str) -> SearchQuery {
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    SearchQuery::new(text).unwrap().filters(filters)
+}
+
+fn paths(result: &SearchResult) -> Vec<&str> {
+    result.results.iter().map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
+}
+
+fn names(engine: &Engine) -> Vec<String> {
+    let graph = engine.graph().unwrap();
+    (0..graph.entity_count()).map(|node| graph.entity(node).unwrap().name.to_owned()).collect()
+}
+
+#[test]
+fn a_passage_is_found_that_shares_no_word_with_the_question() {
+    let (_dir, engine) = engine();
+    let found = engine.search(&query("who wrote the first program?")).unwrap();
+    assert_eq!(paths(&found)[0], "countess");
+    let father = found.results.iter().find(|hit| hit.id == id(&engine, "father")).unwrap();
+    assert!(father.relevance.graph > Score::ZERO && father.relevance.keyword == Score::ZERO);
+    assert!(!paths(&found).contains(&"far"));
+    assert!(found.strategies.graph.enabled && found.strategies.graph.result_count >= 2);
+
+    let mut keyword = query("who wrote the first program?");
+    keyword.options.strategies = vec![SearchStrategy::Keyword];
+    assert!(!paths(&engine.search(&keyword).unwrap()).contains(&"father"));
+}
+
+fn id(engine: &Engine, path: &str) -> String {
+    engine.document_chunks(path).unwrap()[0].id.to_string()
+}
+
+#[test]
+fn the_graph_alone_answers_by_what_the_question_names() {
+    let (_dir, engine) = engine();
+    let mut alone = query("Analytical Engine");
+    alone.options.strategies = vec![SearchStrategy::Graph];
+    let found = engine.search(&alone).unwrap();
+    let first: Vec<&str> = paths(&found).into_iter().take(2).collect();
+    assert!(first.contains(&"machine") && first.contains(&"mill"), "{first:?}");
+    assert_eq!(found.degraded, []);
+    let mut nothing = query("lighthouse");
+    nothing.options.strategies = vec![SearchStrategy::Graph];
+    assert_eq!(engine.search(&nothing).unwrap().results, []);
+}
+
+#[test]
+fn a_relationship_is_shown_with_its_proofs() {
+    let (_dir, engine) = engine();
+    let mut asked = query("How is Ada Lovelace related to the Analytical Engine?");
+    let found = engine.search(&asked).unwrap();
+    assert_eq!(found.classification.as_ref().unwrap().query_type, QueryType::Relationship);
+    let path = &found.paths[0];
+    let entities: Vec<&str> = path.entities.iter().map(|entity| entity.name.as_str()).collect();
+    assert_eq!(entities, ["Ada Lovelace", "Charles Babbage", "Analytical Engine"]);
+    assert_eq!(path.steps.len(), 2);
+    for step in &path.steps {
+        for relation in &step.relations {
+            for proof in &relation.proofs {
+                // A proof is a passage that is found, and says which relation it shows.
+                let hit = found.results.iter().find(|hit| hit.id == proof.chunk_id.as_str());
+                let hit = hit.unwrap();
+                assert!(hit.sources.relation_ids.contains(&relation.id));
+                assert!(hit.content.text.contains(&proof.excerpt));
+            }
+        }
+    }
+    let ends = [&path.entities[0].id, &path.entities[1].id];
+    assert!(path.steps[0].relations.iter().all(|one| ends.contains(&&one.source)));
+
+    // A path goes by what the filters let through only.
+    asked.filters.path_glob = Some("c*".to_owned());
+    assert_eq!(engine.search(&asked).unwrap().paths, []);
+}
+
+#[test]
+fn a_document_takes_with_it_what_only_it_supported() {
+    let (_dir, engine) = engine();
+    assert!(names(&engine).contains(&"Lord Byron".to_owned()));
+    engine.remove("father").unwrap();
+    let left = names(&engine);
+    assert!(!left.contains(&"Lord Byron".to_owned()) && !left.contains(&"England".to_owned()));
+    assert!(left.contains(&"Ada Lovelace".to_owned()));
+    // What is left is what it would be without the document.
+    let (_other_dir, other) = engine_with(without_model());
+    let rest: Vec<Document> = documents().into_iter().filter(|one| one.path != "father").collect();
+    other.ingest(&rest).unwrap();
+    assert_eq!(left, names(&other));
+    let found = engine.search(&query("who wrote the first program?")).unwrap();
+    assert!(!paths(&found).contains(&"father"));
+}
+
+#[test]
+fn an_entity_type_is_a_filter_of_every_leg() {
+    let (_dir, engine) = engine_with(without_model());
+    let code = Document::new("code", "Call `Vec::with_capacity` to make a vector.");
+    let prose = Document::new("prose", "A vector is made by calling the vector maker.");
+    engine.ingest(&[code, prose]).unwrap();
+    let mut asked = query("make a vector");
+    assert_eq!(engine.search(&asked).unwrap().results.len(), 2);
+    asked.filters.entity_types = vec!["CODE".to_owned()];
+    assert_eq!(paths(&engine.search(&asked).unwrap()), ["code"]);
+    asked.filters.entity_types = vec!["EVENT".to_owned()];
+    assert_eq!(engine.search(&asked).unwrap().results, []);
+}
+
+#[test]
+fn results_name_their_entities_and_count_them() {
+    let (_dir, engine) = engine();
+    let found = engine.search(&query("Ada Lovelace")).unwrap();
+    let lovelace = found.facets.iter().find(|facet| facet.entity.name == "Ada Lovelace").unwrap();
+    assert_eq!(lovelace.results, 2);
+    for hit in &found.results {
+        let names_her = hit.content.text.contains("Ada Lovelace");
+        assert_eq!(hit.sources.entity_ids.contains(&lovelace.entity.id), names_her);
+    }
+}
+
+#[test]
+fn an_engine_without_a_graph_says_so_only_where_it_is_asked_for() {
+    let config = EngineConfig { extractor: None, ..without_model() };
+    let (_dir, engine) = engine_with(config);
+    engine.ingest(&documents()).unwrap();
+    let found = engine.search(&query("Ada Lovelace")).unwrap();
+    assert!(!found.strategies.graph.enabled);
+    assert!(found.degraded.iter().all(|one| one.stage != Stage::Graph));
+    let mut asked = query("Ada Lovelace");
+    asked.options.strategies = vec![SearchStrategy::Keyword, SearchStrategy::Graph];
+    let found = engine.search(&asked).unwrap();
+    assert!(found.degraded.iter().any(|one| one.stage == Stage::Graph));
+}
+
+/// Finds what the other finds, under another name.
+#[derive(Debug)]
+struct Renamed;
+
+impl EntityExtractor for Renamed {
+    fn fingerprint(&self) -> String {
+        "renamed".to_owned()
+    }
+
+    fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
+        ScriptExtractor.extract(texts)
+    }
+}
+
+#[test]
+fn an_index_gets_a_graph_when_it_is_opened_with_an_extractor() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = dir.path().join("index");
+    let without = EngineConfig { extractor: None, ..without_model() };
+    Engine::open_with(&index, without).unwrap().ingest(&documents()).unwrap();
+    let engine = Engine::open_with(&index, without_model()).unwrap();
+    assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
+    drop(engine);
+
+    // Another extractor's graph stays until a reindex, and every search says so.
+    let renamed = EngineConfig { extractor: Some(Arc::new(Renamed)), ..without_model() };
+    let engine = Engine::open_with(&index, renamed.clone()).unwrap();
+    let degraded = engine.search(&query("Ada Lovelace")).unwrap().degraded;
+    assert!(degraded.iter().any(|one| one.stage == Stage::Graph && one.reason.contains("reindex")));
+    drop(engine);
+    let engine = Engine::reindex(&index, renamed).unwrap();
+    assert_eq!(engine.search(&query("Ada Lovelace")).unwrap().degraded, []);
+    assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
+}
+
+#[test]
+fn a_damaged_graph_is_made_anew_from_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = dir.path().join("index");
+    Engine::open_with(&index, without_model()).unwrap().ingest(&documents()).unwrap();
+    for file in std::fs::read_dir(index.join("documents/graph")).unwrap() {
+        std::fs::write(file.unwrap().path(), b"not a graph").unwrap();
+    }
+    let reader = Engine::open_read_only(&index, without_model()).unwrap();
+    let found = reader.search(&query("Ada Lovelace")).unwrap();
+    assert!(found.degraded.iter().any(|one| one.stage == Stage::Graph));
+    assert_eq!(found.results.len(), 2);
+    let engine = Engine::open_with(&index, without_model()).unwrap();
+    assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
+    let found = engine.search(&query("Ada Lovelace")).unwrap();
+    assert!(found.strategies.graph.enabled && found.degraded.is_empty(), "{:?}", found.degraded);
+}
+
+#[test]
+fn documents_in_any_order_give_one_graph() {
+    let (_dir, engine) = engine();
+    let (_other_dir, other) = engine_with(without_model());
+    for document in documents().into_iter().rev() {
+        other.ingest(&[document]).unwrap();
+    }
+    assert_eq!(names(&engine), names(&other));
+    let rows = |engine: &Engine| -> Vec<(Strategy, u64)> { engine.stats().unwrap().rows };
+    assert_eq!(rows(&engine), rows(&other));
+    for question in ["who wrote the first program?", "Charles Babbage", "Lord Byron and the mill"] {
+        let found = |engine: &Engine| -> Vec<(String, Score)> {
+            let found = engine.search(&query(question)).unwrap();
+            found.results.into_iter().map(|hit| (hit.id, hit.score)).collect()
+        };
+        assert_eq!(found(&engine), found(&other), "{question}");
+    }
+}
+
+#[test]
+fn names_are_found_in_three_languages() {
+    let (_dir, engine) = engine_with(without_model());
+    engine
+        .ingest(&[
+            Document::new("ja1", "兼六園は金沢市にある日本庭園です。"),
+            Document::new("ja2", "金沢市は石川県の県庁所在地です。"),
+            Document::new("ko1", "해인사는 가야산에 있는 사찰이다."),
+            Document::new("ko2", "가야산 국립공원은 합천군에 걸쳐 있다."),
+        ])
+        .unwrap();
+    for (question, first, second) in [("兼六園", "ja1", "ja2"), ("해인사", "ko1", "ko2")] {
+        let options = SearchOptions { adjoining: true, ..SearchOptions::default() };
+        let mut asked = query(question);
+        asked.options = options;
+        let found = engine.search(&asked).unwrap();
+        assert_eq!(paths(&found), [first, second], "{question}");
+    }
+}
