@@ -1,5 +1,5 @@
 //! How the mentions of a text hang together: by its structure, by its definitions, and
-//! by standing in one sentence.
+//! by standing in one sentence or next to each other.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -13,7 +13,9 @@ use super::{
 use crate::sentence::sentences;
 
 /// The relations between `mentions`, which are those of `titled`: what the structure of
-/// the text shows, and then what stands in one sentence, often first.
+/// the text shows, then what stands in one sentence, often first, and then what a section
+/// is about with all that it names, and what stands in two sentences that follow each other:
+/// most sentences go on about what the one before them named.
 pub(crate) fn relations(
     titled: &TitledText<'_>,
     markup: &Markup,
@@ -29,7 +31,7 @@ pub(crate) fn relations(
         reader.definition(titled, sentence, &sections);
     }
     reader.code(&sections);
-    reader.neighbours(&sentences);
+    reader.neighbours(&sentences, &sections);
     reader.found
 }
 
@@ -53,6 +55,28 @@ impl Sections {
     fn at(&self, place: usize) -> Option<usize> {
         let after = self.starts.partition_point(|&(start, _)| start <= place);
         self.starts.get(after.checked_sub(1)?).and_then(|&(_, about)| about)
+    }
+}
+
+/// Which mentions stand together, the surer one of each pair first, and where.
+#[derive(Default)]
+struct Together(BTreeMap<(usize, usize), Vec<ByteSpan>>);
+
+impl Together {
+    fn push(&mut self, one: usize, other: usize, span: ByteSpan) {
+        if one != other {
+            self.0.entry((one.min(other), one.max(other))).or_default().push(span);
+        }
+    }
+
+    fn often_first(self) -> Vec<(usize, usize, ByteSpan)> {
+        let mut pairs: Vec<_> = self.0.into_iter().collect();
+        // Of equals the surer ones, which come first.
+        pairs.sort_by_key(|((one, other), evidence)| (Reverse(evidence.len()), one + other, *one));
+        let each = |((one, other), evidence): ((usize, usize), Vec<ByteSpan>)| {
+            evidence.into_iter().map(move |span| (one, other, span))
+        };
+        pairs.into_iter().flat_map(each).collect()
     }
 }
 
@@ -148,9 +172,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts the sentences that name two.
-    fn neighbours(&mut self, sentences: &[ByteSpan]) {
-        let mut together: BTreeMap<(usize, usize), Vec<ByteSpan>> = BTreeMap::new();
+    /// Counts the sentences that name two; then those that name something of which the
+    /// section is, and pairs of sentences, for what no sentence names together.
+    fn neighbours(&mut self, sentences: &[ByteSpan], sections: &Sections) {
+        let mut within = Together::default();
+        let mut around = Together::default();
+        let mut before: (Vec<usize>, usize) = (Vec::new(), 0);
         let mut places = self.places.iter().peekable();
         for &sentence in sentences {
             let mut named: Vec<usize> = Vec::new();
@@ -161,17 +188,20 @@ impl Reader<'_> {
             named.dedup();
             for (nth, &one) in named.iter().enumerate() {
                 for &other in named.iter().skip(nth + 1) {
-                    together.entry((one, other)).or_default().push(sentence);
+                    within.push(one, other, sentence);
+                }
+                if let Some(about) = sections.at(sentence.start) {
+                    around.push(about, one, sentence);
+                }
+                for &other in &before.0 {
+                    around.push(other, one, ByteSpan { start: before.1, end: sentence.end });
                 }
             }
+            before = (named, sentence.start);
         }
-        let mut pairs: Vec<_> = together.into_iter().collect();
-        // Of equals the surer ones, which come first.
-        pairs.sort_by_key(|((one, other), evidence)| (Reverse(evidence.len()), one + other, *one));
-        for ((one, other), evidence) in pairs {
-            for span in evidence {
-                self.push(one, RelationType::CO_OCCURS, other, span);
-            }
+        around.0.retain(|pair, _| !within.0.contains_key(pair));
+        for (one, other, span) in within.often_first().into_iter().chain(around.often_first()) {
+            self.push(one, RelationType::CO_OCCURS, other, span);
         }
     }
 
