@@ -157,6 +157,14 @@ Examples:
     /// Fetch, list and check models
     #[command(subcommand)]
     Models(ModelsCommand),
+    /// Show what the documents mention and how it hangs together
+    #[command(after_help = "\
+Examples:
+  trefoil graph                         the entities that are related to most others
+  trefoil graph \"Ada Lovelace\"         what is said of one
+  trefoil graph --svg --limit 60 > graph.svg
+  trefoil graph \"Ada Lovelace\" --dot | dot -Tpng > ada.png")]
+    Graph(GraphArgs),
     /// Say what the index holds
     #[command(after_help = "\
 Examples:
@@ -275,6 +283,22 @@ pub(crate) struct CalibrateArgs {
     /// The profile to write
     #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+}
+
+/// What of the graph to show.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GraphArgs {
+    /// An entity by its name, however it is spelt
+    pub(crate) entity: Option<String>,
+    /// How many entities are shown
+    #[arg(short, long, default_value_t = 20, value_name = "N")]
+    pub(crate) limit: usize,
+    /// Draw them in the language of Graphviz
+    #[arg(long, conflicts_with_all = ["svg", "json"])]
+    pub(crate) dot: bool,
+    /// Draw them as SVG
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) svg: bool,
 }
 
 #[derive(Debug, ClapArgs)]

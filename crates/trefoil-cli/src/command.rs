@@ -5,6 +5,7 @@ mod completions;
 mod demo;
 mod eval;
 mod fill;
+mod graph;
 mod index;
 mod models;
 mod reindex;
@@ -58,6 +59,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Calibrate(args) => calibrate::run(&args, settings, console),
         Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
+        Command::Graph(args) => graph::run(&args, &settings, console),
         Command::Stats => stats::run(&settings, console),
         Command::Completions { .. } => Ok(Outcome::Found),
     }

@@ -3,6 +3,7 @@
 mod args;
 mod command;
 mod console;
+mod draw;
 mod failure;
 mod grade;
 mod interrupt;

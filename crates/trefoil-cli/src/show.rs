@@ -11,9 +11,9 @@ use trefoil::{
 use crate::wrap::{columns, wrap};
 
 const MATCH: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
-const TITLE: Style = Style::new().bold();
+pub(crate) const TITLE: Style = Style::new().bold();
 const SCORE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
-const PATH: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
+pub(crate) const PATH: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Cyan)));
 pub(crate) const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
@@ -64,6 +64,26 @@ fn explanation(explanation: &Explanation) -> Vec<String> {
         format!("{:<9} rank {rank:>3}  {}", stage.to_string(), score(*value))
     });
     legs.chain(stages).collect()
+}
+
+/// How the entities of a question hang together, each step with a passage that shows it.
+pub(crate) fn paths(found: &SearchResult, width: usize) -> String {
+    let mut text = String::new();
+    for path in &found.paths {
+        let names: Vec<String> = path.entities.iter().map(|one| printable(&one.name)).collect();
+        _ = writeln!(text, "{TITLE}{}{TITLE:#}", names.join(" – "));
+        for step in &path.steps {
+            let Some(relation) = step.relations.first() else { continue };
+            let Some(proof) = relation.proofs.first() else { continue };
+            let excerpt = printable(&proof.excerpt).replace('\n', " ");
+            let line = format!("{}: {excerpt}", relation.relation_type.as_str());
+            for at in wrap(&line, width.saturating_sub(2).max(10)) {
+                _ = writeln!(text, "  {DIM}{}{DIM:#}", line.get(at).unwrap_or_default());
+            }
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// What kind of question this is, where that is said or told; with `explain`, what it was read

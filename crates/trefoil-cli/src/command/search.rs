@@ -25,6 +25,7 @@ pub(super) fn run(
     if console.json {
         print_json(&found)?;
     } else {
+        print(show::paths(&found, columns()))?;
         print(show::results(&found, extent, columns()))?;
         if let Some(report) = &found.crag {
             print(grade::report(report))?;

@@ -1,0 +1,125 @@
+use std::fmt::Write;
+
+use serde::Serialize;
+use trefoil::{Engine, EntityView, RelatedEntity};
+
+use super::Outcome;
+use crate::{
+    args::GraphArgs,
+    console::{Console, columns, print, print_json},
+    draw,
+    settings::Settings,
+    show::{DIM, PATH, TITLE, printable, score},
+    wrap::{self, wrap},
+};
+
+/// The graph at large, on the wire.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Overview {
+    entities: usize,
+    relations: usize,
+    chunks: usize,
+    most_important: Vec<EntityView>,
+}
+
+/// Shows the graph at large, what it says of one entity, or a drawing of either.
+pub(super) fn run(
+    args: &GraphArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let Some(graph) = engine.graph() else { anyhow::bail!("this engine has no graph") };
+    let view = args.entity.as_ref().map(|name| engine.entity(name, args.limit)).transpose()?;
+    if let (Some(None), Some(name)) = (&view, &args.entity) {
+        console.note(format_args!("the graph has no `{name}`; `trefoil graph` lists what it has"));
+        return Ok(Outcome::NothingFound);
+    }
+    if args.dot || args.svg {
+        let drawn = engine.subgraph(args.entity.as_deref(), args.limit)?;
+        print(if args.dot { draw::dot(&drawn) } else { draw::svg(&drawn) })?;
+        return Ok(outcome(drawn.nodes.len()));
+    }
+    if let Some(Some(view)) = view {
+        if console.json {
+            print_json(&view)?;
+        } else {
+            print(one(&engine, &view)?)?;
+        }
+        return Ok(Outcome::Found);
+    }
+    let overview = Overview {
+        entities: graph.entity_count() as usize,
+        relations: graph.related().edge_count(),
+        chunks: graph.chunk_count(),
+        most_important: engine.entities(args.limit)?,
+    };
+    if console.json {
+        print_json(&overview)?;
+    } else {
+        print(all(&overview))?;
+    }
+    Ok(outcome(overview.entities))
+}
+
+const fn outcome(entities: usize) -> Outcome {
+    if entities > 0 { Outcome::Found } else { Outcome::NothingFound }
+}
+
+/// A line an entity.
+fn all(overview: &Overview) -> String {
+    let Overview { entities, relations, chunks, most_important } = overview;
+    let mut text = format!("{entities} entities, {relations} relations, in {chunks} chunks\n\n");
+    let names: Vec<String> =
+        most_important.iter().map(|view| printable(&view.entity.name)).collect();
+    let widest = names.iter().map(|name| wrap::columns(name)).max().unwrap_or_default();
+    for (name, view) in names.iter().zip(most_important) {
+        let gap = " ".repeat(widest - wrap::columns(name));
+        let EntityView { entity, chunks, importance, .. } = view;
+        _ = writeln!(
+            text,
+            "{TITLE}{name}{TITLE:#}{gap}  {}  {:>5} chunks  {DIM}{}{DIM:#}",
+            score(*importance),
+            chunks,
+            entity.entity_type,
+        );
+    }
+    text
+}
+
+/// What is said of an entity, each relation with a passage that shows it.
+fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
+    let EntityView { entity, aliases, chunks, importance, related } = view;
+    let mut text = format!(
+        "{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}  {chunks} chunks, importance {}\n",
+        printable(&entity.name),
+        entity.entity_type,
+        score(*importance),
+    );
+    if !aliases.is_empty() {
+        _ = writeln!(text, "also {}", printable(&aliases.join(", ")));
+    }
+    for RelatedEntity { entity: other, weight, relations } in related {
+        let types: Vec<&str> = relations.iter().map(|one| one.relation_type.as_str()).collect();
+        _ = writeln!(
+            text,
+            "\n{}  {TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}",
+            score(*weight),
+            printable(&other.name),
+            types.join(", "),
+        );
+        let Some(proof) = relations.first().and_then(|one| one.proofs.first()) else { continue };
+        let excerpt = printable(&proof.excerpt).replace('\n', " ");
+        for line in wrap(&excerpt, columns().saturating_sub(MARGIN.len()).max(10)) {
+            _ = writeln!(text, "{MARGIN}{}", excerpt.get(line).unwrap_or_default());
+        }
+        if let Some(chunk) = engine.chunk(&proof.chunk_id)? {
+            let place = format!("{}:{}", printable(&chunk.file.path), chunk.chunk.lines.start);
+            _ = writeln!(text, "{MARGIN}{PATH}{place}{PATH:#}");
+        }
+    }
+    Ok(text)
+}
+
+const MARGIN: &str = "     ";
