@@ -4,8 +4,8 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, QueryType, Score,
-    SearchResult, SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
+    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, QueryType, RelationType,
+    Score, SearchResult, SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
 };
 
 use crate::wrap::{columns, wrap};
@@ -76,7 +76,7 @@ pub(crate) fn paths(found: &SearchResult, width: usize) -> String {
             let Some(relation) = step.relations.first() else { continue };
             let Some(proof) = relation.proofs.first() else { continue };
             let excerpt = printable(&proof.excerpt).replace('\n', " ");
-            let line = format!("{}: {excerpt}", relation.relation_type.as_str());
+            let line = format!("{}: {excerpt}", self::relation(&relation.relation_type));
             for at in wrap(&line, width.saturating_sub(2).max(10)) {
                 _ = writeln!(text, "  {DIM}{}{DIM:#}", line.get(at).unwrap_or_default());
             }
@@ -84,6 +84,15 @@ pub(crate) fn paths(found: &SearchResult, width: usize) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How one entity bears on another, in words.
+pub(crate) fn relation(relation_type: &RelationType) -> String {
+    if *relation_type == RelationType::CO_OCCURS {
+        "named together".to_owned()
+    } else {
+        printable(&relation_type.as_str().replace('_', " "))
+    }
 }
 
 /// What kind of question this is, where that is said or told; with `explain`, what it was read

@@ -42,7 +42,7 @@ impl GraphIndex {
         allowed: &Allowed,
         count: usize,
     ) -> Result<Vec<Stepped>> {
-        let links: Vec<(RowId, f32, Vec<(RowId, f32)>)> = passages
+        let links: Vec<(RowId, f32, Vec<_>)> = passages
             .iter()
             .map(|&(passage, score)| {
                 let mut links = self.links(passage, allowed);

@@ -321,7 +321,7 @@ impl Engine {
         let relationships = self.inner.relationships(plan, allowed)?;
         let outcomes = run_legs(&self.inner.retrievers, plan, allowed, &relationships);
         let degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
-        let mut legs = Legs { degraded, relationships, ..Legs::default() };
+        let mut legs = Legs { relationships, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
             .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
@@ -647,8 +647,8 @@ fn run_legs(
     if let Some((leg, retriever)) = behind.and_then(|leg| with_retriever(retrievers, leg)) {
         let start = Instant::now();
         let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
-        let lists = lists.collect();
-        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, lists);
+        let lists: Vec<RankedList> = lists.collect();
+        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, &lists);
         let list = list.map(|list| within(list, allowed));
         outcomes.push((leg.strategy, start.elapsed(), list));
     }
@@ -668,9 +668,9 @@ fn run_behind(
     plan: &Plan,
     allowed: &Allowed,
     relationships: &Relationships,
-    lists: Vec<RankedList>,
+    lists: &[RankedList],
 ) -> Result<RankedList> {
-    let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, &lists)? };
+    let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, lists)? };
     if found.is_empty() {
         return retriever.retrieve(&plan.question, leg, allowed);
     }

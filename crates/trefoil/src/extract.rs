@@ -27,7 +27,7 @@ impl Inner {
         let mut found = self.extractions(&texts)?.into_iter();
         let each = chunks.iter().map(|chunk| match chunk.level {
             ChunkLevel::Leaf => found.next().unwrap_or_default(),
-            _ => Extraction::default(),
+            ChunkLevel::Parent => Extraction::default(),
         });
         Ok(each.collect())
     }

@@ -4,8 +4,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, Chunk, Hit, NamedEntity, PathStep, Plan, Proof, QueryType, Question, RankedList,
-    RelationshipPath, Result, RowId, RowSet, Score, ShownRelation, StoredChunk, Strategy,
+    Allowed, ByteSpan, Chunk, Hit, NamedEntity, PathStep, Plan, Proof, QueryType, Question,
+    RankedList, RelationshipPath, Result, RowId, RowSet, Score, ShownRelation, StoredChunk,
+    Strategy,
 };
 use trefoil_graph::{Entity, GraphIndex, ProvenRelation, RelationPath};
 use trefoil_store::{entity_id, relation_id};
@@ -164,30 +165,71 @@ pub(crate) fn named(entity: &Entity<'_>) -> Result<NamedEntity> {
     })
 }
 
-/// The sentence that names both, or else the first that names one of them and so on, cut to
-/// [`EXCERPT`] characters; the beginning of the chunk where none does, as where a name stands
-/// in the title only.
+/// The sentence that names both, or else the first that names the one and the first that
+/// names the other, cut to [`EXCERPT`] characters; the beginning of the chunk where a name
+/// stands in its title only.
 fn excerpt(chunk: &Chunk, names: [&str; 2]) -> String {
     let spans = sentences(&chunk.text, chunk.language);
-    let text = |at: usize| spans.get(at).and_then(|span| chunk.text.get(span.start..span.end));
-    let lower: Vec<String> =
-        (0..spans.len()).map(|at| text(at).unwrap_or_default().to_lowercase()).collect();
+    let text = |span: &ByteSpan| chunk.text.get(span.start..span.end).unwrap_or_default();
+    let lower: Vec<String> = spans.iter().map(|span| text(span).to_lowercase()).collect();
     let names = names.map(str::to_lowercase);
-    let holds = |at: &usize, name: &str| lower.get(*at).is_some_and(|one| one.contains(name));
-    let [one, other] = &names;
-    let both = (0..spans.len()).find(|at| holds(at, one) && holds(at, other));
-    let mut wanted: Vec<usize> = match both {
-        Some(at) => vec![at],
-        None => {
-            names.iter().filter_map(|name| (0..spans.len()).find(|at| holds(at, name))).collect()
-        }
+    let first = |wanted: &[&String]| {
+        lower.iter().position(|sentence| wanted.iter().all(|name| sentence.contains(*name)))
     };
-    wanted.sort_unstable();
-    wanted.dedup();
-    if wanted.is_empty() {
-        wanted.push(0);
-    }
-    let shown: Vec<&str> = wanted.into_iter().filter_map(text).map(str::trim).collect();
-    let shown = shown.join(" … ");
+    let [one, other] = &names;
+    let wanted = match first(&[one, other]) {
+        Some(both) => (both, both),
+        None => match (first(&[one]), first(&[other])) {
+            (Some(one), Some(other)) => (one.min(other), one.max(other)),
+            (one, other) => one.or(other).map_or((0, 0), |at| (at, at)),
+        },
+    };
+    let (Some(from), Some(to)) = (spans.get(wanted.0), spans.get(wanted.1)) else {
+        return chunk.text.chars().take(EXCERPT).collect();
+    };
+    let shown = if wanted.1 - wanted.0 > 1 {
+        format!("{} … {}", text(from).trim(), text(to).trim())
+    } else {
+        text(&ByteSpan { start: from.start, end: to.end }).trim().to_owned()
+    };
     shown.chars().take(EXCERPT).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::{ChunkLevel, Language, LineSpan};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, language: Language, names: [&str; 2], expected: &str) {
+        let chunk = Chunk {
+            level: ChunkLevel::Leaf,
+            ordinal: 0,
+            heading_path: Vec::new(),
+            text: text.to_owned(),
+            bytes: ByteSpan { start: 0, end: text.len() },
+            lines: LineSpan { start: 1, end: 1 },
+            language,
+        };
+        assert_eq!(excerpt(&chunk, names), expected);
+    }
+
+    #[test]
+    fn an_excerpt_is_what_names_both() {
+        let text = "Ada wrote. It rained. Ada met Babbage. He slept. Byron left.";
+        check(text, Language::En, ["Ada", "Babbage"], "Ada met Babbage.");
+        check(text, Language::En, ["Babbage", "rain"], "It rained. Ada met Babbage.");
+        check(text, Language::En, ["byron", "ada"], "Ada wrote. … Byron left.");
+        check(text, Language::En, ["Title", "Byron"], "Byron left.");
+        check(text, Language::En, ["Title", "Other"], "Ada wrote.");
+        let text = "兼六園は庭園です。金沢市にあります。";
+        check(text, Language::Ja, ["兼六園", "金沢市"], text);
+        check("", Language::Ko, ["가", "나"], "");
+    }
+
+    #[test]
+    fn an_excerpt_ends() {
+        check(&"a".repeat(900), Language::En, ["b", "c"], &"a".repeat(EXCERPT));
+    }
 }

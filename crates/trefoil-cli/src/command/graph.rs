@@ -9,7 +9,7 @@ use crate::{
     console::{Console, columns, print, print_json},
     draw,
     settings::Settings,
-    show::{DIM, PATH, TITLE, printable, score},
+    show::{DIM, PATH, TITLE, printable, relation, score},
     wrap::{self, wrap},
 };
 
@@ -79,9 +79,9 @@ fn all(overview: &Overview) -> String {
         let EntityView { entity, chunks, importance, .. } = view;
         _ = writeln!(
             text,
-            "{TITLE}{name}{TITLE:#}{gap}  {}  {:>5} chunks  {DIM}{}{DIM:#}",
+            "{TITLE}{name}{TITLE:#}{gap}  {}  {:>12}  {DIM}{}{DIM:#}",
             score(*importance),
-            chunks,
+            counted(*chunks),
             entity.entity_type,
         );
     }
@@ -92,16 +92,17 @@ fn all(overview: &Overview) -> String {
 fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
     let EntityView { entity, aliases, chunks, importance, related } = view;
     let mut text = format!(
-        "{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}  {chunks} chunks, importance {}\n",
+        "{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}  {}, importance {}\n",
         printable(&entity.name),
         entity.entity_type,
+        counted(*chunks),
         score(*importance),
     );
     if !aliases.is_empty() {
         _ = writeln!(text, "also {}", printable(&aliases.join(", ")));
     }
     for RelatedEntity { entity: other, weight, relations } in related {
-        let types: Vec<&str> = relations.iter().map(|one| one.relation_type.as_str()).collect();
+        let types: Vec<String> = relations.iter().map(|one| relation(&one.relation_type)).collect();
         _ = writeln!(
             text,
             "\n{}  {TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}",
@@ -120,6 +121,10 @@ fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
         }
     }
     Ok(text)
+}
+
+fn counted(chunks: usize) -> String {
+    if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") }
 }
 
 const MARGIN: &str = "     ";
