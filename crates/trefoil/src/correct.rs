@@ -14,8 +14,8 @@ use trefoil_core::{
 
 use crate::{
     Engine, GradeThresholds, IncorrectPolicy, JUDGED,
-    engine::Legs,
     fuse::fuser,
+    legs::Legs,
     refine::Refinement,
     repair::{Candidates, Found, only},
     reread::{Added, Read, read, reader, reread_more},

@@ -3,16 +3,16 @@ use std::{
     fs::{File, TryLockError},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError, RwLock},
-    time::{Duration, Instant},
 };
 
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, EmbeddingSpace, Error, Fused,
-    HeldTerms, IndexInput, Indexer, Language, Leg, NameLookup, Passage, Plan, QueryClassification,
-    QueryText, Question, Ranked, RankedList, Result, Retriever, RowId, RowSet, SearchFilters,
-    SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
-    StrategyMetrics, Trail,
+    IndexInput, Indexer, Language, NameLookup, Passage, Plan, QueryClassification, QueryText,
+    Question, Ranked, RankedList, Result, Retriever, RowId, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
 };
+#[cfg(feature = "graph")]
+use trefoil_core::{HeldTerms, RowSet};
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
@@ -22,10 +22,10 @@ use crate::{
     embed::EmbeddingWorker,
     fuse::fuser,
     leaves,
+    legs::{Legs, run_beside, run_legs},
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
-    relationships::Relationships,
     replay::{lags, replay},
     reread::reread,
     select::{Left, cosine, select},
@@ -431,16 +431,6 @@ impl Engine {
     }
 }
 
-/// What the legs gave.
-#[derive(Debug, Default)]
-pub(crate) struct Legs {
-    pub(crate) lists: Vec<RankedList>,
-    pub(crate) metrics: StrategyMetrics,
-    /// How the entities of a question about a relationship hang together.
-    pub(crate) relationships: Relationships,
-    pub(crate) degraded: Vec<Degraded>,
-}
-
 /// The passages of a search, in the order of fusion.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -509,7 +499,7 @@ impl Inner {
     /// Which of the question's terms some rows hold.
     #[cfg(feature = "graph")]
     pub(crate) fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
-        held_terms(&self.retrievers, question, rows)
+        crate::legs::held_terms(&self.retrievers, question, rows)
     }
 
     /// The analyser that indexed the text, for highlights.
@@ -630,113 +620,6 @@ fn agree_on_model(store: &Store, expected: String, write: bool, other: OtherMode
         None if !write => Ok(()),
         _ => store.set_fingerprint(&expected),
     }
-}
-
-/// What a leg gave, and how long it took.
-type Outcome = (Strategy, Duration, Result<RankedList>);
-
-/// Runs the legs beside each other, and then the one that goes on from what they found.
-fn run_legs(
-    retrievers: &[Arc<dyn Retriever>],
-    plan: &Plan,
-    allowed: &Allowed,
-    relationships: &Relationships,
-) -> Vec<Outcome> {
-    let mut outcomes = run_beside(retrievers, plan, allowed);
-    let behind = plan.legs.iter().find(|leg| follows(plan, leg));
-    if let Some((leg, retriever)) = behind.and_then(|leg| with_retriever(retrievers, leg)) {
-        let start = Instant::now();
-        let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
-        let lists: Vec<RankedList> = lists.collect();
-        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, &lists);
-        let list = list.map(|list| within(list, allowed));
-        outcomes.push((leg.strategy, start.elapsed(), list));
-    }
-    outcomes
-}
-
-/// True for a leg that is asked after the others.
-fn follows(plan: &Plan, leg: &Leg) -> bool {
-    leg.strategy == Strategy::Graph && plan.legs.len() > 1
-}
-
-/// Asks a leg to go on from the others' lists; as it is, where they found nothing.
-fn run_behind(
-    retrievers: &[Arc<dyn Retriever>],
-    retriever: &dyn Retriever,
-    leg: &Leg,
-    plan: &Plan,
-    allowed: &Allowed,
-    relationships: &Relationships,
-    lists: &[RankedList],
-) -> Result<RankedList> {
-    let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, lists)? };
-    if found.is_empty() {
-        return retriever.retrieve(&plan.question, leg, allowed);
-    }
-    let terms = |rows: &RowSet| held_terms(retrievers, &plan.question, rows);
-    let question = &plan.question;
-    let trail = Trail { question, leg, allowed, found: &found, terms: &terms };
-    Ok(retriever.follow(&trail)?.joined(&relationships.list(&found)).truncated(leg.depth))
-}
-
-fn held_terms(
-    retrievers: &[Arc<dyn Retriever>],
-    question: &Question,
-    rows: &RowSet,
-) -> Result<HeldTerms> {
-    let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
-    keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(question, rows))
-}
-
-/// Filters hold on every leg, also on one that forgets them.
-fn within(list: RankedList, allowed: &Allowed) -> RankedList {
-    if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
-        return list;
-    }
-    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
-    RankedList::new(list.strategy(), hits.collect())
-}
-
-fn with_retriever<'a>(
-    retrievers: &'a [Arc<dyn Retriever>],
-    leg: &'a Leg,
-) -> Option<(&'a Leg, &'a dyn Retriever)> {
-    let retriever = retrievers.iter().find(|one| one.strategy() == leg.strategy)?;
-    Some((leg, retriever.as_ref()))
-}
-
-fn run_beside(retrievers: &[Arc<dyn Retriever>], plan: &Plan, allowed: &Allowed) -> Vec<Outcome> {
-    let run = |leg: &Leg, retriever: &dyn Retriever| {
-        let start = Instant::now();
-        let list = retriever.retrieve(&plan.question, leg, allowed);
-        (leg.strategy, start.elapsed(), list.map(|list| within(list, allowed)))
-    };
-    let beside = plan.legs.iter().filter(|leg| !follows(plan, leg));
-    let pairs: Vec<_> = beside.filter_map(|leg| with_retriever(retrievers, leg)).collect();
-    // The first leg runs on this thread, the others beside it.
-    let Some((&(leg, retriever), others)) = pairs.split_first() else { return Vec::new() };
-    std::thread::scope(|scope| {
-        let beside: Vec<_> = others
-            .iter()
-            .map(|&(leg, retriever)| (leg.strategy, scope.spawn(move || run(leg, retriever))))
-            .collect();
-        let mut outcomes = vec![run(leg, retriever)];
-        outcomes.extend(beside.into_iter().map(|(strategy, leg)| {
-            leg.join().unwrap_or_else(|_| {
-                (
-                    strategy,
-                    Duration::ZERO,
-                    Err(Error::backend(
-                        trefoil_core::Part::Index(strategy),
-                        "answer",
-                        "the leg panicked",
-                    )),
-                )
-            })
-        }));
-        outcomes
-    })
 }
 
 fn search_failed(query: &SearchQuery, degraded: &[Degraded]) -> Error {

@@ -8,8 +8,8 @@ use trefoil_core::{
 use crate::{
     Engine,
     correct::{Graded, Judged},
-    engine::Legs,
     fuse::fuser,
+    legs::Legs,
     page::Page,
     present::Admission,
     select::Left,

@@ -73,6 +73,8 @@ mod ingest;
 #[cfg(feature = "engine")]
 mod leaves;
 #[cfg(feature = "engine")]
+mod legs;
+#[cfg(feature = "engine")]
 mod models;
 #[cfg(feature = "engine")]
 mod present;

@@ -17,8 +17,9 @@ use trefoil_text::{Highlighter, sentences};
 use crate::{
     Calibration, Evidence, Rerankers,
     correct::{Graded, Judged},
-    engine::{Inner, Legs},
+    engine::Inner,
     explain::explanation,
+    legs::Legs,
     page::Page,
     select::Left,
     trace::Trace,

@@ -1,0 +1,135 @@
+//! Asking of the legs: those that search beside each other, and the one that goes on from what
+//! they found.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use trefoil_core::{
+    Allowed, Degraded, Error, HeldTerms, Leg, Plan, Question, RankedList, Result, Retriever,
+    RowSet, Strategy, StrategyMetrics, Trail,
+};
+
+use crate::{fuse::fuser, relationships::Relationships};
+
+/// What the legs gave.
+#[derive(Debug, Default)]
+pub(crate) struct Legs {
+    pub(crate) lists: Vec<RankedList>,
+    pub(crate) metrics: StrategyMetrics,
+    /// How the entities of a question about a relationship hang together.
+    pub(crate) relationships: Relationships,
+    pub(crate) degraded: Vec<Degraded>,
+}
+
+/// What a leg gave, and how long it took.
+pub(crate) type Outcome = (Strategy, Duration, Result<RankedList>);
+
+/// Runs the legs beside each other, and then the one that goes on from what they found.
+pub(crate) fn run_legs(
+    retrievers: &[Arc<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+    relationships: &Relationships,
+) -> Vec<Outcome> {
+    let mut outcomes = run_beside(retrievers, plan, allowed);
+    let behind = plan.legs.iter().find(|leg| follows(plan, leg));
+    if let Some((leg, retriever)) = behind.and_then(|leg| with_retriever(retrievers, leg)) {
+        let start = Instant::now();
+        let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
+        let lists: Vec<RankedList> = lists.collect();
+        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, &lists);
+        let list = list.map(|list| within(list, allowed));
+        outcomes.push((leg.strategy, start.elapsed(), list));
+    }
+    outcomes
+}
+
+/// True for a leg that is asked after the others.
+fn follows(plan: &Plan, leg: &Leg) -> bool {
+    leg.strategy == Strategy::Graph && plan.legs.len() > 1
+}
+
+/// Asks a leg to go on from the others' lists; as it is, where they found nothing.
+fn run_behind(
+    retrievers: &[Arc<dyn Retriever>],
+    retriever: &dyn Retriever,
+    leg: &Leg,
+    plan: &Plan,
+    allowed: &Allowed,
+    relationships: &Relationships,
+    lists: &[RankedList],
+) -> Result<RankedList> {
+    let found = if lists.is_empty() { Vec::new() } else { fuser(plan).fuse(&plan.legs, lists)? };
+    if found.is_empty() {
+        return retriever.retrieve(&plan.question, leg, allowed);
+    }
+    let terms = |rows: &RowSet| held_terms(retrievers, &plan.question, rows);
+    let question = &plan.question;
+    let trail = Trail { question, leg, allowed, found: &found, terms: &terms };
+    Ok(retriever.follow(&trail)?.joined(&relationships.list(&found)).truncated(leg.depth))
+}
+
+pub(crate) fn held_terms(
+    retrievers: &[Arc<dyn Retriever>],
+    question: &Question,
+    rows: &RowSet,
+) -> Result<HeldTerms> {
+    let keyword = retrievers.iter().find(|one| one.strategy() == Strategy::Keyword);
+    keyword.map_or_else(|| Ok(HeldTerms::default()), |one| one.held_terms(question, rows))
+}
+
+/// Filters hold on every leg, also on one that forgets them.
+fn within(list: RankedList, allowed: &Allowed) -> RankedList {
+    if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
+        return list;
+    }
+    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
+    RankedList::new(list.strategy(), hits.collect())
+}
+
+fn with_retriever<'a>(
+    retrievers: &'a [Arc<dyn Retriever>],
+    leg: &'a Leg,
+) -> Option<(&'a Leg, &'a dyn Retriever)> {
+    let retriever = retrievers.iter().find(|one| one.strategy() == leg.strategy)?;
+    Some((leg, retriever.as_ref()))
+}
+
+pub(crate) fn run_beside(
+    retrievers: &[Arc<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+) -> Vec<Outcome> {
+    let run = |leg: &Leg, retriever: &dyn Retriever| {
+        let start = Instant::now();
+        let list = retriever.retrieve(&plan.question, leg, allowed);
+        (leg.strategy, start.elapsed(), list.map(|list| within(list, allowed)))
+    };
+    let beside = plan.legs.iter().filter(|leg| !follows(plan, leg));
+    let pairs: Vec<_> = beside.filter_map(|leg| with_retriever(retrievers, leg)).collect();
+    // The first leg runs on this thread, the others beside it.
+    let Some((&(leg, retriever), others)) = pairs.split_first() else { return Vec::new() };
+    std::thread::scope(|scope| {
+        let beside: Vec<_> = others
+            .iter()
+            .map(|&(leg, retriever)| (leg.strategy, scope.spawn(move || run(leg, retriever))))
+            .collect();
+        let mut outcomes = vec![run(leg, retriever)];
+        outcomes.extend(beside.into_iter().map(|(strategy, leg)| {
+            leg.join().unwrap_or_else(|_| {
+                (
+                    strategy,
+                    Duration::ZERO,
+                    Err(Error::backend(
+                        trefoil_core::Part::Index(strategy),
+                        "answer",
+                        "the leg panicked",
+                    )),
+                )
+            })
+        }));
+        outcomes
+    })
+}
