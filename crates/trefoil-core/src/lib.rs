@@ -35,6 +35,7 @@ mod result;
 mod score;
 mod stage;
 mod strategy;
+mod summary;
 mod terms;
 mod web;
 
@@ -69,8 +70,9 @@ pub use score::Score;
 pub use stage::{
     Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry, IndexInput,
     Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever,
-    Role, Token, TokenCounter, Trail,
+    Role, Summarizer, Token, TokenCounter, Trail,
 };
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
+pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::HeldTerms;
 pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Allowed, ByteSpan, Extraction, Fused, HeldTerms, Language, Leg, QueryClassification, Question,
-    RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, TitledText,
+    RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, Summary, SummaryRequest,
+    TitledText,
 };
 
 /// A term and where it comes from.
@@ -67,6 +68,20 @@ pub trait EntityExtractor: Debug + Send + Sync {
     /// # Errors
     /// A model is missing or its answer cannot be read.
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>>;
+}
+
+/// Passages to what they say, in short: what the report of a community is.
+pub trait Summarizer: Debug + Send + Sync {
+    /// One line that differs whenever two summarisers may write different things: a
+    /// report is made again when it changes.
+    fn fingerprint(&self) -> String;
+
+    /// At most `request.max_chars` characters, and the passages, or parts of them, that
+    /// they rest on.
+    ///
+    /// # Errors
+    /// A model is missing or its answer cannot be read.
+    fn summarize(&self, request: &SummaryRequest<'_>) -> Result<Summary>;
 }
 
 /// Counts tokens as a model would, to size chunks and contexts.
