@@ -49,3 +49,11 @@ INSERT INTO sqlite_sequence (name, seq)
     SELECT 'change_log_2', seq FROM sqlite_sequence WHERE name = 'change_log';
 DROP TABLE change_log;
 ALTER TABLE change_log_2 RENAME TO change_log;
+
+-- What the summary of a community rests on: JSON array of [chunk id, start, end], in bytes of
+-- the chunk's text.
+ALTER TABLE communities ADD COLUMN sources_json TEXT NOT NULL DEFAULT '[]';
+
+-- Hash of the names that the entity is related to, on level 0: tells whether that changed
+-- since the communities were found. 0 where it is not known.
+ALTER TABLE community_members ADD COLUMN ties INTEGER NOT NULL DEFAULT 0;

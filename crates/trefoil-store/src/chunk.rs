@@ -22,6 +22,23 @@ impl Store {
         })
     }
 
+    /// The public ids of `rows`, in their order, without their texts; unknown rows are left out.
+    pub fn chunk_ids(&self, rows: &[RowId]) -> Result<Vec<(RowId, ChunkId)>> {
+        self.read("read the ids of chunks", |tx| {
+            let mut select = tx.prepare_cached("SELECT public_id FROM units WHERE id = ?1")?;
+            let mut found = Vec::with_capacity(rows.len());
+            for &row in rows {
+                let id = select
+                    .query_row([row.get().cast_signed()], |columns| {
+                        ChunkId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))
+                    })
+                    .optional()?;
+                found.extend(id.map(|id| (row, id)));
+            }
+            Ok(found)
+        })
+    }
+
     /// The chunk with this public id.
     pub fn chunk_by_id(&self, id: &ChunkId) -> Result<Option<Arc<StoredChunk>>> {
         self.read("look up a chunk", |tx| {

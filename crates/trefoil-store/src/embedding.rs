@@ -1,7 +1,7 @@
 //! Embeddings, kept by what was embedded and by which model, so that the same text
 //! is embedded once.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::{Change, Error, Result, RowId, Seq, StoredChunk};
@@ -73,6 +73,43 @@ impl Store {
         })
     }
 
+    /// The cached embeddings of texts that are no chunks, by the hashes of what is embedded;
+    /// those without one are left out.
+    pub fn text_embeddings<'h>(
+        &self,
+        hashes: impl IntoIterator<Item = &'h str>,
+    ) -> Result<BTreeMap<String, Vec<f32>>> {
+        self.read("read embeddings of texts", |tx| {
+            let Some(space) = space(tx)? else { return Ok(BTreeMap::new()) };
+            let mut select = tx.prepare_cached(
+                "SELECT vector FROM embedding_cache WHERE text_hash = ?1 AND fingerprint = ?2",
+            )?;
+            let mut found = BTreeMap::new();
+            for hash in hashes {
+                let vector = select
+                    .query_row([hash, &space], |columns| decode(columns.get_ref(0)?.as_blob()?))
+                    .optional()?;
+                found.extend(vector.map(|vector| (hash.to_owned(), vector)));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Caches embeddings of texts that are no chunks, by the hashes of what was embedded.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] if no vector space is set.
+    pub fn put_text_embeddings(&self, embeddings: &[(String, Vec<f32>)]) -> Result<()> {
+        let stored = self.write("store embeddings of texts", |tx, _| {
+            let Some(space) = space(tx)? else { return Ok(None) };
+            for (hash, vector) in embeddings {
+                put(tx, hash, &space, vector)?;
+            }
+            Ok(Some(()))
+        })?;
+        stored.ok_or_else(no_space)
+    }
+
     /// Takes at most `limit` leaves that wait for an embedding; they return to the
     /// queue unless finished or failed within `lease_seconds`. A job whose leaf is
     /// gone or changed is done; one whose embedding is cached by now is done and logged.
@@ -122,21 +159,14 @@ impl Store {
                     .optional()?;
                 let Some(hash) = hash else { continue };
                 job::done(tx, now, *job)?;
-                tx.prepare_cached(
-                    "INSERT OR REPLACE INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)",
-                )?
-                .execute(params![hash, space, encode(vector)])?;
+                put(tx, &hash, &space, vector)?;
                 if current_hash(tx, *row)?.as_deref() == Some(hash.as_str()) {
                     log(tx, Change::Vector(*row))?;
                 }
             }
             change::last(tx).map(Some)
         })?;
-        finished.ok_or_else(|| Error::InvalidConfig {
-            field: FINGERPRINT,
-            value: "unset".to_owned(),
-            allowed: "the fingerprint of the model that made the embeddings",
-        })
+        finished.ok_or_else(no_space)
     }
 
     /// For a change of model or a rebuild of the vector index: logs every leaf whose
@@ -167,6 +197,22 @@ impl Store {
             Ok(queued)
         })
     }
+}
+
+fn no_space() -> Error {
+    Error::InvalidConfig {
+        field: FINGERPRINT,
+        value: "unset".to_owned(),
+        allowed: "the fingerprint of the model that made the embeddings",
+    }
+}
+
+fn put(tx: &Connection, hash: &str, space: &str, vector: &[f32]) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)",
+    )?
+    .execute(params![hash, space, encode(vector)])?;
+    Ok(())
 }
 
 /// The key of the vector space in the cache: the fingerprint's hash, as it is long.
@@ -270,6 +316,19 @@ mod tests {
             [(rows[1], vector(rows[1])), (rows[0], vector(rows[0]))]
         );
         assert_eq!(fixture.store.finish_embed_jobs(&done).unwrap(), seq, "finished twice");
+    }
+
+    #[test]
+    fn a_text_that_is_no_chunk_is_kept_for_its_vector_space() {
+        let fixture = Fixture::new();
+        let given = [("1e".to_owned(), vec![1.0, -0.5])];
+        assert!(fixture.store.put_text_embeddings(&given).is_err(), "no vector space");
+        fixture.store.set_fingerprint("model a").unwrap();
+        fixture.store.put_text_embeddings(&given).unwrap();
+        let read = || fixture.store.text_embeddings(["1e", "2f"]).unwrap();
+        assert_eq!(read(), given.into());
+        fixture.store.set_fingerprint("model b").unwrap();
+        assert!(read().is_empty());
     }
 
     #[test]

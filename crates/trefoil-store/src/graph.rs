@@ -1,17 +1,9 @@
 //! The graph that the chunks add up to, as rows.
 
-use rusqlite::{Connection, Row, params};
-use trefoil_core::{
-    ByteSpan, CommunityId, EntityId, EntityType, RelationId, RelationType, Result, RowId,
-};
+use rusqlite::Row;
+use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId};
 
-use crate::{
-    Store,
-    chunk::{texts, to_json},
-    extraction::spans_from_json,
-    fault::unreadable,
-    id::relation_id,
-};
+use crate::{Store, chunk::texts, extraction::spans_from_json, fault::unreadable, id::relation_id};
 
 /// Every entity and relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,33 +44,6 @@ pub struct RelationRow {
     pub target: String,
     /// How often it was seen.
     pub count: u64,
-}
-
-/// Entities that belong together, and what is said of them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CommunityRow {
-    /// Hash of level and members.
-    pub id: CommunityId,
-    /// 0 for the communities of the whole graph; one more for the parts of those.
-    pub level: u8,
-    /// The community that this one is a part of.
-    pub parent: Option<CommunityId>,
-    /// "A", "A & B" or "A, B & N others".
-    pub name: String,
-    /// Its entities.
-    pub members: Vec<EntityId>,
-    /// Number of relations inside.
-    pub internal_edges: usize,
-    /// Number of relations that leave.
-    pub external_edges: usize,
-    /// What it adds to the modularity.
-    pub modularity: f64,
-    /// What it is about, at most 2,000 characters; may be empty.
-    pub summary: String,
-    /// Its terms, at most 10.
-    pub keywords: Vec<String>,
-    /// Hash of what the summary was made from.
-    pub content_hash: String,
 }
 
 impl Store {
@@ -132,35 +97,6 @@ impl Store {
             .collect()
         })
     }
-
-    /// Every community, by level and id.
-    pub fn communities(&self) -> Result<Vec<CommunityRow>> {
-        self.read("read communities", |tx| {
-            let mut select = tx.prepare_cached(
-                "SELECT c.id, c.public_id, c.level, p.public_id, c.name, c.internal_edges,
-                        c.external_edges, c.modularity, c.summary, c.keywords_json, c.content_hash
-                 FROM communities c LEFT JOIN communities p ON p.id = c.parent_id
-                 ORDER BY c.level, c.public_id",
-            )?;
-            let rows = select.query_map([], |row| community(tx, row))?;
-            rows.collect()
-        })
-    }
-
-    /// Stores communities in place of all that there were. A parent stands before its
-    /// parts. Members that are not in the graph are left out.
-    ///
-    /// # Errors
-    /// A full disk, or two communities with one id; then nothing was stored.
-    pub fn put_communities(&self, communities: &[CommunityRow]) -> Result<()> {
-        self.write("store communities", |tx, now| {
-            tx.execute("DELETE FROM communities", [])?;
-            for community in communities {
-                insert_community(tx, now, community)?;
-            }
-            Ok(())
-        })
-    }
 }
 
 const ENTITIES: &str =
@@ -190,66 +126,11 @@ fn relation(row: &Row<'_>) -> rusqlite::Result<RelationRow> {
     Ok(RelationRow { id, source, relation_type, target, count: row.get(3)? })
 }
 
-fn community(tx: &Connection, row: &Row<'_>) -> rusqlite::Result<CommunityRow> {
-    let mut members = tx.prepare_cached(
-        "SELECT e.public_id FROM community_members m JOIN entities e ON e.id = m.entity_id
-         WHERE m.community_id = ?1 ORDER BY e.public_id",
-    )?;
-    let members = members.query_map([row.get::<_, i64>(0)?], |row| {
-        EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))
-    })?;
-    let parent = row.get::<_, Option<String>>(3)?.map(CommunityId::new).transpose();
-    Ok(CommunityRow {
-        id: CommunityId::new(row.get_ref(1)?.as_str()?).map_err(|error| unreadable(1, error))?,
-        level: row.get(2)?,
-        parent: parent.map_err(|error| unreadable(3, error))?,
-        name: row.get(4)?,
-        members: members.collect::<rusqlite::Result<_>>()?,
-        internal_edges: row.get(5)?,
-        external_edges: row.get(6)?,
-        modularity: row.get(7)?,
-        summary: row.get(8)?,
-        keywords: texts(row, 9)?,
-        content_hash: row.get(10)?,
-    })
-}
-
-fn insert_community(tx: &Connection, now: i64, community: &CommunityRow) -> rusqlite::Result<()> {
-    let id = tx
-        .prepare_cached(
-            "INSERT INTO communities (public_id, level, parent_id, name, size, internal_edges,
-                    external_edges, modularity, summary, keywords_json, content_hash, updated_at)
-             VALUES (?1, ?2, (SELECT id FROM communities WHERE public_id = ?3), ?4, ?5, ?6, ?7, ?8,
-                    ?9, ?10, ?11, ?12)",
-        )?
-        .insert(params![
-            community.id.as_str(),
-            community.level,
-            community.parent.as_ref().map(CommunityId::as_str),
-            community.name,
-            community.members.len(),
-            community.internal_edges,
-            community.external_edges,
-            community.modularity,
-            community.summary,
-            to_json(&community.keywords)?,
-            community.content_hash,
-            now,
-        ])?;
-    let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO community_members SELECT ?1, id FROM entities WHERE public_id = ?2",
-    )?;
-    for member in &community.members {
-        insert.execute(params![id, member.as_str()])?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        community_id, entity_id,
+        entity_id,
         fixture::{Fixture, extraction, file},
     };
 
@@ -292,37 +173,5 @@ mod tests {
         let rows: Vec<_> = evidence.iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [fixture.rows("a")[0], fixture.rows("b")[0]]);
         assert_eq!(evidence[0].1, [ByteSpan { start: 0, end: 11 }]);
-    }
-
-    #[test]
-    fn communities_are_replaced_as_a_whole() {
-        let fixture = Fixture::new();
-        fixture.put(&names("a", &[&["Ada", "Babbage", "Engine"]]));
-        let mut ids: Vec<_> =
-            ["ada", "babbage", "engine"].map(|name| entity_id(name).unwrap()).into();
-        ids.sort();
-        let row = |level, parent: Option<&CommunityRow>, members: &[EntityId]| CommunityRow {
-            id: community_id(level, members).unwrap(),
-            level,
-            parent: parent.map(|parent| parent.id.clone()),
-            name: "Ada & Babbage".to_owned(),
-            members: members.to_vec(),
-            internal_edges: 1,
-            external_edges: 2,
-            modularity: 0.25,
-            summary: "요약".to_owned(),
-            keywords: vec!["engine".to_owned()],
-            content_hash: "1f".to_owned(),
-        };
-        let whole = row(0, None, &ids);
-        let part = row(1, Some(&whole), &ids[..2]);
-        let both = [whole.clone(), part];
-        fixture.store.put_communities(&both).unwrap();
-        assert_eq!(fixture.store.communities().unwrap(), both);
-        fixture.store.put_communities(&both[..1]).unwrap();
-        assert_eq!(fixture.store.communities().unwrap(), [whole]);
-        fixture.store.remove_file("a").unwrap();
-        assert_eq!(fixture.store.graph().unwrap(), GraphRows::default());
-        assert!(fixture.store.communities().unwrap()[0].members.is_empty());
     }
 }

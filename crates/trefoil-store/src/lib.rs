@@ -49,6 +49,7 @@
 mod change;
 mod chunk;
 mod clock;
+mod community;
 mod embedding;
 mod extraction;
 mod fault;
@@ -65,9 +66,10 @@ mod stats;
 mod store;
 
 pub use clock::{Clock, SystemClock};
+pub use community::{CommunityRow, ReportSource};
 pub use embedding::EmbedJob;
 pub use file::{FileState, NewChunk, NewFile, Stored};
-pub use graph::{CommunityRow, EntityRow, GraphRows, RelationRow};
+pub use graph::{EntityRow, GraphRows, RelationRow};
 pub use id::{chunk_id, community_id, entity_id, file_id, relation_id};
 pub use job::{Job, JobCounts};
 pub use stats::StoreStats;

@@ -254,8 +254,8 @@ mod tests {
 active_context_items: context_id rank claim_unit_id score
 active_contexts: id public_id window scope provenance_json policy_version created_at expires_at
 change_log: seq unit_id kind removed
-communities: id public_id level parent_id name size internal_edges external_edges modularity summary keywords_json content_hash updated_at
-community_members: community_id entity_id
+communities: id public_id level parent_id name size internal_edges external_edges modularity summary keywords_json content_hash updated_at sources_json
+community_members: community_id entity_id ties
 edges: src_entity_id relation_label dst_entity_id weight count first_seen_at last_seen_at evidence_unit_id props_json
 embedding_cache: text_hash fingerprint vector
 entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at
