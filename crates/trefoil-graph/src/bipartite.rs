@@ -97,6 +97,13 @@ impl EntityChunks {
         chunk.into_iter().flat_map(|chunk| self.graph().edges(chunk))
     }
 
+    /// The chunks that mention an entity, by row.
+    pub fn chunks_of(&self, entity: Node) -> impl Iterator<Item = RowId> + '_ {
+        let is_entity = entity < self.entities;
+        let linked = is_entity.then(|| self.graph().neighbours(entity)).unwrap_or_default();
+        linked.iter().filter_map(|&node| self.row(node))
+    }
+
     /// The row of every chunk, ascending.
     pub fn rows(&self) -> &[RowId] {
         &self.rows

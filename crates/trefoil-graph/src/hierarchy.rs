@@ -71,6 +71,22 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
+    /// Communities that were found before, as `(level, place of the parent, members)`: level by
+    /// level, a parent before its parts. Their edges are not known.
+    pub fn restore(communities: impl IntoIterator<Item = (u8, Option<usize>, Vec<Node>)>) -> Self {
+        let mut restored: Vec<Community> = Vec::new();
+        for (level, parent, mut members) in communities {
+            members.sort_unstable();
+            let place = restored.len();
+            if let Some(above) = parent.and_then(|parent| restored.get_mut(parent)) {
+                above.children.push(place);
+            }
+            let (children, edges) = (Vec::new(), CommunityEdges::default());
+            restored.push(Community { level, parent, children, members, edges });
+        }
+        Self { communities: restored }
+    }
+
     /// Level 0 are the communities of a partition. One with too many members is divided by
     /// Leiden on its own edges, and so are its parts.
     ///
@@ -134,6 +150,19 @@ impl Hierarchy {
     /// The communities, level by level.
     pub fn communities(&self) -> &[Community] {
         &self.communities
+    }
+
+    /// The communities of level 0, of so many nodes; those in none are alone.
+    pub fn partition(&self, nodes: u32) -> Partition {
+        let mut label: Vec<(usize, Node)> = (0..nodes).map(|node| (usize::MAX, node)).collect();
+        for (place, community) in self.communities.iter().enumerate() {
+            for &node in community.members.iter().filter(|_| community.level == 0) {
+                if let Some(label) = label.get_mut(node as usize) {
+                    *label = (place, 0);
+                }
+            }
+        }
+        Partition::from_labels(label)
     }
 
     fn parts(&self, community: &Community) -> Vec<Vec<Node>> {
@@ -260,7 +289,13 @@ mod tests {
             let changed = Csr::from_edges(150, graph.all_edges().chain([(a, b, 1.0)]))?;
             let partition = update(&changed, &partition, &[a, b], &config.leiden)?.partition;
             let updated = before.updated(&changed, &partition, [a, b], &config)?;
-            prop_assert_eq!(updated, Hierarchy::new(&changed, &partition, &config)?);
+            let anew = Hierarchy::new(&changed, &partition, &config)?;
+            prop_assert_eq!(&updated, &anew);
+            let stored = before.communities().iter();
+            let stored = stored.map(|one| (one.level, one.parent, one.members.clone()));
+            let restored = Hierarchy::restore(stored);
+            prop_assert_eq!(restored.partition(150), before.partition(150));
+            prop_assert_eq!(restored.updated(&changed, &partition, [a, b], &config)?, anew);
         }
     }
 }

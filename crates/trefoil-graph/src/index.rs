@@ -7,10 +7,9 @@ use std::{
 use trefoil_core::{Allowed, EntityType, Extraction, RelationType, Result, RowId};
 
 use crate::{
-    Csr, EntityChunks, GraphConfig, Hierarchy, HierarchyConfig, Node,
+    Csr, EntityChunks, GraphConfig, Node,
     column::Column,
     evidence::{Evidence, Packed, Related, Said, Text},
-    leiden::leiden,
     pmi::{Counts, weigh},
     relations::Relations,
     spellings::Spellings,
@@ -202,17 +201,9 @@ impl GraphIndex {
         &self.related
     }
 
-    /// The communities of the entities and their parts, without the most connected entity.
-    ///
-    /// # Errors
-    /// [`Error::InvalidConfig`] if a setting is out of its range.
-    pub fn communities(&self, config: &HierarchyConfig) -> Result<Hierarchy> {
-        let graph = match self.related.hub() {
-            Some(hub) => self.related.without(hub),
-            None => self.related.clone(),
-        };
-        let partition = leiden(&graph, &config.leiden)?;
-        Hierarchy::new(&graph, &partition, config)
+    /// The chunks that mention an entity, by row.
+    pub fn chunks_of(&self, node: Node) -> impl Iterator<Item = RowId> + '_ {
+        self.chunks.chunks_of(node)
     }
 
     fn text(&self, text: Text) -> &str {

@@ -35,7 +35,9 @@
 //! ```
 
 mod bipartite;
+mod central;
 mod column;
+mod communities;
 mod components;
 mod config;
 mod csr;
@@ -65,6 +67,7 @@ mod traverse;
 mod visit;
 
 pub use bipartite::EntityChunks;
+pub use central::{Sentence, central};
 pub use components::{components, disconnected, split_disconnected};
 pub use config::GraphConfig;
 pub use csr::{Csr, Node};
