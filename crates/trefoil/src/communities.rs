@@ -90,12 +90,8 @@ pub(crate) fn update_communities(
         };
         Ok((row, known.is_some()))
     };
-    let reports: Vec<(CommunityRow, bool)> = found
-        .par_iter()
-        .zip(drafts)
-        .zip(&ids)
-        .map(report)
-        .collect::<Result<_>>()?;
+    let reports: Vec<(CommunityRow, bool)> =
+        found.par_iter().zip(drafts).zip(&ids).map(report).collect::<Result<_>>()?;
     let kept = reports.iter().filter(|(_, kept)| *kept).count();
     let rows: Vec<CommunityRow> = reports.into_iter().map(|(row, _)| row).collect();
     store.put_communities(&rows)?;
@@ -187,9 +183,10 @@ impl Draft {
     /// The chunks that the summary is made from, the most telling first; of equals the
     /// first by id, which is the same however the chunks came.
     fn evidence(&self, chunks: &BTreeMap<RowId, ChunkId>) -> Vec<(RowId, ChunkId)> {
-        let known = self.said.iter().filter_map(|&(row, weight)| {
-            chunks.get(&row).map(|id| (row, weight, id))
-        });
+        let known = self
+            .said
+            .iter()
+            .filter_map(|&(row, weight)| chunks.get(&row).map(|id| (row, weight, id)));
         let mut known: Vec<(RowId, f64, &ChunkId)> = known.collect();
         known.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.2.cmp(b.2)));
         known.into_iter().take(EVIDENCE).map(|(row, _, id)| (row, id.clone())).collect()
@@ -206,8 +203,7 @@ fn ranked(graph: &GraphIndex, members: &[Node]) -> Vec<Node> {
         let chunks = graph.entity(node).map_or(0, |entity| entity.chunks);
         inside * f64::from(chunks).ln_1p()
     };
-    let mut ranked: Vec<(Node, f64)> =
-        members.iter().map(|&node| (node, weight(node))).collect();
+    let mut ranked: Vec<(Node, f64)> = members.iter().map(|&node| (node, weight(node))).collect();
     // The sort is stable, and the members are in the order of the alphabet.
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked.into_iter().map(|(node, _)| node).collect()
@@ -308,4 +304,157 @@ fn language(chunks: &[Arc<StoredChunk>]) -> Language {
     }
     let most = counts.into_iter().min_by_key(|&(language, count)| (Reverse(count), language));
     most.map(|(language, _)| language).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{CentralSentences, Document, Engine, EngineConfig, Model};
+
+    /// What is said of owls, and of tides, in each language.
+    const TOPICS: [(&str, [&str; 4]); 3] = [
+        (
+            "en",
+            [
+                "The Barn Owl hunts for the Field Vole over rough meadows. The Barn Owl nests in a hollow tree near the Field Vole.",
+                "A pellet of the Barn Owl holds bones of the Field Vole. Every Barn Owl swallows the Field Vole whole.",
+                "The Spring Tide follows the Full Moon by about two days. At the Full Moon the Spring Tide is at its highest.",
+                "Harbours plan for the Spring Tide after each Full Moon. The Full Moon and the Spring Tide are in every almanac.",
+            ],
+        ),
+        (
+            "ja",
+            [
+                "メンフクロウは草原でハタネズミを静かに狩る鳥である。メンフクロウは納屋に巣を作りハタネズミを運ぶ。",
+                "メンフクロウのペリットにはハタネズミの骨が残っている。メンフクロウはハタネズミを丸ごと飲み込む。",
+                "オオシオはマンゲツからおよそ二日遅れて訪れる現象である。マンゲツのころにオオシオは最も高くなる。",
+                "港の予定はマンゲツのあとのオオシオに合わせて決められる。暦にはマンゲツとオオシオの両方が載っている。",
+            ],
+        ),
+        (
+            "ko",
+            [
+                "가면올빼미는 들판에서 밭쥐를 소리 없이 사냥하는 새이다. 가면올빼미는 헛간에 둥지를 틀고 밭쥐를 나른다.",
+                "가면올빼미의 펠릿에는 밭쥐의 뼈가 그대로 남아 있다. 가면올빼미는 밭쥐를 통째로 삼키는 습성이 있다.",
+                "한사리는 보름달보다 이틀쯤 늦게 찾아오는 현상이다. 보름달이 뜨는 무렵에 한사리는 가장 높아진다.",
+                "항구의 일정은 보름달 뒤의 한사리에 맞추어 정해진다. 달력에는 보름달과 한사리가 모두 실려 있다.",
+            ],
+        ),
+    ];
+
+    fn engine(documents: &[Document]) -> (TempDir, Engine) {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
+        let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+        engine.ingest(documents).unwrap();
+        (dir, engine)
+    }
+
+    fn update(engine: &Engine) -> CommunityUpdate {
+        let (store, graph) = (&engine.inner().store, engine.graph().unwrap());
+        let config = HierarchyConfig::default();
+        update_communities(store, &graph, &CentralSentences::default(), &config).unwrap()
+    }
+
+    fn documents(texts: &[&str]) -> Vec<Document> {
+        let paths = (0..).map(|number: u32| format!("{number}.md"));
+        paths.zip(texts).map(|(path, text)| Document::new(path, *text)).collect()
+    }
+
+    #[track_caller]
+    fn check_report(engine: &Engine, row: &CommunityRow) {
+        assert!(row.summary.chars().count() <= SUMMARY_CHARS);
+        assert!(!row.sources.is_empty() && row.keywords.len() <= KEYWORDS);
+        let mut rest = row.summary.as_str();
+        for source in &row.sources {
+            let chunk = engine.chunk(&source.chunk).unwrap().unwrap();
+            let sentence = &chunk.chunk.text[source.span.start..source.span.end];
+            rest = rest.trim_start().strip_prefix(sentence).unwrap();
+        }
+        assert_eq!(rest, "", "the summary is what its sources say");
+    }
+
+    #[test]
+    fn a_report_says_what_the_evidence_says() {
+        for (language, texts) in TOPICS {
+            let (_dir, engine) = engine(&documents(&texts));
+            let made = update(&engine).made;
+            let rows = engine.inner().store.communities().unwrap();
+            assert!(made >= 2 && rows.len() == made, "{language}: {rows:?}");
+            for row in &rows {
+                check_report(&engine, row);
+                let known = |keyword: &String| row.summary.contains(keyword.as_str());
+                assert!(row.keywords.iter().any(known), "{language}: {row:?}");
+                assert!(row.keywords.iter().any(|keyword| row.name.contains(keyword.as_str())));
+            }
+        }
+    }
+
+    #[test]
+    fn reports_stay_where_nothing_changed() {
+        let texts: Vec<&str> = TOPICS.iter().flat_map(|(_, texts)| *texts).collect();
+        let (_dir, engine) = engine(&documents(&texts));
+        let first = update(&engine);
+        let before = engine.inner().store.communities().unwrap();
+        assert_eq!(update(&engine), CommunityUpdate { made: 0, kept: first.made });
+        assert_eq!(engine.inner().store.communities().unwrap(), before);
+
+        let [.., (_, korean)] = TOPICS;
+        let more = "한사리는 보름달 다음에 오며 갯벌을 모두 덮는 물때이다.";
+        engine.ingest(&[Document::new("more.md", format!("{} {more}", korean[2]))]).unwrap();
+        let after = update(&engine);
+        assert!(after.made > 0 && after.kept > after.made, "{after:?}");
+        assert_eq!(update(&engine).made, 0);
+        for row in &engine.inner().store.communities().unwrap() {
+            check_report(&engine, row);
+        }
+
+        engine.remove("more.md").unwrap();
+        update(&engine);
+        let summaries = |rows: &[CommunityRow]| -> BTreeSet<String> {
+            rows.iter().map(|row| row.summary.clone()).collect()
+        };
+        let back = engine.inner().store.communities().unwrap();
+        assert_eq!(summaries(&back), summaries(&before));
+    }
+
+    #[test]
+    fn another_summariser_writes_its_own_reports() {
+        #[derive(Debug)]
+        struct First;
+        impl Summarizer for First {
+            fn fingerprint(&self) -> String {
+                "first".to_owned()
+            }
+            fn summarize(&self, request: &SummaryRequest<'_>) -> Result<Summary> {
+                let text = format!("{} {:?} {}", request.name, request.language, "x".repeat(3_000));
+                Ok(Summary { text, sources: Vec::new() })
+            }
+        }
+        let (_dir, engine) = engine(&documents(&TOPICS[2].1));
+        let first = update(&engine);
+        let (store, graph) = (&engine.inner().store, engine.graph().unwrap());
+        let config = HierarchyConfig::default();
+        let other = update_communities(store, &graph, &First, &config).unwrap();
+        assert_eq!(other, CommunityUpdate { made: first.made, kept: 0 });
+        let rows = store.communities().unwrap();
+        assert!(rows.iter().all(|row| row.summary.starts_with(&format!("{} Ko", row.name))));
+        assert!(rows.iter().all(|row| row.summary.chars().count() == SUMMARY_CHARS));
+    }
+
+    #[test]
+    fn the_order_of_ingestion_does_not_matter() {
+        let texts: Vec<&str> = TOPICS.iter().flat_map(|(_, texts)| *texts).collect();
+        let mut documents = documents(&texts);
+        let rows = |documents: &[Document]| {
+            let (_dir, engine) = engine(documents);
+            update(&engine);
+            engine.inner().store.communities().unwrap()
+        };
+        let expected = rows(&documents);
+        documents.reverse();
+        assert_eq!(rows(&documents), expected);
+    }
 }

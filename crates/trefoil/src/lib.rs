@@ -56,6 +56,9 @@ pub mod select;
 mod asynchronous;
 #[cfg(feature = "engine")]
 mod belief;
+#[cfg(feature = "graph")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not ask for reports yet"))]
+mod communities;
 #[cfg(feature = "engine")]
 mod correct;
 #[cfg(feature = "engine")]
@@ -88,12 +91,17 @@ mod relationships;
 mod repair;
 #[cfg(feature = "engine")]
 mod replay;
+#[cfg(feature = "graph")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not ask for reports yet"))]
+mod reports;
 #[cfg(feature = "engine")]
 mod reread;
 #[cfg(feature = "web")]
 mod searxng;
 #[cfg(feature = "engine")]
 mod strips;
+#[cfg(feature = "graph")]
+mod summarize;
 #[cfg(feature = "engine")]
 mod trace;
 
@@ -119,6 +127,8 @@ pub use relevance::final_scores;
 pub use rerank::{Blended, blend};
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
+#[cfg(feature = "graph")]
+pub use summarize::CentralSentences;
 pub use trefoil_core::*;
 /// Making and walking of the graph.
 #[cfg(feature = "graph")]

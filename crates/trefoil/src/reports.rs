@@ -1,14 +1,15 @@
 //! Questions about the whole to the reports that are nearest to them.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
 };
 
 use sha2::{Digest, Sha256};
 use trefoil_core::{
-    Analyzer, CommunityId, Content, Embedder, EntityId, ItemMetadata, Language, LineSpan, Question,
-    Result, Role, Score, Sources,
+    Analyzer, CommunityId, Content, Embedder, ItemMetadata, Language, LineSpan, Question, Result,
+    Role, Score, Sources,
 };
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
@@ -200,10 +201,16 @@ pub(crate) fn content(row: &CommunityRow) -> Content {
     Content { text: row.summary.clone(), summary: Some(row.summary.clone()), ..Content::default() }
 }
 
-/// Where a community comes from: its first entities.
-pub(crate) fn sources(row: &CommunityRow) -> Sources {
-    let entity_ids: Vec<EntityId> = row.members.iter().take(ENTITIES).cloned().collect();
-    Sources { community_id: Some(row.id.clone()), entity_ids, ..Sources::default() }
+/// Where a community comes from: those of its entities that most chunks mention.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn sources(store: &Store, row: &CommunityRow) -> Result<Sources> {
+    let mut entities = store.entities(&row.members)?;
+    // The sort is stable, and the members are in the order of their ids.
+    entities.sort_by_key(|entity| Reverse(entity.chunks));
+    let entity_ids = entities.into_iter().take(ENTITIES).map(|entity| entity.id).collect();
+    Ok(Sources { community_id: Some(row.id.clone()), entity_ids, ..Sources::default() })
 }
 
 /// What a person wants to see beside a community: its name as the title, the communities
@@ -240,4 +247,98 @@ fn analyze(analyzer: &dyn Analyzer, text: &str, mut push: impl FnMut(String)) {
             push(token.term.into_owned());
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::EntityId;
+    use trefoil_store::{community_id, entity_id};
+    use trefoil_text::ScriptAnalyzer;
+
+    use super::*;
+
+    fn row(parent: Option<&CommunityRow>, members: &[&str], summary: &str) -> CommunityRow {
+        let level = parent.map_or(0, |parent| parent.level + 1);
+        let ids: Vec<EntityId> = members.iter().map(|name| entity_id(name).unwrap()).collect();
+        CommunityRow {
+            id: community_id(level, &ids).unwrap(),
+            level,
+            parent: parent.map(|parent| parent.id.clone()),
+            name: members.join(" & "),
+            ties: vec![0; ids.len()],
+            members: ids,
+            internal_edges: 1,
+            external_edges: 0,
+            modularity: 0.5,
+            summary: summary.to_owned(),
+            sources: Vec::new(),
+            keywords: members.iter().map(|&name| name.to_owned()).collect(),
+            content_hash: String::new(),
+        }
+    }
+
+    fn reports(rows: &[(CommunityRow, Option<Vec<f32>>)]) -> Reports {
+        Reports::new(rows.to_vec(), &ScriptAnalyzer::new())
+    }
+
+    fn three() -> Vec<(CommunityRow, Option<Vec<f32>>)> {
+        let owls = row(None, &["barn owl", "vole", "pellet"], "The barn owl hunts the vole.");
+        let voles = row(Some(&owls), &["vole", "pellet"], "The vole lives in rough meadows.");
+        let springs = row(None, &["金泉", "銀泉"], "金泉は鉄と塩を多く含む赤い湯である。");
+        let tides = row(None, &["한사리", "보름달"], "한사리는 보름달 뒤에 찾아온다.");
+        [owls, voles, springs, tides].map(|row| (row, None)).into()
+    }
+
+    #[test]
+    fn without_a_model_reports_are_found_by_their_terms() {
+        let reports = reports(&three());
+        let check = |text: &str, expected: &[&str]| {
+            let question = Question { text: text.to_owned(), ..Question::default() };
+            let near = reports.nearest(&question, None, &ScriptAnalyzer::new(), 9);
+            let names: Vec<&str> = near.iter().map(|one| &*one.row.name).collect();
+            assert_eq!(names, expected, "{text}");
+            assert!(near.iter().all(|one| one.relevance.get() >= LEAST_RELEVANCE));
+            assert!(near.is_sorted_by(|a, b| a.relevance >= b.relevance));
+        };
+        check("Summarise what is said about the barn owl", &["barn owl & vole & pellet"]);
+        check("金泉の概要", &["金泉 & 銀泉"]);
+        check("한사리 요약", &["한사리 & 보름달"]);
+        check("What are the main themes?", &[]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn with_a_model_they_are_found_by_their_vectors() {
+        let mut rows = three();
+        for ((_, vector), own) in rows.iter_mut().zip([[0.0, 1.0], [0.8, 0.6], [1.0, 0.0]]) {
+            *vector = Some(own.to_vec());
+        }
+        let reports = reports(&rows);
+        let question = Question { text: "한사리".to_owned(), ..Question::default() };
+        let embedded = Some((&[1.0, 0.0][..], (0.5, 1.0)));
+        let near = reports.nearest(&question, embedded, &ScriptAnalyzer::new(), 9);
+        let found: Vec<_> = near.iter().map(|one| (&*one.row.name, one.relevance.get())).collect();
+        // One that waits for its vector is found by its terms.
+        let names: BTreeSet<&str> = found.iter().map(|one| one.0).collect();
+        assert_eq!(names, BTreeSet::from(["金泉 & 銀泉", "vole & pellet", "한사리 & 보름달"]));
+        assert!(found.contains(&("金泉 & 銀泉", 1.0)));
+        assert_eq!(reports.nearest(&question, embedded, &ScriptAnalyzer::new(), 1), near[..1]);
+    }
+
+    #[test]
+    fn a_community_is_shown_with_what_it_is_a_part_of() {
+        let rows = three();
+        let reports = reports(&rows);
+        let [(owls, _), (voles, _), ..] = &rows[..] else { panic!() };
+        let shown = metadata(&reports, voles);
+        assert_eq!(
+            (&*shown.title, &shown.heading_path[..]),
+            ("vole & pellet", &[owls.name.clone()][..])
+        );
+        assert_eq!(shown.tags, ["vole", "pellet"]);
+        assert_eq!(content(voles).text, voles.summary);
+        assert_eq!(metadata(&reports, &rows[2].0).language, Language::Ja);
+        assert_eq!(reports.largest(1), [owls]);
+        assert_eq!(reports.get(&voles.id), Some(voles));
+    }
 }

@@ -113,8 +113,7 @@ impl CentralSentences {
             terms
         });
         // A name whose terms no sentence holds is in none.
-        let names: Vec<Vec<u32>> =
-            names.filter_map(|terms| terms.into_iter().collect()).collect();
+        let names: Vec<Vec<u32>> = names.filter_map(|terms| terms.into_iter().collect()).collect();
         let count = all.len() as f32;
         let idf = |term: u32| df.get(term as usize).map_or(0.0, |df| (count / df).ln_1p());
         let sentence = |(candidate, terms): (&Candidate<'_>, BTreeMap<u32, f32>)| {
@@ -187,4 +186,110 @@ fn recompose(request: &SummaryRequest<'_>, kept: &[Candidate<'_>]) -> Summary {
         summary.sources.push(SummarySource { row: passage.row, span: candidate.span });
     }
     summary
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trefoil_core::RowId;
+    use trefoil_text::language_of;
+
+    use super::*;
+
+    fn request<'t>(members: &[&'t str], texts: &[&'t str], max_chars: usize) -> SummaryRequest<'t> {
+        let passages = (1..).zip(texts).map(|(row, &text)| SummaryPassage {
+            row: RowId::new(row),
+            text,
+            language: language_of(text),
+        });
+        SummaryRequest {
+            name: "",
+            members: members.to_vec(),
+            language: texts.first().map_or(Language::En, |text| language_of(text)),
+            passages: passages.collect(),
+            max_chars,
+        }
+    }
+
+    #[track_caller]
+    fn check(members: &[&str], texts: &[&str], max_chars: usize, expected: &str) {
+        let summary =
+            CentralSentences::default().summarize(&request(members, texts, max_chars)).unwrap();
+        assert_eq!(summary.text, expected);
+    }
+
+    #[test]
+    fn central_sentences_are_chosen_and_stand_in_order() {
+        let owl = "The barn owl hunts the vole in rough grass.";
+        let hollow = "The barn owl nests in a hollow tree or in a barn.";
+        let weather = "Rain is expected in the north on Sunday morning.";
+        check(&["barn owl"], &[owl, hollow, weather], 100, &format!("{owl} {hollow}"));
+        check(&["barn owl"], &[hollow, weather, owl], 100, &format!("{hollow} {owl}"));
+        check(&["barn owl"], &[&format!("{owl} {weather} {owl}")], 60, owl);
+        check(&["barn owl"], &[owl], 20, "");
+        check(&[], &[], 2_000, "");
+        check(
+            &["金泉"],
+            &["金泉は鉄と塩を多く含む赤い湯である。神戸は港町として知られている。"],
+            20,
+            "金泉は鉄と塩を多く含む赤い湯である。",
+        );
+        check(
+            &["금천"],
+            &["부산은 항구 도시로 널리 알려져 있다. 금천은 철과 소금이 많은 붉은 온천이다."],
+            24,
+            "금천은 철과 소금이 많은 붉은 온천이다.",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_alone_comes_last() {
+        let alone = "The barn owl hunts over meadows at dusk.";
+        let hanging = "This barn owl hunts over meadows at dawn.";
+        check(&["barn owl"], &[&format!("{hanging} {alone}")], 50, alone);
+        assert!(["However, no.", "これは鳥だ。", "그러나 새는 난다."].iter().all(|one| hangs(one)));
+        assert!(["Owls fly.", "鳥が飛ぶ。", "새가 난다.", ""].iter().all(|one| !hangs(one)));
+        assert!(ENGLISH.is_sorted());
+    }
+
+    #[test]
+    fn code_and_menus_are_not_chosen() {
+        let text = "# Effects of a component that is mounted.\n\nEffects let a component connect to a system.\n\n```\nfunction Effects() { return 1. }\n```\n\n[Effects](/a). [Components](/b).";
+        check(&["Effects"], &[text], 2_000, "Effects let a component connect to a system.");
+    }
+
+    #[test]
+    fn another_language_is_read_only_where_there_is_no_other() {
+        let (english, korean) =
+            ("The hook runs after every commit of it.", "훅은 커밋이 끝날 때마다 매번 실행된다.");
+        check(&[], &[english, korean], 2_000, english);
+        check(&[], &["훅", english], 2_000, english);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_summary_is_made_of_whole_sentences(
+            texts in prop::collection::vec(
+                "(((Owls|The tide|Ada) (hunts|follows|writes to) [a-z]{3,9} [a-z]{3,9} in the [a-z]{4,9}[.!?] ){0,5}|((銀泉|東京|神戸)は[一-九]{6,12}である。){0,5}|((서울|한글)은 [가-깋]{4,9} [가-깋]{4,9}이다[.] ){0,5})",
+                0..6,
+            ),
+            max_chars in 0_usize..400,
+        ) {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let request = request(&["Ada", "銀泉", "서울"], &texts, max_chars);
+            let summary = CentralSentences::default().summarize(&request)?;
+            prop_assert!(summary.text.chars().count() <= max_chars);
+            prop_assert!(summary.sources.len() <= SENTENCES);
+            let mut rest = summary.text.as_str();
+            for source in &summary.sources {
+                let passage = request.passages.iter().find(|one| one.row == source.row).unwrap();
+                prop_assert!(statements(passage.text, passage.language).contains(&source.span));
+                let sentence = &passage.text[source.span.start..source.span.end];
+                rest = rest.trim_start().strip_prefix(sentence).unwrap();
+            }
+            prop_assert_eq!(rest, "");
+            prop_assert_eq!(CentralSentences::default().summarize(&request)?, summary);
+        }
+    }
 }
