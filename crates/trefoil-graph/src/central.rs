@@ -18,6 +18,8 @@ const LEAST_COSINE: f32 = 0.1;
 const WALK: Walk = Walk::Power { iterations: 30 };
 /// What centrality counts beside novelty.
 const CENTRALITY: f32 = 0.7;
+/// What is less central than this share of the best says nothing of the whole.
+const LEAST_SHARE: f32 = 0.2;
 
 /// A sentence, as far as choosing goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +32,8 @@ pub struct Sentence {
 
 /// The most central of sentences, best first, at most `count`: each the one that is most
 /// central and least like those before it, `.7 · score ÷ best score − .3 · cosine`. One that
-/// is rather like another than central is left out.
+/// is rather like another than central is left out, and so is one below a fifth of the best
+/// score.
 ///
 /// # Errors
 /// [`Error::InvalidEdge`](trefoil_core::Error::InvalidEdge) if weights are not finite.
@@ -41,8 +44,9 @@ pub fn central(sentences: &[Sentence], count: usize) -> Result<Vec<usize>> {
     let seeds: Vec<(Node, f32)> = (0..).zip(sentences.iter().map(|one| one.prior)).collect();
     let scores = PageRank::new(graph, DAMPING)?.scores(&seeds, WALK);
     let best = scores.iter().map(|(_, score)| score).fold(0.0, f32::max);
+    let central = scores.iter().filter(|&(_, score)| score >= LEAST_SHARE * best);
     let mut left: Vec<(Node, f32)> =
-        scores.iter().map(|(node, score)| (node, CENTRALITY * score / best)).collect();
+        central.map(|(node, score)| (node, CENTRALITY * score / best)).collect();
     // The most that a sentence is like one that was taken.
     let mut like = Column::filled(nodes, 0.0_f32);
     let mut chosen = Vec::new();
@@ -51,7 +55,7 @@ pub fn central(sentences: &[Sentence], count: usize) -> Result<Vec<usize>> {
         // Of equals the first: a later one has to be above it.
         let better = |a: (usize, f32), b: (usize, f32)| if b.1 > a.1 { b } else { a };
         let next = left.iter().map(value).enumerate().reduce(better);
-        let Some((place, value)) = next.filter(|&(_, value)| value > 0.0) else { break };
+        let Some((place, _)) = next.filter(|&(_, value)| value > 0.0) else { break };
         let (node, _) = left.remove(place);
         for &(other, _) in &left {
             like[other] = like[other].max(cosines.between(node, other));

@@ -15,13 +15,12 @@ const CANDIDATES: usize = 200;
 const SENTENCES: usize = 8;
 /// The members whose names speak for a sentence.
 const NAMES: usize = 20;
-/// What a sentence counts that hangs on the one before it.
-const HANGING: f32 = 0.2;
 
 /// The summariser that chooses whole sentences: those that are most like all others and
 /// name what the passages have in common, each saying something new.
 ///
-/// Passages in another language than the request's are read only where no other is there.
+/// Passages in another language than the request's are read only where no other is there,
+/// and so are sentences that hang on the one before them (`It …`, `しかし…`, `그래서 …`).
 /// The sentences stand in the order of the passages, the most telling first, and within one
 /// in the order of its text: so sentences that follow each other stay together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +37,9 @@ impl Summarizer for CentralSentences {
         let mut all = candidates(request, |passage| passage.language == request.language);
         if all.is_empty() {
             all = candidates(request, |_| true);
+        }
+        if all.iter().any(|one| !hangs(one.text)) {
+            all.retain(|one| !hangs(one.text));
         }
         let sentences = self.weigh(request, &all);
         let mut kept: Vec<Candidate<'_>> = Vec::new();
@@ -88,7 +90,7 @@ fn candidates<'t>(
 
 impl CentralSentences {
     /// Each candidate as the terms that it holds, tf · ln(1 + N ÷ df), and what speaks for it:
-    /// the members it names, how early it stands, and whether it can be read alone.
+    /// the members that it names, and how early it stands.
     fn weigh(&self, request: &SummaryRequest<'_>, all: &[Candidate<'_>]) -> Vec<Sentence> {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         let mut df: Vec<f32> = Vec::new();
@@ -121,9 +123,8 @@ impl CentralSentences {
                 !name.is_empty() && name.iter().all(|term| terms.contains_key(term))
             };
             let named = names.iter().filter(is_named).count().min(3) as f32;
-            let alone = if hangs(candidate.text) { HANGING } else { 1.0 };
             let early = 1.0 / (1.0 + candidate.place as f32);
-            let prior = (0.2 + named) * (1.0 + early) * alone;
+            let prior = (0.2 + named) * (1.0 + early);
             let terms = terms.into_iter().map(|(term, count)| (term, count * idf(term)));
             Sentence { terms: terms.collect(), prior }
         };
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_alone_comes_last() {
+    fn what_cannot_be_read_alone_is_left_out() {
         let alone = "The barn owl hunts over meadows at dusk.";
         let hanging = "This barn owl hunts over meadows at dawn.";
         check(&["barn owl"], &[&format!("{hanging} {alone}")], 50, alone);
