@@ -421,6 +421,7 @@ fn timeless(mut found: SearchResult) -> String {
     found.processing_time = 0.0;
     found.stages.clear();
     found.strategies.keyword.processing_time = 0.0;
+    found.strategies.graph.processing_time = 0.0;
     serde_json::to_string(&found).unwrap()
 }
 

@@ -253,7 +253,8 @@ fn a_result_is_the_same_bytes_on_repeat_and_parses_back() {
         let mut result = ask(&engine, "noon tide");
         result.processing_time = 0.0;
         result.stages.iter_mut().for_each(|stage| stage.duration = 0.0);
-        for metric in [&mut result.strategies.keyword, &mut result.strategies.semantic] {
+        let legs = &mut result.strategies;
+        for metric in [&mut legs.keyword, &mut legs.semantic, &mut legs.graph] {
             metric.processing_time = 0.0;
         }
         serde_json::to_string(&result).unwrap()

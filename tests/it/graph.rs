@@ -267,3 +267,81 @@ fn names_are_found_in_three_languages() {
         assert_eq!(paths(&found), [first, second], "{question}");
     }
 }
+
+/// Two groups of documents, each about three things that stand together throughout.
+fn two_groups() -> Vec<Document> {
+    let mut documents = Vec::new();
+    for (nth, verb) in ["studied", "described", "visited", "measured"].into_iter().enumerate() {
+        let sea = format!(
+            "Jacques Piccard {verb} the Mariana Trench aboard the Trieste. The Trieste of Jacques \
+             Piccard was a deep-sea vessel, and the Mariana Trench is the deepest place of all."
+        );
+        let sky = format!(
+            "Neil Armstrong {verb} the Sea of Tranquility from the Eagle. The Eagle of Neil \
+             Armstrong was a lander, and the Sea of Tranquility is a plain of basalt."
+        );
+        documents.push(Document::new(format!("sea/{nth}"), sea));
+        documents.push(Document::new(format!("sky/{nth}"), sky));
+    }
+    documents
+}
+
+#[test]
+fn a_question_about_the_whole_is_answered_by_communities_first() {
+    let (_dir, engine) = engine_with(without_model());
+    engine.ingest(&two_groups()).unwrap();
+    engine.drain().unwrap();
+    let communities = engine.communities().unwrap();
+    assert!(communities.iter().any(|one| one.name.contains("Trieste")), "{communities:?}");
+
+    let mut asked = query("overview of the Mariana Trench and Jacques Piccard");
+    let found = engine.search(&asked).unwrap();
+    assert_eq!(found.classification.as_ref().unwrap().query_type, QueryType::Global);
+    let first = &found.results[0];
+    assert!(first.is_community_result() && !first.is_chunk_result(), "{first:?}");
+    assert!(first.title().contains("Trieste") || first.title().contains("Piccard"), "{first:?}");
+    assert!(first.content.text.contains("Mariana Trench") && !first.sources.entity_ids.is_empty());
+    assert!(found.results.iter().all(|hit| !hit.content.text.is_empty()));
+    assert!(found.results.windows(2).all(|pair| pair[0].score >= pair[1].score));
+
+    // Pages are cut from one list, communities included.
+    let ids = |found: &SearchResult| -> Vec<String> {
+        found.results.iter().map(|hit| hit.id.clone()).collect()
+    };
+    asked.options.limit = 3;
+    let mut pages = Vec::new();
+    loop {
+        let page = engine.search(&asked).unwrap();
+        pages.extend(ids(&page));
+        asked.options.offset += 3;
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(pages, ids(&found));
+
+    // A community that rests on what the filters exclude is not shown.
+    asked.options.offset = 0;
+    asked.filters.path_glob = Some("sky/*".to_owned());
+    let found = engine.search(&asked).unwrap();
+    assert!(found.results.iter().all(|hit| !hit.content.text.contains("Mariana")));
+    // And a question about one thing brings up none.
+    let found = engine.search(&query("Trieste")).unwrap();
+    assert!(found.results.iter().all(trefoil::SearchResultItem::is_chunk_result));
+}
+
+#[test]
+fn communities_follow_the_documents() {
+    let (_dir, engine) = engine_with(without_model());
+    engine.ingest(&two_groups()).unwrap();
+    engine.drain().unwrap();
+    let sea = |engine: &Engine| {
+        let communities = engine.communities().unwrap();
+        communities.into_iter().filter(|one| one.summary.contains("Mariana")).count()
+    };
+    assert!(sea(&engine) > 0);
+    engine.remove("sea").unwrap();
+    engine.drain().unwrap();
+    assert_eq!(sea(&engine), 0);
+    assert!(!engine.communities().unwrap().is_empty());
+}

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
     Engine, EngineConfig, Language, Profile, QueryText, Result, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchStrategy, Settings,
+    SearchOptions, SearchQuery, SearchResultItem, SearchStrategy, Settings,
 };
 
 use crate::{
@@ -179,7 +179,8 @@ impl Harness {
         let mut query = self.query(text, DEPTH)?;
         for _ in 0..PAGES {
             let page = index.search(&query)?;
-            for item in page.results {
+            // A community is no document.
+            for item in page.results.into_iter().filter(SearchResultItem::is_chunk_result) {
                 let Some(metadata) = item.metadata else { continue };
                 if found.iter().all(|one| one.document != metadata.path) {
                     found.push(Scored { document: metadata.path, score: item.score.get() });

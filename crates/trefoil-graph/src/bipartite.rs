@@ -100,7 +100,7 @@ impl EntityChunks {
     /// The chunks that mention an entity, by row.
     pub fn chunks_of(&self, entity: Node) -> impl Iterator<Item = RowId> + '_ {
         let is_entity = entity < self.entities;
-        let linked = is_entity.then(|| self.graph().neighbours(entity)).unwrap_or_default();
+        let linked = if is_entity { self.graph().neighbours(entity) } else { &[] };
         linked.iter().filter_map(|&node| self.row(node))
     }
 

@@ -1,9 +1,9 @@
 //! The sentences that say what many others say: extractive summaries.
 //!
 //! Sentences are nodes, tied by the cosine of their vectors, and PageRank tells which are
-//! central (Erkan, Radev 2004, "LexRank: graph-based lexical centrality as salience in text
+//! central (Erkan, Radev 2004, "`LexRank`: graph-based lexical centrality as salience in text
 //! summarization"), with what is known of each beforehand as the seeds (Otterbacher, Erkan,
-//! Radev 2009, "Biased LexRank"). Of two that say the same one is taken, by maximal marginal
+//! Radev 2009, "Biased `LexRank`"). Of two that say the same one is taken, by maximal marginal
 //! relevance (Carbonell, Goldstein 1998).
 
 use trefoil_core::Result;
@@ -12,7 +12,7 @@ use crate::{Csr, Node, PageRank, Walk, column::Column};
 
 /// With what chance a walk goes on to a similar sentence.
 const DAMPING: f32 = 0.85;
-/// The least cosine that ties two sentences; LexRank's own threshold.
+/// The least cosine that ties two sentences; the threshold of `LexRank` itself.
 const LEAST_COSINE: f32 = 0.1;
 /// After so many iterations the errors of all scores sum to .85³⁰ · 2 = .015 at most.
 const WALK: Walk = Walk::Power { iterations: 30 };

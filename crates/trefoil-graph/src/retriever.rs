@@ -68,6 +68,12 @@ impl GraphRetriever {
         Arc::clone(&self.current().index)
     }
 
+    /// The same, and which change it reaches.
+    pub fn shown(&self) -> (Arc<GraphIndex>, Seq) {
+        let state = self.current();
+        (Arc::clone(&state.index), state.seq())
+    }
+
     /// The numbers of the entities that a text names, each once, from left to right.
     pub fn link(&self, text: &str) -> Vec<Node> {
         let mut nodes = Vec::new();

@@ -32,6 +32,7 @@ impl GraphIndex {
     /// of the question's terms some rows hold. With l of [`links`](Self::links) and
     /// [`gain`](HeldTerms::gain), the fit of c after p is l(p, c) · (.3 + √gain(p, c)), and the
     /// score of c is the greatest F(p) · fit over the passages; that of p is at least .3 · F(p).
+    /// Nothing is reached from passages that lead nowhere, not even they.
     ///
     /// # Errors
     /// Those of `terms`.
@@ -50,6 +51,9 @@ impl GraphIndex {
                 (passage, score, links)
             })
             .collect();
+        if links.iter().all(|(.., links)| links.is_empty()) {
+            return Ok(Vec::new());
+        }
         let mut rows: RowSet =
             links.iter().flat_map(|(.., links)| links).map(|one| one.0).collect();
         for &(passage, _) in passages {

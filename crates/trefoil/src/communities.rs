@@ -51,7 +51,7 @@ pub(crate) fn update_communities(
     let hierarchy = entities.hierarchy(graph, &stored, config)?;
     let found = hierarchy.communities();
     let drafts: Vec<Draft> = found.par_iter().map(|one| Draft::of(graph, one)).collect();
-    let rows: BTreeSet<RowId> = drafts.iter().flat_map(|draft| draft.rows()).collect();
+    let rows: BTreeSet<RowId> = drafts.iter().flat_map(Draft::rows).collect();
     let rows: Vec<RowId> = rows.into_iter().collect();
     let chunks: BTreeMap<RowId, ChunkId> = store.chunk_ids(&rows)?.into_iter().collect();
     let known: BTreeMap<&str, &CommunityRow> =

@@ -1,9 +1,9 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-#[cfg(feature = "graph")]
-use trefoil_core::EntityExtractor;
 #[cfg(feature = "engine")]
 use trefoil_core::{Embedder, Reranker, WebSearch};
+#[cfg(feature = "graph")]
+use trefoil_core::{EntityExtractor, Summarizer};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use validator::Validate;
 
@@ -25,6 +25,13 @@ pub struct EngineConfig {
     /// How the graph is made and walked.
     #[cfg(feature = "graph")]
     pub graph: trefoil_graph::GraphConfig,
+    /// How its communities are found.
+    #[cfg(feature = "graph")]
+    pub communities: trefoil_graph::HierarchyConfig,
+    /// What says in a few sentences what a community is about; sentences of its passages by
+    /// default.
+    #[cfg(feature = "graph")]
+    pub summarizer: Arc<dyn Summarizer>,
     /// What tells the kind of a question; [`RuleClassifier`] by default.
     pub classifier: Arc<dyn QueryClassifier>,
     /// How the legs' lists become one.
@@ -99,6 +106,10 @@ impl Default for EngineConfig {
             extractor: Some(Arc::new(trefoil_text::ScriptExtractor)),
             #[cfg(feature = "graph")]
             graph: trefoil_graph::GraphConfig::default(),
+            #[cfg(feature = "graph")]
+            communities: trefoil_graph::HierarchyConfig::default(),
+            #[cfg(feature = "graph")]
+            summarizer: Arc::new(crate::CentralSentences::default()),
             classifier: Arc::new(RuleClassifier),
             fusion: Fusion::default(),
             adaptive_weights: true,

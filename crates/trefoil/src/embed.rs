@@ -1,4 +1,5 @@
-//! The worker that gives chunks their vectors, from the store's job table.
+//! The worker that gives chunks their vectors, from the store's job table, and the
+//! communities of the graph their reports.
 
 use std::{
     sync::{
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use trefoil_core::{Embedder, Error, Result, Role};
+use trefoil_core::{Embedder, Error, Result, Role, Strategy};
 use trefoil_store::{EmbedJob, JobCounts};
 use trefoil_text::contextual_text;
 
@@ -47,18 +48,20 @@ struct State {
 }
 
 impl EmbeddingWorker {
-    /// Starts the thread, which looks for jobs at once; none without a model.
+    /// Starts the thread, which looks for jobs at once; none where there is nothing to do,
+    /// without a model and without a graph.
     pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
-        let Some(embedder) = &inner.embedder else { return Ok(None) };
+        if inner.embedder.is_none() && !inner.has(Strategy::Graph) {
+            return Ok(None);
+        }
         inner.store.release_jobs()?;
         let signal = Arc::new(Signal::default());
         signal.state().woken = true;
         let thread = std::thread::Builder::new()
             .name("trefoil-embed".to_owned())
             .spawn({
-                let (signal, inner, embedder) =
-                    (Arc::clone(&signal), Arc::downgrade(inner), Arc::clone(embedder));
-                move || work(&signal, &inner, embedder.as_ref())
+                let (signal, inner) = (Arc::clone(&signal), Arc::downgrade(inner));
+                move || work(&signal, &inner)
             })
             .map_err(|source| Error::io("start the embedding thread of", "trefoil", source))?;
         Ok(Some(Self { signal, thread: Some(thread) }))
@@ -119,7 +122,7 @@ impl Signal {
     }
 }
 
-fn work(signal: &Signal, inner: &Weak<Inner>, embedder: &dyn Embedder) {
+fn work(signal: &Signal, inner: &Weak<Inner>) {
     loop {
         let mut state = signal.state();
         while !state.woken && !signal.stopped() {
@@ -135,11 +138,20 @@ fn work(signal: &Signal, inner: &Weak<Inner>, embedder: &dyn Embedder) {
         drop(state);
         while !signal.stopped() {
             let Some(inner) = inner.upgrade() else { return };
-            match embed_batch(&inner, embedder) {
+            let embedded = match &inner.embedder {
+                Some(embedder) => embed_batch(&inner, embedder.as_ref()),
+                None => Ok(0),
+            };
+            // Reports wait until nothing else is left to do.
+            let left = match embedded {
+                Ok(0) => inner.update_reports().map(|()| 0),
+                other => other,
+            };
+            match left {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::error!(reason = error.chain(), "embedding stopped");
+                    tracing::error!(reason = error.chain(), "work in the background stopped");
                     signal.state().error = Some(error);
                     break;
                 }

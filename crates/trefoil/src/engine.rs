@@ -58,6 +58,8 @@ pub(crate) struct Inner {
     retrievers: Vec<Arc<dyn Retriever>>,
     #[cfg(feature = "graph")]
     pub(crate) graph: Option<Arc<trefoil_graph::GraphRetriever>>,
+    #[cfg(feature = "graph")]
+    pub(crate) reports: RwLock<crate::overview::ShownReports>,
     absent: Vec<Degraded>,
     /// Names that the corpus is known to speak of.
     names: Arc<dyn NameLookup>,
@@ -319,9 +321,10 @@ impl Engine {
         self.inner.catch_up()?;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let relationships = self.inner.relationships(plan, allowed)?;
+        let overview = self.inner.overview(query, plan, allowed)?;
         let outcomes = run_legs(&self.inner.retrievers, plan, allowed, &relationships);
         let degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
-        let mut legs = Legs { relationships, degraded, ..Legs::default() };
+        let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
             .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
@@ -476,6 +479,8 @@ impl Inner {
             retrievers: leaves.retrievers,
             #[cfg(feature = "graph")]
             graph: leaves.graph,
+            #[cfg(feature = "graph")]
+            reports: RwLock::default(),
             absent: leaves.absent,
             names,
             shown: RwLock::default(),

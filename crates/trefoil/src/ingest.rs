@@ -117,6 +117,7 @@ impl Engine {
         let removed = inner.store.remove_under(path.trim_end_matches('/'))?;
         if removed > 0 {
             inner.replay_all()?;
+            self.wake();
         }
         Ok(removed)
     }

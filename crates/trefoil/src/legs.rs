@@ -8,7 +8,7 @@ use std::{
 
 use trefoil_core::{
     Allowed, Degraded, Error, HeldTerms, Leg, Plan, Question, RankedList, Result, Retriever,
-    RowSet, Strategy, StrategyMetrics, Trail,
+    RowSet, SearchResultItem, Strategy, StrategyMetrics, Trail,
 };
 
 use crate::{fuse::fuser, relationships::Relationships};
@@ -20,6 +20,8 @@ pub(crate) struct Legs {
     pub(crate) metrics: StrategyMetrics,
     /// How the entities of a question about a relationship hang together.
     pub(crate) relationships: Relationships,
+    /// The communities that a question about the whole is about.
+    pub(crate) overview: Vec<SearchResultItem>,
     pub(crate) degraded: Vec<Degraded>,
 }
 

@@ -57,7 +57,6 @@ mod asynchronous;
 #[cfg(feature = "engine")]
 mod belief;
 #[cfg(feature = "graph")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not ask for reports yet"))]
 mod communities;
 #[cfg(feature = "engine")]
 mod correct;
@@ -79,6 +78,8 @@ mod leaves;
 mod legs;
 #[cfg(feature = "engine")]
 mod models;
+#[cfg(feature = "graph")]
+mod overview;
 #[cfg(feature = "engine")]
 mod present;
 #[cfg(feature = "engine")]
@@ -92,7 +93,6 @@ mod repair;
 #[cfg(feature = "engine")]
 mod replay;
 #[cfg(feature = "graph")]
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine does not ask for reports yet"))]
 mod reports;
 #[cfg(feature = "engine")]
 mod reread;
@@ -104,6 +104,8 @@ mod strips;
 mod summarize;
 #[cfg(feature = "engine")]
 mod trace;
+#[cfg(all(feature = "engine", not(feature = "graph")))]
+mod without_graph;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncEngine;
@@ -136,6 +138,8 @@ pub use trefoil_graph as graph;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;
+#[cfg(feature = "graph")]
+pub use trefoil_store::{CommunityRow, ReportSource};
 #[cfg(feature = "engine")]
 pub use trefoil_store::{JobCounts, StoreStats};
 #[cfg(feature = "engine")]

@@ -39,15 +39,23 @@ pub(crate) fn result(
     let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
     let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
     let keys: Vec<OrderKey> = shown.iter().map(|one| one.ranked.key()).collect();
-    let Page { shown: places, next } = Page::new(&keys, plan);
-    let offset = places.start;
+    // The list begins with the communities; after a cursor, they have been shown.
+    let whole = legs.overview.len();
+    let start = if plan.cursor.is_some() { whole } else { plan.offset.min(whole) };
+    let overview = legs.overview.into_iter().skip(start).take(plan.limit);
+    let overview: Vec<SearchResultItem> = overview.map(|one| above(one, &shown)).collect();
+    let (offset, limit) = (plan.offset.saturating_sub(whole), plan.limit - overview.len());
+    let Page { shown: places, next } = Page::new(&keys, &Plan { offset, limit, ..plan.clone() });
+    let has_more = places.end < shown.len();
+    let first = places.start;
+    let offset = first + start;
     let page = shown.get(places).unwrap_or_default();
     let contexts = contexts(inner, query, page)?;
-    let ranks = offset + 1..;
+    let ranks = first + 1..;
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let mut mentioned = Vec::new();
-    let results: Vec<SearchResultItem> = page
+    let passages: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
         .zip(ranks)
@@ -62,6 +70,7 @@ pub(crate) fn result(
             Ok(SearchResultItem { explanation, ..item })
         })
         .collect::<Result<_>>()?;
+    let results: Vec<SearchResultItem> = overview.into_iter().chain(passages).collect();
     let evidence = Evidence::of(&legs.lists, best_read);
     let answerability = answerability(inner, plan.question.language, &evidence);
     let mut degraded = legs.degraded;
@@ -71,7 +80,7 @@ pub(crate) fn result(
     Ok(SearchResult {
         query: query.clone(),
         results,
-        total_count: total,
+        total_count: total + whole,
         processing_time,
         strategies: legs.metrics,
         classification: plan.classification.clone(),
@@ -82,7 +91,7 @@ pub(crate) fn result(
         degraded,
         stages,
         offset,
-        has_more: next.is_some(),
+        has_more,
         next_cursor: next,
     })
 }
@@ -103,6 +112,12 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
         .map(|one| one.answerability(evidence))
         .find(|verdict| *verdict != Answerability::Uncalibrated)
         .unwrap_or_default()
+}
+
+/// A community with at least the score of the passages that stand below it.
+fn above(item: SearchResultItem, shown: &[&Judged]) -> SearchResultItem {
+    let first = shown.first().map(|one| one.ranked.score).unwrap_or_default();
+    SearchResultItem { score: item.score.max(first), ..item }
 }
 
 /// Most entities that are counted for a page.

@@ -32,33 +32,3 @@ impl Relationships {
         RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0)
     }
 }
-
-#[cfg(not(feature = "graph"))]
-mod without_graph {
-    use trefoil_core::{
-        Allowed, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, Strategy,
-    };
-
-    use super::Relationships;
-    use crate::engine::Inner;
-
-    impl Inner {
-        pub(crate) fn relationships(&self, _: &Plan, _: &Allowed) -> Result<Relationships> {
-            Ok(Relationships::default())
-        }
-
-        pub(crate) fn step(
-            &self,
-            _: &Question,
-            _: &[(RowId, Score)],
-            _: &Allowed,
-            _: usize,
-        ) -> Result<RankedList> {
-            Ok(RankedList::new(Strategy::Graph, Vec::new()))
-        }
-
-        pub(crate) fn entities_of(&self, _: RowId) -> Result<Vec<NamedEntity>> {
-            Ok(Vec::new())
-        }
-    }
-}

@@ -28,7 +28,7 @@ const LENGTH: f32 = 0.75;
 /// Every report, held in memory to be searched.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    reports: Vec<Report>,
+    all: Vec<Report>,
     /// In how many reports a term is.
     df: BTreeMap<String, usize>,
     /// Mean number of terms of a report.
@@ -103,7 +103,7 @@ impl Reports {
         }
         let total: usize = reports.iter().map(|report| report.length).sum();
         let mean_length = total as f32 / reports.len().max(1) as f32;
-        Self { reports, df, mean_length }
+        Self { all: reports, df, mean_length }
     }
 
     /// The `count` reports that are nearest to a question, best first, equals by level and
@@ -120,7 +120,7 @@ impl Reports {
         count: usize,
     ) -> Vec<NearCommunity<'_>> {
         let asked = self.asked(question, analyzer);
-        let near = self.reports.iter().map(|report| {
+        let near = self.all.iter().map(|report| {
             let relevance = match (embedded, &report.vector) {
                 (Some((vector, (unrelated, perfect))), Some(own)) => {
                     let cosine: f32 = vector.iter().zip(own).map(|(a, b)| a * b).sum();
@@ -144,7 +144,7 @@ impl Reports {
     /// The `count` largest communities of the whole graph: what a question is about that
     /// names nothing, such as "what is this about?".
     pub(crate) fn largest(&self, count: usize) -> Vec<&CommunityRow> {
-        let whole = self.reports.iter().map(|report| &report.row).filter(|row| row.level == 0);
+        let whole = self.all.iter().map(|report| &report.row).filter(|row| row.level == 0);
         let mut whole: Vec<&CommunityRow> = whole.collect();
         whole.sort_by(|a, b| b.members.len().cmp(&a.members.len()).then_with(|| a.id.cmp(&b.id)));
         whole.truncate(count);
@@ -165,7 +165,7 @@ impl Reports {
 
     /// A community by its id.
     pub(crate) fn get(&self, id: &CommunityId) -> Option<&CommunityRow> {
-        self.reports.iter().map(|report| &report.row).find(|row| row.id == *id)
+        self.all.iter().map(|report| &report.row).find(|row| row.id == *id)
     }
 
     /// The terms of a question with their idf; those that no report holds tell least, for
@@ -175,7 +175,7 @@ impl Reports {
         analyze(analyzer, &question.text, |term| {
             terms.insert(term);
         });
-        let all = self.reports.len() as f32;
+        let all = self.all.len() as f32;
         let idf = |df: f32| (1.0 + (all - df + 0.5) / (df + 0.5)).ln();
         let weighed = terms.into_iter().map(|term| {
             let weight = self.df.get(&term).map_or_else(|| idf(all), |&df| idf(df as f32));

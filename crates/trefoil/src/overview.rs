@@ -1,0 +1,157 @@
+//! Questions about the whole: the communities that they are about, which stand before the
+//! passages.
+
+use std::sync::{Arc, PoisonError};
+
+use trefoil_core::{
+    Allowed, Explanation, Plan, QueryType, Relevance, Result, Role, Score, SearchQuery,
+    SearchResultItem, SearchResultType, Strategy,
+};
+use trefoil_store::CommunityRow;
+
+use crate::{
+    Engine,
+    communities::update_communities,
+    engine::Inner,
+    reports::{NearCommunity, Reports, content, embed_reports, metadata, sources},
+};
+
+/// The store's setting that says what the reports were made from.
+const REPORTS: &str = "reports";
+/// Most communities that stand before the passages.
+const COMMUNITIES: usize = 3;
+/// The relevance of a community to a question that names nothing and is about everything.
+const WHOLE: Score = Score::HALF;
+
+impl Engine {
+    /// The communities of the graph and their reports, by level and id; the parts of a
+    /// community name it as their parent. [`Engine::drain`] waits until they are made.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn communities(&self) -> Result<Vec<CommunityRow>> {
+        self.inner().store.communities()
+    }
+}
+
+/// The reports that searches see, and what they were made from.
+#[derive(Debug, Default)]
+pub(crate) struct ShownReports {
+    made_from: Option<String>,
+    reports: Arc<Reports>,
+}
+
+impl Inner {
+    /// Finds communities and makes reports anew where the graph changed since they were made.
+    pub(crate) fn update_reports(&self) -> Result<()> {
+        let Some(graph) = &self.graph else { return Ok(()) };
+        let summarizer = self.config.summarizer.as_ref();
+        let (index, seq) = graph.shown();
+        let model = self.embedder.as_ref().map(|embedder| embedder.space().fingerprint());
+        let made_from = format!(
+            "{} {} {}",
+            seq.get(),
+            summarizer.fingerprint(),
+            model.as_deref().unwrap_or("no model")
+        );
+        if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
+            return Ok(());
+        }
+        update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        if let Some(embedder) = &self.embedder {
+            embed_reports(&self.store, embedder.as_ref())?;
+        }
+        self.store.set_meta(REPORTS, &made_from)?;
+        self.refresh_reports()
+    }
+
+    /// Shows the newest reports to the searches that start from now on.
+    pub(crate) fn refresh_reports(&self) -> Result<()> {
+        let made_from = self.store.meta(REPORTS)?;
+        if self.shown_reports().made_from != made_from {
+            let reports = Arc::new(Reports::load(&self.store, self.analyzer())?);
+            let mut shown = self.reports.write().unwrap_or_else(PoisonError::into_inner);
+            *shown = ShownReports { made_from, reports };
+        }
+        Ok(())
+    }
+
+    fn shown_reports(&self) -> std::sync::RwLockReadGuard<'_, ShownReports> {
+        self.reports.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communities that a question about the whole is about, best first; none for other
+    /// questions. One that rests on a chunk that the filters exclude is left out.
+    pub(crate) fn overview(
+        &self,
+        query: &SearchQuery,
+        plan: &Plan,
+        allowed: &Allowed,
+    ) -> Result<Vec<SearchResultItem>> {
+        let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
+        if plan.query_type != QueryType::Global || !planned {
+            return Ok(Vec::new());
+        }
+        self.refresh_reports()?;
+        let reports = Arc::clone(&self.shown_reports().reports);
+        let embedded = match &self.embedder {
+            Some(embedder) => {
+                let mut vectors = embedder.embed(Role::Query, &[&plan.question.text])?;
+                vectors.pop().map(|vector| (vector, embedder.cosine_range()))
+            }
+            None => None,
+        };
+        let near = embedded.as_ref().map(|(vector, range)| (vector.as_slice(), *range));
+        // More than are shown, for some may be excluded.
+        let mut near = reports.nearest(&plan.question, near, self.analyzer(), 4 * COMMUNITIES);
+        let named =
+            plan.classification.as_ref().is_some_and(|one| !one.extracted_entities.is_empty());
+        if near.is_empty() && !named {
+            let largest = reports.largest(4 * COMMUNITIES).into_iter();
+            near = largest.map(|row| NearCommunity { row, relevance: WHOLE }).collect();
+        }
+        let mut items = Vec::with_capacity(COMMUNITIES);
+        for NearCommunity { row, relevance } in near {
+            if items.len() < COMMUNITIES
+                && !row.summary.is_empty()
+                && self.may_show(row, allowed)?
+            {
+                items.push(self.community(query, &reports, row, relevance)?);
+            }
+        }
+        Ok(items)
+    }
+
+    fn may_show(&self, row: &CommunityRow, allowed: &Allowed) -> Result<bool> {
+        if matches!(allowed, Allowed::All) {
+            return Ok(true);
+        }
+        for source in &row.sources {
+            let chunk = self.store.chunk_by_id(&source.chunk)?;
+            if chunk.is_none_or(|chunk| !allowed.contains(chunk.row)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn community(
+        &self,
+        query: &SearchQuery,
+        reports: &Reports,
+        row: &CommunityRow,
+        relevance: Score,
+    ) -> Result<SearchResultItem> {
+        Ok(SearchResultItem {
+            id: row.id.to_string(),
+            item_type: SearchResultType::Community,
+            score: relevance,
+            relevance: Relevance { combined: relevance, graph: relevance, ..Relevance::default() },
+            content: content(row),
+            highlights: Vec::new(),
+            sources: sources(&self.store, row)?,
+            metadata: query.options.include_metadata.then(|| metadata(reports, row)),
+            explanation: query.options.explain.then(Explanation::default),
+        })
+    }
+}

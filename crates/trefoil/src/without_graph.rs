@@ -1,0 +1,45 @@
+//! What an engine says of the graph that was built without one.
+
+use trefoil_core::{
+    Allowed, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, SearchQuery,
+    SearchResultItem, Strategy,
+};
+
+use crate::{engine::Inner, relationships::Relationships};
+
+impl Inner {
+    pub(crate) fn relationships(&self, _: &Plan, _: &Allowed) -> Result<Relationships> {
+        Ok(Relationships::default())
+    }
+
+    pub(crate) fn overview(
+        &self,
+        _: &SearchQuery,
+        _: &Plan,
+        _: &Allowed,
+    ) -> Result<Vec<SearchResultItem>> {
+        Ok(Vec::new())
+    }
+
+    pub(crate) fn update_reports(&self) -> Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn refresh_reports(&self) -> Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn step(
+        &self,
+        _: &Question,
+        _: &[(RowId, Score)],
+        _: &Allowed,
+        _: usize,
+    ) -> Result<RankedList> {
+        Ok(RankedList::new(Strategy::Graph, Vec::new()))
+    }
+
+    pub(crate) fn entities_of(&self, _: RowId) -> Result<Vec<NamedEntity>> {
+        Ok(Vec::new())
+    }
+}
