@@ -46,7 +46,10 @@ fn the_stage_at_which_a_passage_was_lost_is_named() {
     assert_eq!(found.explanation.legs[0].rank, 1);
     check("other", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword leg");
     let library = why_not(&engine, &SearchQuery::new("library").unwrap(), "w00");
-    assert_eq!(library.reason, "the keyword leg finds 1 and not it");
+    assert_eq!(
+        library.reason,
+        "the keyword leg finds 1 and not it; the graph leg finds 0 and not it"
+    );
     check("w69", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword leg");
     check("w08", least(0.0), Some(Stage::Present), "the page shows 1 to 5");
     check("w30", least(0.9), Some(Stage::Select), "below the least relevance");

@@ -141,7 +141,7 @@ mod tests {
         // The one that shares with all others.
         check(&[("ab", 1.0), ("abcdef", 1.0), ("cd", 1.0), ("ef", 1.0)], 1, &[1]);
         // The same again is left out.
-        check(&[("abc", 1.0), ("abc", 1.0), ("xyz", 1.0), ("xyw", 1.0)], 2, &[2, 0]);
+        check(&[("abc", 1.0), ("abc", 1.0), ("xyz", 1.0), ("xyw", 1.0)], 2, &[0, 2]);
         // What speaks for one beforehand.
         check(&[("abc", 1.0), ("xyz", 5.0)], 2, &[1, 0]);
         check(&[("abc", 0.0), ("xyz", 1.0)], 2, &[1]);

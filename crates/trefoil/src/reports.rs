@@ -109,9 +109,10 @@ impl Reports {
     /// The `count` reports that are nearest to a question, best first, equals by level and
     /// size, then by id; none below a relevance of .4.
     ///
-    /// A report with an embedding is as relevant as its cosine with the question's `vector`
-    /// on the embedder's `range`, as a chunk is. Without, its relevance is the share of the
-    /// question's information that it covers, as in the keyword leg: BM25 ÷ Σ idf.
+    /// A report is as relevant as its cosine with the question's `vector` on the embedder's
+    /// `range`, as a chunk is, where both are embedded; or as the share of the question's
+    /// information that it covers, as in the keyword leg (BM25 ÷ Σ idf), if that is more: a
+    /// report on many things is near to the vector of none.
     pub(crate) fn nearest(
         &self,
         question: &Question,
@@ -121,13 +122,14 @@ impl Reports {
     ) -> Vec<NearCommunity<'_>> {
         let asked = self.asked(question, analyzer);
         let near = self.all.iter().map(|report| {
-            let relevance = match (embedded, &report.vector) {
+            let near = match (embedded, &report.vector) {
                 (Some((vector, (unrelated, perfect))), Some(own)) => {
                     let cosine: f32 = vector.iter().zip(own).map(|(a, b)| a * b).sum();
                     (cosine - unrelated) / (perfect - unrelated)
                 }
-                _ => self.covered(report, &asked),
+                _ => 0.0,
             };
+            let relevance = near.max(self.covered(report, &asked));
             NearCommunity { row: &report.row, relevance: Score::clamped(relevance) }
         });
         let mut near: Vec<NearCommunity<'_>> =

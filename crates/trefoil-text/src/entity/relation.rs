@@ -13,9 +13,9 @@ use super::{
 use crate::sentence::sentences;
 
 /// The relations between `mentions`, which are those of `titled`: what the structure of
-/// the text shows, then what stands in one sentence, often first, and then what a section
-/// is about with all that it names, and what stands in two sentences that follow each other:
-/// most sentences go on about what the one before them named.
+/// the text shows, then what stands in one sentence, often first, and then the title with all
+/// that is named below it, and what stands in two sentences that follow each other: most
+/// sentences go on about what the title or the sentence before them named.
 pub(crate) fn relations(
     titled: &TitledText<'_>,
     markup: &Markup,
@@ -49,6 +49,8 @@ fn places(mentions: &[Mention]) -> Vec<(ByteSpan, usize)> {
 struct Sections {
     /// The place that a section starts at, and the mention that it is about.
     starts: Vec<(usize, Option<usize>)>,
+    /// The mention that is the title.
+    title: Option<usize>,
 }
 
 impl Sections {
@@ -112,7 +114,8 @@ impl Reader<'_> {
             }
             starts.push((marked.span.start, at.or(above.last().map(|&(_, at)| at))));
         }
-        Sections { starts }
+        let title = self.mentions.iter().position(|one| one.kind == MentionKind::Title);
+        Sections { starts, title }
     }
 
     fn contains(&mut self, above: &[(usize, usize)], at: usize, evidence: ByteSpan) {
@@ -172,8 +175,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts the sentences that name two; then those that name something of which the
-    /// section is, and pairs of sentences, for what no sentence names together.
+    /// Counts the sentences that name two; then those of a document that name something other
+    /// than its title, and pairs of sentences, for what no sentence names together.
     fn neighbours(&mut self, sentences: &[ByteSpan], sections: &Sections) {
         let mut within = Together::default();
         let mut around = Together::default();
@@ -190,8 +193,8 @@ impl Reader<'_> {
                 for &other in named.iter().skip(nth + 1) {
                     within.push(one, other, sentence);
                 }
-                if let Some(about) = sections.at(sentence.start) {
-                    around.push(about, one, sentence);
+                if let Some(title) = sections.title {
+                    around.push(title, one, sentence);
                 }
                 for &other in &before.0 {
                     around.push(other, one, ByteSpan { start: before.1, end: sentence.end });
