@@ -168,6 +168,20 @@ pub enum Error {
         /// What went wrong.
         failure: WebFailure,
     },
+    /// A language model did not do what it was asked.
+    #[error(
+        "`{model}` at {service} could not {doing}: {failure}; check the service, or do without"
+    )]
+    LanguageModel {
+        /// The address of the service.
+        service: String,
+        /// The model.
+        model: String,
+        /// What was asked of it, as a verb phrase, with the beginning of the text.
+        doing: String,
+        /// What went wrong.
+        failure: WebFailure,
+    },
     /// A model or the runtime is not where it should be.
     #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
     ModelMissing {

@@ -52,7 +52,7 @@ pub enum Trust {
     Untrusted,
 }
 
-/// What can go wrong with a web search.
+/// What can go wrong with a service of the web.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WebFailure {
@@ -70,6 +70,13 @@ pub enum WebFailure {
     Status {
         /// The HTTP status.
         code: u16,
+    },
+    /// The service refused and said why.
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// Its words, shortened.
+        message: String,
     },
     /// The answer is not what the service should send.
     Malformed {
@@ -89,6 +96,9 @@ impl fmt::Display for WebFailure {
             Self::Timeout { millis } => write!(f, "no answer within {millis} ms"),
             Self::TooLarge { limit } => write!(f, "the answer is larger than {limit} bytes"),
             Self::Status { code } => write!(f, "it answered with status {code}"),
+            Self::Refused { code, message } => {
+                write!(f, "it answered with status {code}: {message}")
+            }
             Self::Malformed { reason } => write!(f, "its answer cannot be read: {reason}"),
             Self::Unreachable { reason } => write!(f, "it cannot be reached: {reason}"),
         }

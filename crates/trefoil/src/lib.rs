@@ -78,6 +78,8 @@ mod leaves;
 mod legs;
 #[cfg(feature = "engine")]
 mod models;
+#[cfg(feature = "openai")]
+mod openai;
 #[cfg(feature = "graph")]
 mod overview;
 #[cfg(feature = "engine")]
@@ -123,6 +125,8 @@ pub use isotonic::Isotonic;
 /// A calendar day, as documents and filters use it.
 #[cfg(feature = "engine")]
 pub use jiff::civil::Date;
+#[cfg(feature = "openai")]
+pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
 pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
