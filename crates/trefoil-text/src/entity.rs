@@ -139,7 +139,7 @@ fn push_marked(text: &str, marked: &Marked, found: &mut Found<'_>) {
 }
 
 fn is_heading_name(heading: &str) -> bool {
-    is_short(heading) && !is_generic_heading(&normalize_name(heading))
+    is_short(heading) && !is_generic_heading(&normalize_name(without_qualifier(heading).0))
 }
 
 /// Pushes the title and headings, and the names in a title.

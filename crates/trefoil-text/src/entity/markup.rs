@@ -3,7 +3,10 @@
 
 use trefoil_core::ByteSpan;
 
-use super::citation::citations;
+use super::{
+    citation::citations,
+    name::{is_generic_heading, normalize_name},
+};
 
 /// Longest quotation or link text that may be a name, in bytes; a longer one is speech.
 const LONGEST_LABEL: usize = 120;
@@ -92,6 +95,10 @@ impl Markup {
             let heading = heading.split("{#").next().unwrap_or(heading);
             let name = heading.trim_end().trim_end_matches('#');
             self.push(Mark::Heading(marks), trimmed(text, line.start + marks, name.len()), None);
+            if is_generic_heading(&normalize_name(name)) {
+                self.skipped.push(line);
+                return;
+            }
         }
         let mut at = line.start;
         while let Some(next) = text.get(at..line.end).and_then(|rest| rest.find(is_opener)) {
