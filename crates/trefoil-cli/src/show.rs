@@ -233,7 +233,9 @@ impl Page {
             used += columns(&part);
             _ = write!(self.text, "{DIM}{part}{DIM:#}");
         }
-        if let Some(ItemMetadata { path, lines, .. }) = &item.metadata {
+        // A community stands in no file.
+        let metadata = item.metadata.as_ref().filter(|metadata| !metadata.path.is_empty());
+        if let Some(ItemMetadata { path, lines, .. }) = metadata {
             let place = format!("{}:{}", printable(path), lines.start);
             // A path is kept whole, so that it can be copied and clicked.
             if used + 2 + columns(&place) > self.width {

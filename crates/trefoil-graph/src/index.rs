@@ -10,7 +10,7 @@ use crate::{
     Csr, EntityChunks, GraphConfig, Node,
     column::Column,
     evidence::{Evidence, Packed, Related, Said, Text},
-    pmi::{Counts, weigh},
+    pmi::{Counts, PruneConfig, weigh},
     relations::Relations,
     spellings::Spellings,
 };
@@ -31,6 +31,7 @@ pub struct GraphIndex {
     spellings: Spellings,
     aliases: BTreeMap<Node, BTreeSet<Text>>,
     related: Csr,
+    all_related: Csr,
     pub(crate) relations: Relations,
     chunks: EntityChunks,
     config: GraphConfig,
@@ -83,7 +84,9 @@ impl GraphIndex {
         let Packed { texts, chunks } = packed;
         let nodes = Nodes::of(texts.len(), &chunks);
         let entities = nodes.entries(&chunks);
-        let related = weigh(&nodes.counts(&texts, &chunks, &entities), &config.prune)?;
+        let counts = nodes.counts(&texts, &chunks, &entities);
+        let related = weigh(&counts, &config.prune)?;
+        let all_related = weigh(&counts, &PruneConfig { min_count: 0, percentile: 0.0 })?;
         let mentions: Vec<(Node, RowId, f32)> = nodes
             .mentions(&chunks)
             .map(|(node, row, mention)| {
@@ -113,6 +116,7 @@ impl GraphIndex {
             chunks: EntityChunks::new(walked, &mentions, config.damping)?,
             config: config.clone(),
             related,
+            all_related,
             entities,
             texts,
         })
@@ -196,9 +200,15 @@ impl GraphIndex {
         self.chunks.rank(entities, chunks, self.config.walk, allowed, count)
     }
 
-    /// The weights of the relations between entities: the graph of paths and communities.
+    /// The weights of the relations between entities, without the weakest: the graph of
+    /// walks and communities.
     pub const fn related(&self) -> &Csr {
         &self.related
+    }
+
+    /// The weights of all relations, also of those that were seen once: the graph of paths.
+    pub const fn all_related(&self) -> &Csr {
+        &self.all_related
     }
 
     /// The chunks that mention an entity, by row.

@@ -63,9 +63,10 @@ impl GraphIndex {
         allowed: &Allowed,
     ) -> Vec<RelationPath> {
         let paths = match allowed {
-            Allowed::All => shortest_paths(self.related(), ends, max_hops, count),
+            Allowed::All => shortest_paths(self.all_related(), ends, max_hops, count),
             Allowed::Only(_) => {
-                let shown = self.related().filtered(|a, b| self.relations.is_shown(a, b, allowed));
+                let shown =
+                    self.all_related().filtered(|a, b| self.relations.is_shown(a, b, allowed));
                 shortest_paths(&shown, ends, max_hops, count)
             }
         };

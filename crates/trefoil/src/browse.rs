@@ -36,7 +36,7 @@ impl Engine {
     pub fn entity(&self, name: &str, most: usize) -> Result<Option<EntityView>> {
         let Some(index) = self.graph() else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
-        let mut beside: Vec<(Node, f32)> = index.related().edges(entity.node).collect();
+        let mut beside: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
         beside.sort_by(|a, b| b.1.total_cmp(&a.1));
         beside.truncate(most);
@@ -54,7 +54,7 @@ impl Engine {
     /// As [`Engine::entities`].
     pub fn subgraph(&self, around: Option<&str>, most: usize) -> Result<Subgraph> {
         let Some(index) = self.graph() else { return Ok(Subgraph::default()) };
-        let graph = index.related();
+        let graph = index.all_related();
         let mut nodes: Vec<Node> = match around {
             None => ranked(&index),
             Some(name) => {

@@ -1,13 +1,17 @@
 //! Questions about the whole: the communities that they are about, which stand before the
 //! passages.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    cmp::Reverse,
+    sync::{Arc, PoisonError},
+};
 
 use trefoil_core::{
     Allowed, Explanation, Plan, QueryType, Relevance, Result, Role, Score, SearchQuery,
     SearchResultItem, SearchResultType, Strategy,
 };
 use trefoil_store::CommunityRow;
+use trefoil_text::language_of;
 
 use crate::{
     Engine,
@@ -110,15 +114,23 @@ impl Inner {
             let largest = reports.largest(4 * COMMUNITIES).into_iter();
             near = largest.map(|row| NearCommunity { row, relevance: WHOLE }).collect();
         }
+        // The sort is stable: among those that are near, first what the asker reads.
+        near.sort_by_key(|one| language_of(&one.row.summary) != plan.question.language);
+        let mut taken: Vec<&CommunityRow> = Vec::with_capacity(COMMUNITIES);
         let mut items = Vec::with_capacity(COMMUNITIES);
         for NearCommunity { row, relevance } in near {
-            if items.len() < COMMUNITIES
-                && !row.summary.is_empty()
-                && self.may_show(row, allowed)?
-            {
+            // A community and a part of it say much the same.
+            let is_told = taken.iter().any(|one| {
+                one.parent.as_ref() == Some(&row.id) || row.parent.as_ref() == Some(&one.id)
+            });
+            let has_room = items.len() < COMMUNITIES && !is_told && !row.summary.is_empty();
+            if has_room && self.may_show(row, allowed)? {
                 items.push(self.community(query, &reports, row, relevance)?);
+                taken.push(row);
             }
         }
+        // The list falls in score.
+        items.sort_by_key(|item| Reverse(item.score));
         Ok(items)
     }
 

@@ -45,7 +45,7 @@ const fn ask(about: &'static str, text: &'static str) -> Ask {
     Ask { about, text, only: None }
 }
 
-const QUESTIONS: [Ask; 9] = [
+const QUESTIONS: [Ask; 10] = [
     ask("English, the Rust book", "what happens to a value when its owner goes out of scope?"),
     ask("English, the Rust book", "share one value between several threads"),
     ask("English", "why are there two high tides a day?"),
@@ -53,6 +53,7 @@ const QUESTIONS: [Ask; 9] = [
         "English, in other words than the text",
         "let small spiny animals pass through the garden fence",
     ),
+    ask("English, how two things hang together", "how is Reciprocal rank fusion related to BM25?"),
     ask("Japanese", "土鍋でご飯をふっくら炊くには?"),
     ask("Japanese", "台風の目に入ったら外に出てもいい?"),
     ask("Korean", "온돌은 어떻게 방을 따뜻하게 하나요?"),
@@ -218,7 +219,8 @@ fn shown_answer(question: &Ask, found: &SearchResult, width: usize) -> String {
     let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
     let rule = "─".repeat(width);
     format!(
-        "{dim}{rule}{dim:#}\n{bold}{text}{bold:#}  {dim}{about}{dim:#}\n\n{}{}",
+        "{dim}{rule}{dim:#}\n{bold}{text}{bold:#}  {dim}{about}{dim:#}\n\n{}{}{}",
+        show::paths(found, width),
         show::results(found, Extent::Fragment, width),
         show::summary(found),
     )

@@ -51,7 +51,7 @@ pub(super) fn run(
     }
     let overview = Overview {
         entities: graph.entity_count() as usize,
-        relations: graph.related().edge_count(),
+        relations: graph.all_related().edge_count(),
         chunks: graph.chunk_count(),
         most_important: engine.entities(args.limit)?,
     };
