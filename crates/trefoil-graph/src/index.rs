@@ -138,7 +138,7 @@ impl GraphIndex {
             return None;
         }
         let Entry { key, name, label, chunks, specificity } = self.entities[node];
-        let importance = (self.related.degree(node) as f32 / 20.0).min(1.0);
+        let importance = (self.all_related.degree(node) as f32 / 20.0).min(1.0);
         Some(Entity {
             node,
             name: self.text(name),

@@ -119,7 +119,7 @@ impl Engine {
 fn ranked(index: &GraphIndex) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
     let chunks = |node| index.entity(node).map_or(0, |entity| entity.chunks);
-    nodes.sort_by_cached_key(|&node| Reverse((index.related().degree(node), chunks(node))));
+    nodes.sort_by_cached_key(|&node| Reverse((index.all_related().degree(node), chunks(node))));
     nodes
 }
 

@@ -92,7 +92,9 @@ impl Markup {
         let marks = inside.bytes().take_while(|&b| b == b'#').count();
         if (1..=6).contains(&marks) && inside.as_bytes().get(marks) == Some(&b' ') {
             let heading = inside.get(marks..).unwrap_or_default();
+            // `{#anchor}` of Markdown, `{/*anchor*/}` of MDX.
             let heading = heading.split("{#").next().unwrap_or(heading);
+            let heading = heading.split("{/*").next().unwrap_or(heading);
             let name = heading.trim_end().trim_end_matches('#');
             self.push(Mark::Heading(marks), trimmed(text, line.start + marks, name.len()), None);
             if is_generic_heading(&normalize_name(name)) {
