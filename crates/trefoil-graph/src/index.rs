@@ -71,7 +71,7 @@ impl GraphIndex {
     /// Makes the graph of what chunks say.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] if a setting is out of its range.
+    /// [`Error::InvalidConfig`](trefoil_core::Error::InvalidConfig) if a setting is out of its range.
     pub fn build(
         chunks: impl IntoIterator<Item = (RowId, Extraction)>,
         config: &GraphConfig,
