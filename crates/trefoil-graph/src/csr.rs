@@ -13,8 +13,8 @@ pub type Node = u32;
 /// use trefoil_graph::Csr;
 ///
 /// let graph = Csr::from_edges(4, [(0, 1, 1.0), (2, 1, 0.5), (1, 0, 1.0)])?;
-/// assert_eq!(graph.edges(1).collect::<Vec<_>>(), [(0, 2.0), (2, 0.5)]);
-/// assert_eq!(graph.neighbours(3), []);
+/// assert_eq!(graph.edges(1).collect::<Vec<(u32, f32)>>(), [(0, 2.0), (2, 0.5)]);
+/// assert!(graph.neighbours(3).is_empty());
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
