@@ -53,7 +53,7 @@ const QUESTIONS: [Ask; 10] = [
         "English, in other words than the text",
         "let small spiny animals pass through the garden fence",
     ),
-    ask("English, how two things hang together", "how is Reciprocal rank fusion related to BM25?"),
+    ask("Korean, how two things hang together", "신라와 경주의 관계"),
     ask("Japanese", "土鍋でご飯をふっくら炊くには?"),
     ask("Japanese", "台風の目に入ったら外に出てもいい?"),
     ask("Korean", "온돌은 어떻게 방을 따뜻하게 하나요?"),
