@@ -4,18 +4,18 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    fmt::Write,
     sync::Arc,
 };
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use trefoil_core::{
     ChunkId, CommunityId, EntityId, Language, Result, RowId, StoredChunk, Summarizer, Summary,
     SummaryPassage, SummaryRequest,
 };
 use trefoil_graph::{Community, GraphIndex, Hierarchy, HierarchyConfig, Node, community_name};
 use trefoil_store::{CommunityRow, ReportSource, Store, community_id, entity_id};
+
+use crate::digest::sha256;
 
 /// Most characters of a summary.
 const SUMMARY_CHARS: usize = 2_000;
@@ -252,17 +252,13 @@ fn hash(
     evidence: &[(RowId, ChunkId)],
 ) -> String {
     let chunks = evidence.iter().map(|(_, chunk)| chunk.as_str());
-    let mut digest = Sha256::new();
-    for part in [id.as_str(), fingerprint].into_iter().chain(names.iter().copied()).chain(chunks) {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part);
-    }
-    let mut hex = String::with_capacity(64);
-    for byte in digest.finalize() {
-        // Writing into a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    let parts = [id.as_str(), fingerprint].into_iter().chain(names.iter().copied()).chain(chunks);
+    // The length before each keeps two lists apart that read the same when joined.
+    let lengths: Vec<([u8; 8], &str)> =
+        parts.map(|part| ((part.len() as u64).to_le_bytes(), part)).collect();
+    let bytes: Vec<&[u8]> =
+        lengths.iter().flat_map(|(length, part)| [length.as_slice(), part.as_bytes()]).collect();
+    sha256(&bytes)
 }
 
 fn summarize(

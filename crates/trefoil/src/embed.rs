@@ -23,9 +23,9 @@ const BATCH: usize = 192;
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
 
-/// One thread that embeds what the store's job table asks for.
+/// One thread that embeds what the store's job table asks for, and then makes the reports.
 #[derive(Debug)]
-pub(crate) struct EmbeddingWorker {
+pub(crate) struct Worker {
     signal: Arc<Signal>,
     thread: Option<JoinHandle<()>>,
 }
@@ -47,7 +47,7 @@ struct State {
     error: Option<Error>,
 }
 
-impl EmbeddingWorker {
+impl Worker {
     /// Starts the thread, which looks for jobs at once; none where there is nothing to do,
     /// without a model and without a graph.
     pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
@@ -58,12 +58,12 @@ impl EmbeddingWorker {
         let signal = Arc::new(Signal::default());
         signal.state().woken = true;
         let thread = std::thread::Builder::new()
-            .name("trefoil-embed".to_owned())
+            .name("trefoil-worker".to_owned())
             .spawn({
                 let (signal, inner) = (Arc::clone(&signal), Arc::downgrade(inner));
                 move || work(&signal, &inner)
             })
-            .map_err(|source| Error::io("start the embedding thread of", "trefoil", source))?;
+            .map_err(|source| Error::io("start the background thread of", "trefoil", source))?;
         Ok(Some(Self { signal, thread: Some(thread) }))
     }
 
@@ -101,7 +101,7 @@ impl EmbeddingWorker {
     }
 }
 
-impl Drop for EmbeddingWorker {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.signal.stop.store(true, Ordering::Relaxed);
         self.signal.changed.notify_all();

@@ -19,7 +19,7 @@ use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 use crate::{
     EngineConfig,
     correct::Judged,
-    embed::EmbeddingWorker,
+    embed::Worker,
     fuse::fuser,
     leaves,
     legs::{Legs, run_beside, run_legs},
@@ -39,7 +39,7 @@ use crate::{
 /// ([`Engine::drain`] waits for them).
 #[derive(Debug)]
 pub struct Engine {
-    worker: Option<EmbeddingWorker>,
+    worker: Option<Worker>,
     inner: Arc<Inner>,
 }
 
@@ -145,7 +145,7 @@ impl Engine {
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
         inner.extract_first()?;
         inner.replay_all()?;
-        let worker = EmbeddingWorker::start(&inner)?;
+        let worker = Worker::start(&inner)?;
         Ok(Self { worker, inner })
     }
 
@@ -214,11 +214,11 @@ impl Engine {
         Ok(SearchResult { classification: None, ..found })
     }
 
-    /// Waits until every chunk has its vector, or none more can be had, and says what is
-    /// left: without a model, all of them.
+    /// Waits until every chunk has its vector, or none more can be had, and every community
+    /// its report. Says which vectors are left: without a model, all of them.
     ///
     /// # Errors
-    /// What stopped the embedding, if something did.
+    /// What stopped the work in the background, if something did.
     pub fn drain(&self) -> Result<JobCounts> {
         self.drain_with(|_| ())
     }

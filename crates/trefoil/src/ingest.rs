@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use trefoil_core::{Document, Error, Result};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
 
-use crate::{Engine, engine::Inner};
+use crate::{
+    Engine,
+    digest::{self, sha256},
+    engine::Inner,
+};
 
 /// Files read, cut and stored in one transaction: bounds memory and the work lost in a crash.
 const GROUP: usize = 64;
@@ -190,7 +193,7 @@ impl Inner {
         let extractions = self.extract(&document.title, &chunks)?;
         let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
             let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
-            NewChunk { embedding_hash: self::sha256(&[embedded.as_bytes()]), chunk, extraction }
+            NewChunk { embedding_hash: digest::sha256(&[embedded.as_bytes()]), chunk, extraction }
         });
         Ok(NewFile {
             chunks: chunks.collect(),
@@ -255,18 +258,4 @@ impl Inner {
 
 fn skipped(path: &str, reason: String) -> Read {
     Read::Skipped(Skipped { path: path.to_owned(), reason })
-}
-
-fn sha256(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    let mut hex = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        for digit in [byte >> 4, byte & 15] {
-            hex.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    hex
 }

@@ -61,6 +61,8 @@ mod communities;
 #[cfg(feature = "engine")]
 mod correct;
 #[cfg(feature = "engine")]
+mod digest;
+#[cfg(feature = "engine")]
 mod embed;
 #[cfg(feature = "engine")]
 mod engine;

@@ -3,16 +3,16 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    fmt::Write,
 };
 
-use sha2::{Digest, Sha256};
 use trefoil_core::{
     Analyzer, CommunityId, Content, Embedder, ItemMetadata, Language, LineSpan, Question, Result,
     Role, Score, Sources,
 };
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
+
+use crate::digest::sha256;
 
 /// A report that is less relevant is not nearest to the question.
 const LEAST_RELEVANCE: f32 = 0.4;
@@ -235,12 +235,7 @@ fn text(row: &CommunityRow) -> String {
 }
 
 fn hash(text: &str) -> String {
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(text) {
-        // Writing into a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    sha256(&[text.as_bytes()])
 }
 
 fn analyze(analyzer: &dyn Analyzer, text: &str, mut push: impl FnMut(String)) {
