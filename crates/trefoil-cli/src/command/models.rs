@@ -107,7 +107,7 @@ fn table(models: &[ModelStatus]) -> String {
         let (style, state) = if model.present { (green, "here") } else { (dim, "absent") };
         _ = writeln!(
             text,
-            "{:<width$}  {:<8}  {:>8}  {style}{state:<6}{style:#}  {:<10}  {dim}{}{dim:#}",
+            "{:<width$}  {:<10}  {:>8}  {style}{state:<6}{style:#}  {:<10}  {dim}{}{dim:#}",
             model.name(),
             role(model.role()),
             bytes(model.size),
@@ -148,6 +148,7 @@ fn role(role: ModelRole) -> &'static str {
         ModelRole::Runtime => "runtime",
         ModelRole::Embedder => "embedder",
         ModelRole::Reranker => "reranker",
+        ModelRole::Dictionary => "dictionary",
         _ => "other",
     }
 }
