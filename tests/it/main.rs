@@ -16,6 +16,7 @@ mod fixtures;
 mod graph;
 mod hostile;
 mod models;
+mod nouns;
 mod page;
 mod rerank;
 mod tidy;

@@ -33,12 +33,12 @@ const LAYERS: [(&str, &[&str]); 10] = [
 
 /// Foreign crates that only one crate of the workspace may name.
 const FOREIGN: [(&str, &[&str]); 8] = [
-    ("trefoil-text", &["icu_segmenter", "text-splitter", "unicode-normalization"]),
+    ("trefoil-text", &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
     ("trefoil-store", &["rusqlite"]),
     ("trefoil-keyword", &["tantivy"]),
     ("trefoil-semantic", &["hnsw_rs"]),
     ("trefoil-graph", &["petgraph"]),
-    ("trefoil-model", &["ort", "tokenizers", "ndarray"]),
+    ("trefoil-model", &["lindera-dictionary", "ort", "tokenizers", "ndarray"]),
     ("trefoil", &["ureq"]),
     ("trefoil-cli", &["clap", "anyhow", "axum", "rmcp"]),
 ];

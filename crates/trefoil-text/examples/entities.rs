@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! cargo run --release -p trefoil-text --example entities -- DATA/musique-mh [ja|ko] > found.jsonl
+//! cargo run --release -p trefoil-text --example entities --features lindera -- \
+//!     DATA/xreact-ja ja ~/.cache/trefoil/dictionaries/ipadic > found.jsonl
 //! ```
 //!
 //! Writes one line a document, with its mentions and relations, and says at the end how
@@ -49,8 +51,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..TitledText::default()
         })
         .collect();
+    let extractor = extractor(language, arguments.next())?;
     let started = Instant::now();
-    let extractions = ScriptExtractor.extract(&texts)?;
+    let extractions = extractor.extract(&texts)?;
     let seconds = started.elapsed().as_secs_f64();
 
     let mut out = std::io::BufWriter::new(std::io::stdout());
@@ -88,4 +91,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         bytes as f64 / 1e6 / seconds
     )?;
     Ok(())
+}
+
+#[cfg(feature = "lindera")]
+fn extractor(
+    language: Language,
+    dictionary: Option<String>,
+) -> Result<Box<dyn EntityExtractor>, Box<dyn Error>> {
+    let Some(folder) = dictionary else { return Ok(Box::new(ScriptExtractor)) };
+    let of = |wanted| (language == wanted).then_some(std::path::Path::new(&folder));
+    let extractor = trefoil_text::MorphologicalExtractor::open(of(Language::Ja), of(Language::Ko))?;
+    Ok(Box::new(extractor))
+}
+
+#[cfg(not(feature = "lindera"))]
+fn extractor(
+    _: Language,
+    dictionary: Option<String>,
+) -> Result<Box<dyn EntityExtractor>, Box<dyn Error>> {
+    match dictionary {
+        Some(_) => Err("dictionaries need the feature `lindera`".into()),
+        None => Ok(Box::new(ScriptExtractor)),
+    }
 }

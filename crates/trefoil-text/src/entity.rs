@@ -6,24 +6,36 @@ mod definition;
 mod english;
 mod found;
 mod japanese;
+#[cfg(feature = "lindera")]
+mod japanese_nouns;
 mod kind;
 mod korean;
+#[cfg(feature = "lindera")]
+mod korean_nouns;
 mod markup;
+#[cfg(feature = "lindera")]
+mod morphological;
 mod name;
+mod nouns;
 mod relation;
 mod spaced;
+#[cfg(feature = "lindera")]
+mod tagger;
 mod words;
 
 use trefoil_core::{
     ByteSpan, EntityExtractor, EntityType, Extraction, Language, MentionKind, Result, TitledText,
 };
 
+#[cfg(feature = "lindera")]
+pub use self::morphological::MorphologicalExtractor;
 pub use self::name::normalize_name;
 use self::{
     english::Class,
     found::{Entry, Found},
     markup::{Mark, Marked, Markup},
     name::{Acronym, is_generic_heading, without_qualifier},
+    nouns::{Nouns, ScriptNouns},
 };
 use crate::script::Script;
 
@@ -65,11 +77,11 @@ impl EntityExtractor for ScriptExtractor {
     }
 
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
-        Ok(texts.iter().map(extraction).collect())
+        texts.iter().map(|text| extraction(text, &mut ScriptNouns)).collect()
     }
 }
 
-fn extraction(titled: &TitledText<'_>) -> Extraction {
+fn extraction(titled: &TitledText<'_>, nouns: &mut dyn Nouns) -> Result<Extraction> {
     let text = titled.text;
     let mut found = Found::new(text);
     let markup = Markup::new(text);
@@ -77,25 +89,28 @@ fn extraction(titled: &TitledText<'_>) -> Extraction {
         push_marked(text, marked, &mut found);
     }
     for span in markup.prose() {
-        push_prose(text, span, titled.language, &mut found);
+        push_prose(text, span, titled.language, nouns, &mut found)?;
     }
     for &span in &markup.code_blocks {
         push_code_block(text, span, &mut found);
     }
-    push_above(titled, &mut found);
+    push_above(titled, nouns, &mut found)?;
     unite_aliases(&mut found);
     let extraction = Extraction::new(found.into_mentions());
     let relations = relation::relations(titled, &markup, extraction.mentions());
-    extraction.with_relations(relations)
+    Ok(extraction.with_relations(relations))
 }
 
-fn push_prose(text: &str, span: ByteSpan, language: Language, found: &mut Found<'_>) {
-    let Some(part) = text.get(span.start..span.end) else { return };
+fn push_prose(
+    text: &str,
+    span: ByteSpan,
+    language: Language,
+    nouns: &mut dyn Nouns,
+    found: &mut Found<'_>,
+) -> Result<()> {
+    let Some(part) = text.get(span.start..span.end) else { return Ok(()) };
     spaced::extract(&words::words(part, span.start), language, found);
-    if !part.is_ascii() {
-        japanese::extract(part, span.start, found);
-        korean::extract(part, span.start, found);
-    }
+    if part.is_ascii() { Ok(()) } else { nouns.push(part, span.start, language, found) }
 }
 
 /// Identifiers are all that is read of a block of code.
@@ -143,7 +158,7 @@ fn is_heading_name(heading: &str) -> bool {
 }
 
 /// Pushes the title and headings, and the names in a title.
-fn push_above(titled: &TitledText<'_>, found: &mut Found<'_>) {
+fn push_above(titled: &TitledText<'_>, nouns: &mut dyn Nouns, found: &mut Found<'_>) -> Result<()> {
     let (name, qualifier) = without_qualifier(titled.title);
     if is_short(name)
         && let Some(entry) = found.push_above(name, MentionKind::Title, TITLE)
@@ -161,7 +176,7 @@ fn push_above(titled: &TitledText<'_>, found: &mut Found<'_>) {
     for part in [Some(name), qualifier].into_iter().flatten() {
         let mut above = Found::new(part);
         let span = ByteSpan { start: 0, end: part.len() };
-        push_prose(part, span, titled.language, &mut above);
+        push_prose(part, span, titled.language, nouns, &mut above)?;
         found.take_above(above);
     }
     for (depth, heading) in titled.heading_path.iter().rev().enumerate() {
@@ -171,6 +186,7 @@ fn push_above(titled: &TitledText<'_>, found: &mut Found<'_>) {
             found.push_above(name, MentionKind::Heading, confidence);
         }
     }
+    Ok(())
 }
 
 /// Unites the names that one text has in a short and a long form, where it has only one

@@ -148,5 +148,7 @@ pub use trefoil_model as model;
 pub use trefoil_store::{CommunityRow, ReportSource};
 #[cfg(feature = "engine")]
 pub use trefoil_store::{JobCounts, StoreStats};
+#[cfg(feature = "lindera")]
+pub use trefoil_text::MorphologicalExtractor;
 #[cfg(feature = "engine")]
 pub use trefoil_text::{ScriptExtractor, language_of};

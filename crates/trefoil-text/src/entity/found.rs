@@ -40,9 +40,15 @@ impl<'t> Found<'t> {
     }
 
     /// Adds `name`, which stands at `start` of the text.
-    pub(crate) fn push(&mut self, name: &str, start: usize, kind: MentionKind, confidence: f32) {
+    pub(crate) fn push(
+        &mut self,
+        name: &str,
+        start: usize,
+        kind: MentionKind,
+        confidence: f32,
+    ) -> Option<&mut Entry> {
         let span = ByteSpan { start, end: start + name.len() };
-        self.add(name, Some(span), kind, confidence);
+        self.add(name, Some(span), kind, confidence)
     }
 
     /// Adds the name that consecutive words are.

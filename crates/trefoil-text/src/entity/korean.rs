@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::OnceLock};
 use trefoil_core::MentionKind;
 
 use super::found::Found;
-use crate::script::{Script, runs};
+use crate::script::{Run, Script, runs};
 
 /// Longest noun phrase, in words.
 const LONGEST_PHRASE: usize = 3;
@@ -25,17 +25,42 @@ const SHORT_NOUN: f32 = 0.5;
 
 /// What a word is, told from its ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word<'t> {
+pub(crate) enum Word<'t> {
     /// A noun without a particle; more may follow.
-    Bare(&'t str),
+    Bare(Noun<'t>),
     /// A noun with a particle or with `하다`: its phrase ends here.
-    Last(&'t str),
+    Last(Noun<'t>),
     /// A verb, an adverb, a determiner: no noun.
     Other,
 }
 
+/// A noun at the start of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Noun<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) is_name: bool,
+}
+
+impl<'t> Noun<'t> {
+    /// A name if its last syllables say so.
+    pub(crate) fn new(text: &'t str) -> Self {
+        Self { text, is_name: text.chars().nth(2).is_some() && ends_name(text) }
+    }
+}
+
 /// Pushes the nouns of `part`, which starts at `offset` of the text.
 pub(crate) fn extract(part: &str, offset: usize, found: &mut Found<'_>) {
+    extract_by(part, offset, |run| word(run.text), found);
+}
+
+/// Pushes the nouns that `word` finds in the words of `part`, which starts at `offset`
+/// of the text, and the groups of them.
+pub(crate) fn extract_by<'t>(
+    part: &'t str,
+    offset: usize,
+    word: impl Fn(&Run<'t>) -> Word<'t>,
+    found: &mut Found<'_>,
+) {
     let mut phrase = Phrase::default();
     let mut end = 0;
     for run in runs(part).filter(|run| run.script == Script::Hangul) {
@@ -51,7 +76,7 @@ pub(crate) fn extract(part: &str, offset: usize, found: &mut Found<'_>) {
             continue;
         }
         let is_followed = part.get(end..).is_some_and(|rest| rest.starts_with(' '));
-        match word(run.text) {
+        match word(&run) {
             Word::Other => phrase.flush(part, offset, found),
             Word::Bare(noun) => {
                 phrase.push(run.start, noun);
@@ -71,35 +96,35 @@ pub(crate) fn extract(part: &str, offset: usize, found: &mut Found<'_>) {
 /// Nouns that stand together, by place.
 #[derive(Debug, Default)]
 struct Phrase<'t> {
-    nouns: Vec<(usize, &'t str)>,
+    nouns: Vec<(usize, Noun<'t>)>,
 }
 
 impl<'t> Phrase<'t> {
-    fn push(&mut self, start: usize, noun: &'t str) {
+    fn push(&mut self, start: usize, noun: Noun<'t>) {
         self.nouns.push((start, noun));
     }
 
     /// Pushes the phrase and each of its nouns, and forgets them.
     fn flush(&mut self, part: &str, offset: usize, found: &mut Found<'_>) {
         for &(start, noun) in &self.nouns {
-            let length = noun.chars().count();
-            if length < 2 || is_common(noun) {
+            let length = noun.text.chars().count();
+            if length < 2 || is_common(noun.text) {
                 continue;
             }
             let (kind, confidence) = match length {
-                3.. if ends_name(noun) => (MentionKind::ProperNoun, NAME),
+                _ if noun.is_name => (MentionKind::ProperNoun, NAME),
                 3.. => (MentionKind::NounPhrase, NOUN),
                 _ => (MentionKind::NounPhrase, SHORT_NOUN),
             };
-            found.push(noun, offset + start, kind, confidence);
+            found.push(noun.text, offset + start, kind, confidence);
         }
         let first = self.nouns.len().saturating_sub(LONGEST_PHRASE);
         let nouns = self.nouns.get(first..).unwrap_or_default();
         // A noun that says nothing alone says nothing at the edge of a phrase.
-        let is_common = |&&(_, noun): &&(usize, &str)| is_common(noun);
+        let is_common = |(_, noun): &&(usize, Noun<'_>)| is_common(noun.text);
         let lead = nouns.iter().take_while(is_common).count();
         if let Some([(start, _), .., (last, noun)]) = nouns.get(lead..) {
-            let end = last + noun.len();
+            let end = last + noun.text.len();
             if let Some(name) = part.get(*start..end) {
                 found.push(name, offset + start, MentionKind::NounPhrase, PHRASE);
             }
@@ -108,17 +133,22 @@ impl<'t> Phrase<'t> {
     }
 }
 
-fn word(text: &str) -> Word<'_> {
+/// Reads a word by its ending.
+pub(crate) fn word(text: &str) -> Word<'_> {
     let length = text.chars().count();
     if length > LONGEST_WORD || is_function_word(text) {
         return Word::Other;
     }
     // 정의하려면 → 정의, 사용된다 → 사용; a verb of one syllable is no noun.
     if let Some(noun) = verbal_noun(text) {
-        return if noun.chars().nth(1).is_some() { Word::Last(noun) } else { Word::Other };
+        return if noun.chars().nth(1).is_some() {
+            Word::Last(Noun::new(noun))
+        } else {
+            Word::Other
+        };
     }
     if let Some(noun) = kept_noun(text).or_else(|| predicate_noun(text)) {
-        return Word::Last(noun);
+        return Word::Last(Noun::new(noun));
     }
     let is_verb =
         text.ends_with('다') && !["바다", "캐나다", "판다", "소다", "람다"].contains(&text);
@@ -129,7 +159,11 @@ fn word(text: &str) -> Word<'_> {
         if let Some(noun) = text.strip_suffix(particle).filter(|_| !keeps(text, particle)) {
             // 때에는, 책으로: the noun is of one syllable.
             if noun.chars().nth(1).is_some() {
-                return if is_function_word(noun) { Word::Other } else { Word::Last(plural(noun)) };
+                return if is_function_word(noun) {
+                    Word::Other
+                } else {
+                    Word::Last(Noun::new(plural(noun)))
+                };
             } else if particle.chars().nth(1).is_some() {
                 return Word::Other;
             }
@@ -140,7 +174,7 @@ fn word(text: &str) -> Word<'_> {
     if is_short && !KEPT.of(text).any(|noun| noun == text) {
         Word::Other
     } else {
-        Word::Bare(plural(text))
+        Word::Bare(Noun::new(plural(text)))
     }
 }
 
@@ -205,14 +239,14 @@ fn keeps(text: &str, particle: &str) -> bool {
     KEPT.of(text).any(|noun| noun.ends_with(particle))
 }
 
-fn plural(noun: &str) -> &str {
+pub(crate) fn plural(noun: &str) -> &str {
     match noun.strip_suffix('들') {
         Some(one) if one.chars().nth(1).is_some() => one,
         _ => noun,
     }
 }
 
-fn is_function_word(word: &str) -> bool {
+pub(crate) fn is_function_word(word: &str) -> bool {
     FUNCTION_WORDS.binary_search(&word).is_ok()
 }
 
