@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trefoil::{
-    Document, Engine, EngineConfig, EntityExtractor, Extraction, QueryType, Result, Score,
-    ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy,
-    Stage, Strategy, TitledText,
+    Document, Engine, EngineConfig, EntityExtractor, Extraction, Extractor, QueryType, Result,
+    Score, ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchStrategy, Stage, Strategy, TitledText,
 };
 
 use crate::models::without_model;
@@ -164,7 +164,7 @@ fn results_name_their_entities_and_count_them() {
 
 #[test]
 fn an_engine_without_a_graph_says_so_only_where_it_is_asked_for() {
-    let config = EngineConfig { extractor: None, ..without_model() };
+    let config = EngineConfig { extractor: Extractor::None, ..without_model() };
     let (_dir, engine) = engine_with(config);
     engine.ingest(&documents()).unwrap();
     let found = engine.search(&query("Ada Lovelace")).unwrap();
@@ -194,14 +194,15 @@ impl EntityExtractor for Renamed {
 fn an_index_gets_a_graph_when_it_is_opened_with_an_extractor() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
-    let without = EngineConfig { extractor: None, ..without_model() };
+    let without = EngineConfig { extractor: Extractor::None, ..without_model() };
     Engine::open_with(&index, without).unwrap().ingest(&documents()).unwrap();
     let engine = Engine::open_with(&index, without_model()).unwrap();
     assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
     drop(engine);
 
     // Another extractor's graph stays until a reindex, and every search says so.
-    let renamed = EngineConfig { extractor: Some(Arc::new(Renamed)), ..without_model() };
+    let renamed =
+        EngineConfig { extractor: Extractor::Custom(Arc::new(Renamed)), ..without_model() };
     let engine = Engine::open_with(&index, renamed.clone()).unwrap();
     let degraded = engine.search(&query("Ada Lovelace")).unwrap().degraded;
     assert!(degraded.iter().any(|one| one.stage == Stage::Graph && one.reason.contains("reindex")));

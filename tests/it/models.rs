@@ -1,9 +1,9 @@
 //! The real model, fetched once into the platform's cache.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use trefoil::{
-    EngineConfig,
+    EngineConfig, Extractor, ScriptExtractor,
     model::{ModelHome, PullOptions},
 };
 
@@ -14,12 +14,20 @@ pub(crate) fn with_model() -> EngineConfig {
         let home = ModelHome::platform().unwrap();
         home.pull(&[], &(), PullOptions::default()).unwrap();
     });
-    EngineConfig::default()
+    by_script()
+}
+
+/// Whatever dictionaries the machine has, the graph is the same.
+fn by_script() -> EngineConfig {
+    EngineConfig {
+        extractor: Extractor::Custom(Arc::new(ScriptExtractor)),
+        ..EngineConfig::default()
+    }
 }
 
 /// A configuration that searches by keyword only.
 pub(crate) fn without_model() -> EngineConfig {
-    let mut config = EngineConfig { model: trefoil::Model::None, ..EngineConfig::default() };
+    let mut config = EngineConfig { model: trefoil::Model::None, ..by_script() };
     config.rerank.enabled = false;
     config
 }

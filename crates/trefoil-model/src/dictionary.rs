@@ -1,4 +1,4 @@
-//! Dictionaries of MeCab, compiled as the analyser reads them.
+//! Dictionaries of `MeCab`, compiled as the analyser reads them.
 
 use std::{
     fs, io,
@@ -48,14 +48,16 @@ fn metadata(name: &str) -> Result<Metadata> {
         .map_err(|error| Error::backend(Part::Model, "read the fields of a dictionary", error))
 }
 
-/// Writes the tables among the files, whose names are flat, into a new folder.
+/// Writes the tables of the archive's one folder into a new one. Those of folders in it are
+/// examples for users' own words.
 fn unpack(sources: &[u8], folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut archive = tar::Archive::new(GzDecoder::new(sources));
     for entry in archive.entries()? {
         let mut entry = entry?;
         let path = entry.path()?.into_owned();
-        let is_table = path.extension().is_some_and(|end| end == "csv" || end == "def");
+        let is_table = path.extension().is_some_and(|end| end == "csv" || end == "def")
+            && path.components().count() == 2;
         if let Some(name) = path.file_name().filter(|_| is_table) {
             let to: PathBuf = folder.join(name);
             io::copy(&mut entry, &mut fs::File::create(to)?)?;

@@ -18,10 +18,9 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
-    /// What finds the entities of a chunk, from which the graph is made; the extractor that
-    /// needs no model by default, none for no graph.
+    /// What finds the entities of a chunk, from which the graph is made.
     #[cfg(feature = "graph")]
-    pub extractor: Option<Arc<dyn EntityExtractor>>,
+    pub extractor: Extractor,
     /// How the graph is made and walked.
     #[cfg(feature = "graph")]
     pub graph: trefoil_graph::GraphConfig,
@@ -85,6 +84,21 @@ pub enum Model {
     Custom(Arc<dyn Embedder>),
 }
 
+/// What finds the entities of a chunk.
+#[cfg(feature = "graph")]
+#[derive(Clone, Debug, Default)]
+pub enum Extractor {
+    /// Nothing: there is no graph.
+    None,
+    /// [`ScriptExtractor`](trefoil_text::ScriptExtractor), which needs no model; with the
+    /// feature `lindera` nouns of Japanese and Korean are found by the dictionaries `ipadic`
+    /// and `ko-dic`, once they have been pulled.
+    #[default]
+    Default,
+    /// The caller's own.
+    Custom(Arc<dyn EntityExtractor>),
+}
+
 /// What reads passages together with the question.
 #[derive(Clone, Debug, Default)]
 pub enum Rerankers {
@@ -103,7 +117,7 @@ impl Default for EngineConfig {
             model_home: None,
             threads: None,
             #[cfg(feature = "graph")]
-            extractor: Some(Arc::new(trefoil_text::ScriptExtractor)),
+            extractor: Extractor::default(),
             #[cfg(feature = "graph")]
             graph: trefoil_graph::GraphConfig::default(),
             #[cfg(feature = "graph")]

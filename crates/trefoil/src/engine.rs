@@ -12,7 +12,7 @@ use trefoil_core::{
     SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
 };
 #[cfg(feature = "graph")]
-use trefoil_core::{HeldTerms, RowSet};
+use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
 use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
@@ -52,6 +52,9 @@ pub(crate) struct Inner {
     pub(crate) chunker: Chunker,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     rerankers: FoundRerankers,
+    /// What finds the entities of a chunk; none where there is no graph.
+    #[cfg(feature = "graph")]
+    pub(crate) extractor: Option<Arc<dyn EntityExtractor>>,
     analyzer: Arc<dyn Analyzer>,
     /// None when read-only.
     indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
@@ -474,6 +477,8 @@ impl Inner {
             chunker: Chunker::new(models.counter, ChunkSizes::default()),
             embedder: models.embedder,
             rerankers: models.rerankers,
+            #[cfg(feature = "graph")]
+            extractor: models.extractor,
             analyzer,
             indexers: write.then_some(Mutex::new(leaves.indexers)),
             retrievers: leaves.retrievers,

@@ -1,11 +1,8 @@
 //! Chunks to what they mention: what the graph is made from.
 
 #[cfg(feature = "graph")]
-use std::sync::Arc;
-
+use trefoil_core::RowId;
 use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
-#[cfg(feature = "graph")]
-use trefoil_core::{EntityExtractor, RowId};
 
 use crate::engine::Inner;
 
@@ -36,7 +33,7 @@ impl Inner {
     /// graph should be made from: says so.
     pub(crate) fn stale_extractions(&self) -> Result<Option<Degraded>> {
         #[cfg(feature = "graph")]
-        if let Some(extractor) = &self.config.extractor
+        if let Some(extractor) = &self.extractor
             && self.store.meta(EXTRACTOR)?.as_deref() != Some(&extractor.fingerprint())
         {
             let reason = "the graph was made by another extractor; run `trefoil reindex`";
@@ -61,7 +58,7 @@ impl Inner {
     /// Says of every stored chunk anew what it mentions.
     pub(crate) fn extract_anew(&self) -> Result<()> {
         #[cfg(feature = "graph")]
-        if let Some(extractor) = &self.config.extractor {
+        if let Some(extractor) = &self.extractor {
             for file in self.store.files()? {
                 let chunks = self.store.chunks_of(&file.path)?;
                 for group in chunks.chunks(GROUP) {
@@ -80,8 +77,7 @@ impl Inner {
 
     #[cfg(feature = "graph")]
     fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
-        let extractor: Option<&Arc<dyn EntityExtractor>> = self.config.extractor.as_ref();
-        extractor.map_or_else(|| Ok(Vec::new()), |extractor| extractor.extract(texts))
+        self.extractor.as_ref().map_or_else(|| Ok(Vec::new()), |extractor| extractor.extract(texts))
     }
 
     #[cfg(not(feature = "graph"))]

@@ -8,6 +8,8 @@ use trefoil_core::{
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
 
+#[cfg(feature = "graph")]
+use crate::Extractor;
 use crate::{EngineConfig, NameTable};
 
 /// The legs of an engine.
@@ -49,7 +51,7 @@ pub(crate) fn open(
         }),
     }
     #[cfg(feature = "graph")]
-    if config.extractor.is_some() {
+    if !matches!(config.extractor, Extractor::None) {
         leaves.graph(&dir.join("graph"), config, write)?;
     }
     Ok(leaves)

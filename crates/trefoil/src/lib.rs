@@ -115,6 +115,8 @@ mod without_graph;
 pub use asynchronous::AsyncEngine;
 pub use calibration::{Calibration, Evidence, Feature, Separation};
 pub use classify::{NameTable, RuleClassifier};
+#[cfg(feature = "graph")]
+pub use config::Extractor;
 pub use config::{EngineConfig, Model, Rerankers};
 pub use crag::{CragConfig, IncorrectPolicy};
 #[cfg(feature = "engine")]

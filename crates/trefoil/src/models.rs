@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "graph")]
+use trefoil_core::EntityExtractor;
 use trefoil_core::{Embedder, Error, Reranker, Result, TokenCounter};
 use trefoil_text::ApproximateTokens;
+
+#[cfg(feature = "graph")]
+use crate::Extractor;
 
 use crate::{EngineConfig, Model, Rerankers};
 
@@ -16,6 +21,9 @@ pub(crate) struct Models {
     pub(crate) counter: Arc<dyn TokenCounter>,
     /// What reads passages together with the question.
     pub(crate) rerankers: FoundRerankers,
+    /// What finds the entities of a chunk; absent when there is to be no graph.
+    #[cfg(feature = "graph")]
+    pub(crate) extractor: Option<Arc<dyn EntityExtractor>>,
 }
 
 /// The rerankers that are there, and why one is not.
@@ -57,6 +65,8 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
         embedder,
         counter: counter.unwrap_or_else(|| Arc::new(ApproximateTokens)),
         rerankers: onnx::rerankers(config, onnx)?,
+        #[cfg(feature = "graph")]
+        extractor: extractor(config)?,
     })
 }
 
@@ -72,7 +82,25 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
         }
     };
     let rerankers = FoundRerankers { missing: Some(reason), ..FoundRerankers::default() };
-    Ok(Models { embedder, counter: Arc::new(ApproximateTokens), rerankers })
+    Ok(Models {
+        embedder,
+        counter: Arc::new(ApproximateTokens),
+        rerankers,
+        #[cfg(feature = "graph")]
+        extractor: extractor(config)?,
+    })
+}
+
+#[cfg(feature = "graph")]
+fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> {
+    Ok(match &config.extractor {
+        Extractor::None => None,
+        #[cfg(all(feature = "lindera", feature = "onnx"))]
+        Extractor::Default => Some(onnx::extractor(config)?),
+        #[cfg(not(all(feature = "lindera", feature = "onnx")))]
+        Extractor::Default => Some(Arc::new(trefoil_text::ScriptExtractor)),
+        Extractor::Custom(extractor) => Some(Arc::clone(extractor)),
+    })
 }
 
 #[cfg(feature = "onnx")]
@@ -109,6 +137,22 @@ mod onnx {
             found.rerankers.push(Arc::new(reranker));
         }
         Ok(found)
+    }
+
+    /// By the dictionaries that are there.
+    #[cfg(all(feature = "graph", feature = "lindera"))]
+    pub(super) fn extractor(config: &EngineConfig) -> Result<Arc<dyn super::EntityExtractor>> {
+        let home = home(config)?;
+        let folder = |name| match home.path(name) {
+            Err(Error::ModelMissing { .. }) => Ok(None),
+            folder => folder.map(Some),
+        };
+        let (ipadic, ko_dic) = (folder("ipadic")?, folder("ko-dic")?);
+        if ipadic.is_none() && ko_dic.is_none() {
+            return Ok(Arc::new(trefoil_text::ScriptExtractor));
+        }
+        let (ipadic, ko_dic) = (ipadic.as_deref(), ko_dic.as_deref());
+        Ok(Arc::new(trefoil_text::MorphologicalExtractor::open(ipadic, ko_dic)?))
     }
 
     fn home(config: &EngineConfig) -> Result<ModelHome> {

@@ -160,7 +160,14 @@ fn trim_start<'w>(part: &str, chunk: &'w [Word<Part>]) -> &'w [Word<Part>] {
             Part::Number | Part::Counter | Part::Suffix | Part::AdjectivalSuffix => true,
             Part::Temporal => rest.is_empty() || japanese::is_common(text(part, first)),
             Part::Prefix => "各本同当諸毎約某".contains(text(part, first)),
-            _ => text(part, first).starts_with(['・', '･', '＝', '゠']),
+            Part::Noun
+            | Part::Verbal
+            | Part::Surname
+            | Part::GivenName
+            | Part::Name
+            | Part::Adjectival
+            | Part::Verb
+            | Part::Other => text(part, first).starts_with(['・', '･', '＝', '゠']),
         };
         if !goes {
             break;
@@ -187,7 +194,13 @@ fn trim_end<'w>(
                 "氏君様達等内間中後前上下毎済".contains(suffix) || is_hiragana(suffix)
             }
             Part::Adjectival => next.is_some_and(|next| text(part, next) == "な"),
-            _ => false,
+            Part::Noun
+            | Part::Verbal
+            | Part::Surname
+            | Part::GivenName
+            | Part::Name
+            | Part::Verb
+            | Part::Other => false,
         };
         if !goes {
             break;
@@ -206,7 +219,15 @@ fn stands_alone(noun: &str, part: Part, next: Option<&Word<Part>>) -> bool {
         Part::Verbal => is_katakana() || !next.is_some_and(|next| next.part == Part::Verb),
         Part::Surname | Part::GivenName | Part::Name => !is_hiragana(noun),
         Part::Adjectival => is_katakana(),
-        _ => false,
+        Part::Suffix
+        | Part::AdjectivalSuffix
+        | Part::Prefix
+        | Part::Temporal
+        | Part::Ordinal
+        | Part::Number
+        | Part::Counter
+        | Part::Verb
+        | Part::Other => false,
     }
 }
 

@@ -143,7 +143,16 @@ fn is_foreign(run: &Run<'_>, words: &[Word<Part>]) -> bool {
             Part::Ending => matches!(next, Some(Part::Noun | Part::Name | Part::Person)),
             Part::Counter => !ends,
             Part::Adverb => !ends && next != Some(Part::Stem),
-            _ => false,
+            Part::Noun
+            | Part::Name
+            | Part::Person
+            | Part::Prefix
+            | Part::Suffix
+            | Part::NotNoun
+            | Part::Modifier
+            | Part::Function
+            | Part::Adjective
+            | Part::Other => false,
         }
     };
     run.text.contains("이션") || words.iter().enumerate().any(is_odd)
