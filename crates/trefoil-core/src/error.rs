@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::{ChunkId, Language, Strategy, WebFailure};
+use crate::{ChunkId, ClaimId, ContextId, Language, Strategy, WebFailure};
 
 /// A foreign error, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -271,6 +271,97 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A field of what is to be remembered is outside what it may be.
+    #[error("`{field}` is {value}; allowed: {allowed}")]
+    InvalidField {
+        /// The field, with the thing that it is of.
+        field: &'static str,
+        /// What was given, shortened; never a text that may hold a secret.
+        value: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// A boundary or policy does not admit what was asked.
+    #[error("{boundary} denies this: {reason}; ask for less, or with a tag that is allowed")]
+    BoundaryDenied {
+        /// What denies it: a class, an invariant, a scope.
+        boundary: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is no such scope.
+    #[error("there is no scope `{provided}`; allowed: {allowed}")]
+    InvalidScope {
+        /// What was given, shortened.
+        provided: String,
+        /// What may be given.
+        allowed: &'static str,
+    },
+    /// A boundary cannot be one.
+    #[error("the boundary is invalid: {reason}; correct it and ask again")]
+    InvalidBoundary {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is no policy, or not of this version.
+    #[error(
+        "there is no policy{}; apply one with `trefoil memory policy`",
+        version.as_deref().map(|version| format!(" of version {version}")).unwrap_or_default()
+    )]
+    PolicyMissing {
+        /// The version that was asked for; the current one if absent.
+        version: Option<String>,
+    },
+    /// A policy breaks rules of its form.
+    #[error("the policy has {} mistakes: {}; correct all and apply it again", errors.len(), errors.join("; "))]
+    InvalidPolicy {
+        /// Every mistake, with the key that it is at.
+        errors: Vec<String>,
+    },
+    /// The version of a policy is not one.
+    #[error(
+        "`{provided}` is not a policy version; write it as `1.0.0`, `1.0.0-draft` or `1.0.0+build`"
+    )]
+    InvalidPolicyVersion {
+        /// What was given, shortened.
+        provided: String,
+    },
+    /// A rule of an invariant cannot be read.
+    #[error("the rule is not readable at byte {at}: {reason}; see the rule language")]
+    InvalidRule {
+        /// Offset in the rule, in bytes.
+        at: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A claim says what another one says already.
+    #[error("claim {existing} says the same ({hash}); update it instead")]
+    DuplicateClaim {
+        /// The hash of what both say.
+        hash: String,
+        /// The claim that is there.
+        existing: ClaimId,
+    },
+    /// There is no such claim.
+    #[error("there is no claim {id}; take an id from what was recalled")]
+    UnknownClaim {
+        /// The claim's id.
+        id: ClaimId,
+    },
+    /// A saved context is too old to be used.
+    #[error("context {id} has expired; recall again")]
+    ContextExpired {
+        /// The context's id.
+        id: ContextId,
+    },
+    /// A thing is in a state that does not allow what was asked.
+    #[error("cannot {call}: it is {state}")]
+    InvalidState {
+        /// The state, with the thing that is in it.
+        state: String,
+        /// What was asked, as a verb phrase.
+        call: &'static str,
+    },
     /// A document's language cannot be handled by what was asked.
     #[error("{doing} does not handle `{language}`")]
     UnsupportedLanguage {
@@ -332,12 +423,36 @@ impl Error {
         value: impl std::fmt::Display,
         allowed: &'static str,
     ) -> Self {
-        let value = value.to_string();
-        let mut shown: String = value.chars().take(80).collect();
-        if shown.len() < value.len() {
-            shown.push('…');
+        Self::InvalidQuery { field, value: format!("`{}`", shortened(&value.to_string())), allowed }
+    }
+
+    /// A field of something to be remembered with a value that is not allowed. `value` says
+    /// what is wrong (a length, a label), for a text may hold a secret; it is shortened.
+    pub fn invalid_field(
+        field: &'static str,
+        value: impl std::fmt::Display,
+        allowed: &'static str,
+    ) -> Self {
+        Self::InvalidField { field, value: shortened(&value.to_string()), allowed }
+    }
+
+    /// The status of an HTTP response that tells of this error.
+    pub fn http_status(&self) -> u16 {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "every other failure is the server's")]
+        match self {
+            Self::BoundaryDenied { .. } => 403,
+            Self::UnknownClaim { .. } => 404,
+            Self::DuplicateClaim { .. } => 409,
+            Self::ContextExpired { .. } => 410,
+            Self::InvalidScope { .. }
+            | Self::InvalidPolicy { .. }
+            | Self::InvalidRule { .. }
+            | Self::InvalidId { .. }
+            | Self::InvalidQuery { .. }
+            | Self::InvalidField { .. } => 422,
+            Self::PolicyMissing { .. } => 424,
+            _ => 500,
         }
-        Self::InvalidQuery { field, value: format!("`{shown}`"), allowed }
     }
 
     /// The message with every source after it, for a log or a `degraded` entry.
@@ -350,5 +465,52 @@ impl Error {
             source = error.source();
         }
         text
+    }
+}
+
+/// The first 80 characters.
+fn shortened(value: &str) -> String {
+    let mut shown: String = value.chars().take(80).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_status_that_says_whose_it_is() {
+        let id = ClaimId::new("clm_1").unwrap();
+        let check = |error: Error, status| assert_eq!(error.http_status(), status, "{error}");
+        let (provided, reason) = (String::from("x"), String::from("y"));
+        check(Error::BoundaryDenied { boundary: provided.clone(), reason: reason.clone() }, 403);
+        check(Error::InvalidScope { provided: provided.clone(), allowed: "session" }, 422);
+        check(Error::InvalidPolicy { errors: vec![] }, 422);
+        check(Error::InvalidId { id_type: "ClaimId", provided: provided.clone() }, 422);
+        check(Error::invalid_query("q", 0, "1"), 422);
+        check(Error::DuplicateClaim { hash: provided.clone(), existing: id.clone() }, 409);
+        check(Error::UnknownClaim { id }, 404);
+        check(Error::PolicyMissing { version: None }, 424);
+        check(Error::ContextExpired { id: ContextId::new("ac_1").unwrap() }, 410);
+        check(Error::InvalidBoundary { reason }, 500);
+        check(Error::InvalidPolicyVersion { provided }, 500);
+        check(Error::EmptyRankedLists, 500);
+    }
+
+    #[test]
+    fn messages_of_a_policy_name_all_that_is_wrong() {
+        let errors = vec![String::from("alpha is 2"), String::from("k_txt is 0")];
+        let message = Error::InvalidPolicy { errors }.to_string();
+        assert!(message.contains("2 mistakes: alpha is 2; k_txt is 0"), "{message}");
+        let missing = |version: Option<&str>| {
+            Error::PolicyMissing { version: version.map(str::to_owned) }.to_string()
+        };
+        assert!(missing(Some("1.0.0")).starts_with("there is no policy of version 1.0.0;"));
+        assert!(missing(None).starts_with("there is no policy;"));
+        let long = Error::invalid_field("tag", "x".repeat(99), "fewer").to_string();
+        assert!(long.contains(&format!("{}…", "x".repeat(80))) && !long.contains(&"x".repeat(81)));
     }
 }

@@ -92,6 +92,46 @@ prefixed_id!(
     CommunityId,
     "com_"
 );
+prefixed_id!(
+    /// A claim: something that is held to be so.
+    ClaimId,
+    "clm_"
+);
+prefixed_id!(
+    /// An observation: something that happened, as it was told.
+    ObservationId,
+    "obs_"
+);
+prefixed_id!(
+    /// What one recall brought, as it was saved.
+    ContextId,
+    "ac_"
+);
+prefixed_id!(
+    /// What speaks for a claim.
+    EvidenceId,
+    "evd_"
+);
+prefixed_id!(
+    /// What somebody said of a claim's worth.
+    FeedbackId,
+    "fb_"
+);
+prefixed_id!(
+    /// A stretch of work on one project.
+    SessionId,
+    "ses_"
+);
+prefixed_id!(
+    /// A summary of other units.
+    SummaryId,
+    "sum_"
+);
+prefixed_id!(
+    /// Something that is left to do.
+    LoopId,
+    "lop_"
+);
 
 /// A row number of the store: what the leaves rank in. Dense, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -17,6 +17,7 @@
 //! ```
 
 mod chunk;
+mod collection;
 mod crag;
 mod cursor;
 mod document;
@@ -37,9 +38,11 @@ mod stage;
 mod strategy;
 mod summary;
 mod terms;
+mod unit;
 mod web;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
+pub use collection::{Collection, IndexedUnit, MemoryText};
 pub use crag::{CragAction, CragBasis, CragRelevance, CragReport, CragScore, Repair, Repaired};
 pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
@@ -47,7 +50,10 @@ pub use error::{BoxError, Error, Part, Result};
 pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use extraction::{Extraction, Mention, MentionKind, Relation, TitledText};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
-pub use id::{ChunkId, CommunityId, EntityId, FileId, RelationId, RowId, Seq};
+pub use id::{
+    ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,
+    ObservationId, RelationId, RowId, Seq, SessionId, SummaryId,
+};
 pub use label::{EntityType, RelationType};
 pub use language::Language;
 pub use plan::{
@@ -75,4 +81,5 @@ pub use stage::{
 pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::HeldTerms;
+pub use unit::{BoundaryClass, Sensitivity, UnitKind, UnitState};
 pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};

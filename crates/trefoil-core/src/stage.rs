@@ -1,14 +1,14 @@
 //! The stages. Every trait is object safe, synchronous and batch-sized, so that
 //! the cost of dispatch is paid once a batch.
 
-use std::{borrow::Cow, fmt::Debug, sync::Arc};
+use std::{borrow::Cow, fmt::Debug};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Extraction, Fused, HeldTerms, Language, Leg, QueryClassification, Question,
-    RankedList, Result, RowId, RowSet, Score, Seq, StoredChunk, Strategy, Summary, SummaryRequest,
-    TitledText,
+    Allowed, ByteSpan, Extraction, Fused, HeldTerms, IndexedUnit, Language, Leg,
+    QueryClassification, Question, RankedList, Result, RowId, RowSet, Score, Seq, Strategy,
+    Summary, SummaryRequest, TitledText,
 };
 
 /// A term and where it comes from.
@@ -208,8 +208,8 @@ pub enum Change {
 /// What an index is given for one row.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
-    /// The chunk.
-    pub chunk: Arc<StoredChunk>,
+    /// The row and what is searched of it.
+    pub unit: IndexedUnit,
     /// Its unit vector; empty unless the index feeds on vectors.
     pub vector: Vec<f32>,
     /// What it mentions; empty unless the index feeds on that.
@@ -232,6 +232,9 @@ pub trait Indexer: Debug + Send {
     fn commit(&mut self, seq: Seq) -> Result<()>;
     /// Forgets everything, durably, as if new: the first step of a rebuild.
     fn clear(&mut self) -> Result<()>;
+    /// Writes what is committed anew, so that no file holds anything that was removed.
+    /// Files that a reader still shows go with the first call after its refresh.
+    fn compact(&mut self) -> Result<()>;
 }
 
 /// What a leg goes on from.

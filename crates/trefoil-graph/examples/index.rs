@@ -9,8 +9,8 @@ use std::{sync::Arc, time::Instant};
 
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityType, Extraction, FileId, FileInfo,
-    IndexEntry, Indexer, Language, Leg, LineSpan, Mention, MentionKind, Question, Relation,
-    RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk, Strategy,
+    IndexEntry, IndexedUnit, Indexer, Language, Leg, LineSpan, Mention, MentionKind, Question,
+    Relation, RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk, Strategy,
 };
 use trefoil_graph::{GraphConfig, GraphIndexer, GraphRetriever, HierarchyConfig};
 
@@ -121,7 +121,7 @@ fn entry(row: u64, mentions: usize, entities: u64, random: &mut Random) -> Resul
     let id = ChunkId::new(format!("chk_{row}"))?;
     let chunk = StoredChunk { row: RowId::new(row), id, file: Arc::new(file), chunk };
     let extraction = Extraction::new(mentions).with_relations(relations);
-    Ok(IndexEntry { chunk: Arc::new(chunk), vector: Vec::new(), extraction })
+    Ok(IndexEntry { unit: IndexedUnit::Chunk(Arc::new(chunk)), vector: Vec::new(), extraction })
 }
 
 /// A linear congruential generator with the constants of Knuth's MMIX.

@@ -46,7 +46,7 @@ impl Indexer for GraphIndexer {
 
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
         for entry in entries {
-            self.evidence.put(entry.chunk.row, &entry.extraction);
+            self.evidence.put(entry.unit.row(), &entry.extraction);
         }
         Ok(())
     }
@@ -67,5 +67,10 @@ impl Indexer for GraphIndexer {
     fn clear(&mut self) -> Result<()> {
         self.evidence = Evidence::default();
         self.commit(Seq::ZERO)
+    }
+
+    /// Every commit writes all of it.
+    fn compact(&mut self) -> Result<()> {
+        self.commit(self.committed)
     }
 }

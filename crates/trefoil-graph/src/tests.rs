@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, IndexEntry,
-    IndexInput, Indexer, Language, Leg, LineSpan, Question, RankedList, Retriever, RowId, RowSet,
-    Seq, StoredChunk, Strategy as LegStrategy,
+    IndexInput, IndexedUnit, Indexer, Language, Leg, LineSpan, Question, RankedList, Retriever,
+    RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
 };
 
 use crate::{
@@ -34,7 +34,7 @@ fn entry((row, extraction): (RowId, Extraction)) -> IndexEntry {
     };
     let id = ChunkId::new(format!("chk_{}", row.get())).unwrap();
     let chunk = StoredChunk { row, id, file: Arc::new(file), chunk };
-    IndexEntry { chunk: Arc::new(chunk), vector: Vec::new(), extraction }
+    IndexEntry { unit: IndexedUnit::Chunk(Arc::new(chunk)), vector: Vec::new(), extraction }
 }
 
 fn entries(chunks: &[(u64, &str)]) -> Vec<IndexEntry> {

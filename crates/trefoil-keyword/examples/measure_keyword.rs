@@ -12,7 +12,7 @@ use std::{collections::HashMap, error::Error, fs, path::Path, sync::Arc, time::I
 use serde_json::Value;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Extraction, FileId, FileInfo, IndexEntry,
-    Indexer, Leg, LineSpan, Question, Retriever, RowId, Seq, StoredChunk, Strategy,
+    IndexedUnit, Indexer, Leg, LineSpan, Question, Retriever, RowId, Seq, StoredChunk, Strategy,
 };
 use trefoil_keyword::{KeywordConfig, KeywordIndexer};
 use trefoil_text::{ScriptAnalyzer, language_of};
@@ -141,5 +141,9 @@ fn entry(row: u64, document: &Value) -> Result<IndexEntry, trefoil_core::Error> 
         file: Arc::new(file),
         chunk,
     };
-    Ok(IndexEntry { chunk: Arc::new(chunk), vector: Vec::new(), extraction: Extraction::default() })
+    Ok(IndexEntry {
+        unit: IndexedUnit::Chunk(Arc::new(chunk)),
+        vector: Vec::new(),
+        extraction: Extraction::default(),
+    })
 }

@@ -6,7 +6,9 @@ use tantivy::{
         TextOptions,
     },
 };
-use trefoil_core::{Analyzer, Language, RowId, StoredChunk};
+use trefoil_core::{
+    Analyzer, Collection, IndexedUnit, Language, RowId, Sensitivity, UnitKind, UnitState,
+};
 
 use crate::terms::{TERM_READER, Terms};
 
@@ -16,12 +18,6 @@ pub(crate) const ROW: &str = "row";
 /// Positions left free between title, headings and text, so that no phrase or
 /// neighbourhood spans two of them.
 const GAP: u32 = 100;
-
-/// The `collection`, `kind`, `state` and `sensitivity` of a chunk of a document.
-const DOCUMENTS: u64 = 0;
-const CHUNK: u64 = 8;
-const RAW: u64 = 0;
-const NORMAL: u64 = 0;
 
 /// The fields of a keyword document. Nothing is stored: the text lives in the store.
 #[derive(Clone, Copy, Debug)]
@@ -70,37 +66,88 @@ impl Fields {
         Term::from_field_u64(self.row, row.get())
     }
 
-    /// What is indexed of a chunk.
-    pub(crate) fn document(
-        &self,
-        analyzer: &dyn Analyzer,
-        stored: &StoredChunk,
-    ) -> TantivyDocument {
-        let (file, chunk) = (&stored.file, &stored.chunk);
-        let (mut title, mut headings) = (Terms::default(), Terms::default());
-        title.append(analyzer, &file.title, chunk.language, GAP);
-        for heading in &chunk.heading_path {
-            headings.append(analyzer, heading, chunk.language, GAP);
+    /// What is indexed of a unit.
+    pub(crate) fn document(&self, analyzer: &dyn Analyzer, unit: &IndexedUnit) -> TantivyDocument {
+        let Searched { title, headings: heading_path, text, language } = Searched::of(unit);
+        let labels = Labels::of(unit);
+        let (mut title_terms, mut headings) = (Terms::default(), Terms::default());
+        title_terms.append(analyzer, title, language, GAP);
+        for heading in heading_path {
+            headings.append(analyzer, heading, language, GAP);
         }
-        let mut passage = title.clone();
-        for part in chunk.heading_path.iter().chain([&chunk.text]) {
-            passage.append(analyzer, part, chunk.language, GAP);
+        let mut passage = title_terms.clone();
+        for part in heading_path.iter().map(String::as_str).chain([text]) {
+            passage.append(analyzer, part, language, GAP);
         }
 
         let mut document = TantivyDocument::new();
         document.add_text(self.passage, passage.encoded());
-        document.add_text(self.title, title.encoded());
+        document.add_text(self.title, title_terms.encoded());
         document.add_text(self.headings, headings.encoded());
-        document.add_u64(self.row, stored.row.get());
-        document.add_u64(self.collection, DOCUMENTS);
-        document.add_u64(self.kind, CHUNK);
-        if let Some(date) = file.date {
-            document.add_i64(self.occurred_day, days_since_1970(date));
+        document.add_u64(self.row, unit.row().get());
+        document.add_u64(self.collection, labels.collection.code().into());
+        document.add_u64(self.kind, labels.kind.code().into());
+        if let Some(day) = labels.occurred_day {
+            document.add_i64(self.occurred_day, day);
         }
-        document.add_u64(self.state, RAW);
-        document.add_u64(self.sensitivity, NORMAL);
-        document.add_u64(self.language, number(chunk.language));
+        document.add_u64(self.state, labels.state.code().into());
+        document.add_u64(self.sensitivity, labels.sensitivity.code().into());
+        document.add_u64(self.language, number(language));
         document
+    }
+}
+
+/// What is searched of a unit.
+struct Searched<'u> {
+    title: &'u str,
+    headings: &'u [String],
+    text: &'u str,
+    language: Language,
+}
+
+impl<'u> Searched<'u> {
+    fn of(unit: &'u IndexedUnit) -> Self {
+        match unit {
+            IndexedUnit::Chunk(stored) => Self {
+                title: &stored.file.title,
+                headings: &stored.chunk.heading_path,
+                text: &stored.chunk.text,
+                language: stored.chunk.language,
+            },
+            IndexedUnit::Memory(unit, language) => {
+                Self { title: "", headings: &[], text: &unit.text, language: *language }
+            }
+        }
+    }
+}
+
+/// What is kept of a unit in columns.
+struct Labels {
+    collection: Collection,
+    kind: UnitKind,
+    occurred_day: Option<i64>,
+    state: UnitState,
+    sensitivity: Sensitivity,
+}
+
+impl Labels {
+    fn of(unit: &IndexedUnit) -> Self {
+        match unit {
+            IndexedUnit::Chunk(stored) => Self {
+                collection: Collection::Documents,
+                kind: UnitKind::Chunk,
+                occurred_day: stored.file.date.map(days_since_1970),
+                state: UnitState::Raw,
+                sensitivity: Sensitivity::Normal,
+            },
+            IndexedUnit::Memory(unit, _) => Self {
+                collection: Collection::Memory,
+                kind: unit.kind,
+                occurred_day: Some(unit.occurred_day),
+                state: unit.state,
+                sensitivity: unit.boundary.sensitivity(),
+            },
+        }
     }
 }
 

@@ -3,9 +3,12 @@ use std::{fmt, path::Path, sync::Arc};
 use rayon::prelude::*;
 use tantivy::{
     IndexWriter,
+    index::SegmentId,
     indexer::{IndexWriterOptions, LogMergePolicy},
 };
-use trefoil_core::{Analyzer, IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+use trefoil_core::{
+    Analyzer, IndexEntry, IndexInput, Indexer, Result, Retriever, RowId, Seq, Strategy,
+};
 
 use crate::{
     KeywordConfig, KeywordRetriever,
@@ -59,6 +62,13 @@ impl KeywordIndexer {
     }
 }
 
+impl KeywordIndexer {
+    /// The segments of the last commit.
+    fn segments(&self) -> Result<Vec<SegmentId>> {
+        self.index.index.searchable_segment_ids().map_err(backend("list the segments"))
+    }
+}
+
 impl Indexer for KeywordIndexer {
     fn strategy(&self) -> Strategy {
         Strategy::Keyword
@@ -76,7 +86,7 @@ impl Indexer for KeywordIndexer {
         let KeywordIndex { fields, analyzer, .. } = &self.index;
         let documents: Vec<_> = entries
             .par_iter()
-            .map(|entry| (entry.chunk.row, fields.document(analyzer.as_ref(), &entry.chunk)))
+            .map(|entry| (entry.unit.row(), fields.document(analyzer.as_ref(), &entry.unit)))
             .collect();
         for (row, document) in documents {
             self.writer.delete_term(fields.row_term(row));
@@ -104,6 +114,26 @@ impl Indexer for KeywordIndexer {
         self.writer.rollback().map_err(backend("drop what is not committed"))?;
         self.writer.delete_all_documents().map_err(backend("clear the index"))?;
         self.commit(Seq::ZERO)
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        // A segment without deletions is written anew too: nothing tells whether it was made
+        // before its deletions were applied.
+        let mut segments = self.segments()?;
+        while !segments.is_empty() {
+            let Err(error) = self.writer.merge(&segments).wait() else { break };
+            // The one thread that merges had something to do before: then the segments are
+            // others by now, and are merged as they are.
+            let now = self.segments()?;
+            if now == segments {
+                return Err(backend("rewrite the segments")(error));
+            }
+            segments = now;
+        }
+        // The merge has kept the stamp; readers let go of the old files when they look again.
+        self.retriever.refresh()?;
+        self.writer.garbage_collect_files().wait().map_err(backend("remove old files"))?;
+        Ok(())
     }
 }
 

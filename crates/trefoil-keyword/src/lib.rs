@@ -28,7 +28,7 @@
 //! #     };
 //! #     let id = ChunkId::new(format!("chk_{row}")).unwrap();
 //! #     let chunk = StoredChunk { row: RowId::new(row), id, file: Arc::new(file), chunk };
-//! #     IndexEntry { chunk: Arc::new(chunk), vector: vec![], extraction: Default::default() }
+//! #     IndexEntry { unit: IndexedUnit::Chunk(Arc::new(chunk)), vector: vec![], extraction: Default::default() }
 //! # }
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let analyzer = Arc::new(Words);

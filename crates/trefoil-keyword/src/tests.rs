@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo,
-    IndexEntry, IndexInput, Indexer, Language, Leg, LineSpan, Part, Question, RankedList,
-    Retriever, RowId, Score, Seq, StoredChunk, Strategy, Token, WeightedTerm, Wording,
+    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, Leg, LineSpan, Part, Question,
+    RankedList, Retriever, RowId, Score, Seq, StoredChunk, Strategy, Token, WeightedTerm, Wording,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever};
@@ -69,7 +69,11 @@ fn passage(row: u64, title: &str, heading: &str, text: &str) -> IndexEntry {
     };
     let id = ChunkId::new(format!("chk_{row}")).unwrap();
     let chunk = Arc::new(StoredChunk { row: RowId::new(row), id, file: Arc::new(file), chunk });
-    IndexEntry { chunk, vector: Vec::new(), extraction: Extraction::default() }
+    IndexEntry {
+        unit: IndexedUnit::Chunk(chunk),
+        vector: Vec::new(),
+        extraction: Extraction::default(),
+    }
 }
 
 fn text(row: u64, text: &str) -> IndexEntry {

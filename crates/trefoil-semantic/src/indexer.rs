@@ -152,6 +152,34 @@ impl VectorIndexer {
         })
     }
 
+    /// The manifest after everything that is committed was written into one new segment.
+    fn write_compacted(&mut self) -> Result<Manifest> {
+        let Manifest { dimensions, commits, .. } = self.snapshot.manifest;
+        let mut sources: Vec<Source<'_>> = Vec::new();
+        for view in &self.snapshot.views {
+            for (ordinal, row) in view.segment.rows()?.iter().enumerate() {
+                if !view.deleted.contains(ordinal) {
+                    sources.push(Source { row, content: Content::Stored(&view.segment, ordinal) });
+                }
+            }
+        }
+        sources.sort_unstable_by_key(|source| source.row);
+        let mut segments = Vec::new();
+        if !sources.is_empty() {
+            let file = self.next_file;
+            self.next_file += 1;
+            let seal = Segment::write(&self.dir.join(segment_name(file)), dimensions, &sources)?;
+            let count = sources.len();
+            segments.push(SegmentEntry { file, seal, count, deleted: Vec::new(), graph: None });
+        }
+        Ok(Manifest {
+            commits: commits + 1,
+            next_file: self.next_file,
+            segments,
+            ..self.snapshot.manifest.clone()
+        })
+    }
+
     /// Gives every segment that is large enough a graph; until then it is scanned.
     fn write_graphs(&mut self) -> Result<()> {
         let mut manifest = self.snapshot.manifest.clone();
@@ -194,7 +222,7 @@ impl Indexer for VectorIndexer {
     }
 
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
-        self.put(entries.iter().map(|entry| (entry.chunk.row, entry.vector.as_slice())))
+        self.put(entries.iter().map(|entry| (entry.unit.row(), entry.vector.as_slice())))
     }
 
     fn remove(&mut self, rows: &[RowId]) -> Result<()> {
@@ -223,5 +251,11 @@ impl Indexer for VectorIndexer {
         self.publish(manifest)?;
         self.pending.clear();
         Ok(())
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        let manifest = self.write_compacted()?;
+        self.publish(manifest)?;
+        self.write_graphs()
     }
 }

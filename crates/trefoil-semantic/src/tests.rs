@@ -12,8 +12,8 @@ use std::{
 use proptest::prelude::*;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
-    Extraction, FileId, FileInfo, IndexEntry, Indexer, Language, Leg, LineSpan, Pooling,
-    Quantization, Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk,
+    Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, Leg, LineSpan,
+    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk,
     Strategy as LegStrategy,
 };
 
@@ -45,7 +45,7 @@ fn entry(row: u64, vector: &[f32]) -> IndexEntry {
         chunk,
     };
     IndexEntry {
-        chunk: Arc::new(chunk),
+        unit: IndexedUnit::Chunk(Arc::new(chunk)),
         vector: vector.to_vec(),
         extraction: Extraction::default(),
     }

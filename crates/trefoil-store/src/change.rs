@@ -1,8 +1,8 @@
 //! The change log. A row keeps its last change of text, of embedding and of
 //! extraction only, so the log never outgrows the rows that ever were.
 
-use rusqlite::{Connection, OptionalExtension, params};
-use trefoil_core::{Change, Result, RowId, Seq};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use trefoil_core::{Change, Collection, Result, RowId, Seq};
 
 use crate::Store;
 
@@ -23,19 +23,37 @@ impl Store {
             let mut select = tx.prepare_cached(
                 "SELECT seq, unit_id, kind, removed FROM change_log WHERE seq > ?1 ORDER BY seq LIMIT ?2",
             )?;
-            let changes = select.query_map(params![after.get().cast_signed(), limit_of(limit)], |row| {
-                let unit = RowId::new(row.get(1)?);
-                let change = match (row.get::<_, i64>(2)?, row.get::<_, bool>(3)?) {
-                    (VECTOR, _) => Change::Vector(unit),
-                    (EXTRACTION, _) => Change::Extraction(unit),
-                    (_, false) => Change::Text(unit),
-                    (_, true) => Change::Removed(unit),
-                };
-                Ok((Seq::new(row.get(0)?), change))
-            })?;
-            changes.collect()
+            select.query_map([after.get().cast_signed(), limit_of(limit)], change)?.collect()
         })
     }
+
+    /// The same of the rows of one collection.
+    pub fn changes_of(
+        &self,
+        collection: Collection,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Seq, Change)>> {
+        self.read("read the change log", |tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT seq, unit_id, kind, removed FROM change_log
+                 WHERE collection = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let asked = params![collection.code(), after.get().cast_signed(), limit_of(limit)];
+            select.query_map(asked, change)?.collect()
+        })
+    }
+}
+
+fn change(row: &Row<'_>) -> rusqlite::Result<(Seq, Change)> {
+    let unit = RowId::new(row.get(1)?);
+    let change = match (row.get::<_, i64>(2)?, row.get::<_, bool>(3)?) {
+        (VECTOR, _) => Change::Vector(unit),
+        (EXTRACTION, _) => Change::Extraction(unit),
+        (_, false) => Change::Text(unit),
+        (_, true) => Change::Removed(unit),
+    };
+    Ok((Seq::new(row.get(0)?), change))
 }
 
 pub(crate) fn last(tx: &Connection) -> rusqlite::Result<Seq> {
@@ -46,6 +64,8 @@ pub(crate) fn last(tx: &Connection) -> rusqlite::Result<Seq> {
     Ok(Seq::new(seq.unwrap_or(0)))
 }
 
+/// Appends a change. Its collection is told from the unit: one that is gone was a chunk, for a
+/// unit of memory is logged before it goes.
 pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
     let (row, kind, removed) = match change {
         Change::Text(row) => (row, TEXT, false),
@@ -58,7 +78,8 @@ pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
         tx.prepare_cached("DELETE FROM change_log WHERE unit_id = ?1")?.execute([row])?;
     }
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO change_log (unit_id, kind, removed) VALUES (?1, ?2, ?3)",
+        "INSERT OR REPLACE INTO change_log (unit_id, kind, removed, collection)
+         VALUES (?1, ?2, ?3, ifnull((SELECT kind <> 8 FROM units WHERE id = ?1), 0))",
     )?
     .execute(params![row, kind, removed])?;
     Ok(())

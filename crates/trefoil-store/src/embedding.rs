@@ -7,30 +7,54 @@ use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::{Change, Error, Result, RowId, Seq, StoredChunk};
 
 use crate::{
-    Store,
+    JobCounts, Store,
     change::{self, limit_of, log},
     chunk::Reader,
     fault::unreadable,
     id::{hex, sha256},
-    job, meta,
+    job, memory, meta,
 };
 
 /// The kind of job that makes the embedding of a leaf; its payload is
 /// `{"hash": embedding hash, "row": row number}`.
 const EMBED: &str = "embed";
 
+/// What is embedded: leaves, and units of memory that are neither archived nor secret.
+const EMBEDDED: &str = "
+    SELECT unit_id, embedding_hash AS hash, 0 AS collection FROM payload_chunk WHERE ordinal >= 0
+    UNION ALL
+    SELECT id, embedding_hash, 1 FROM units WHERE kind <> 8 AND embedding_hash IS NOT NULL";
+
 /// The setting that names the vector space.
 const FINGERPRINT: &str = "embedding_fingerprint";
 
-/// A leaf that waits for its embedding.
+/// A leaf, or a unit of memory, that waits for its embedding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbedJob {
     /// The job, to finish or fail.
     pub job: i64,
-    /// The leaf.
+    /// The leaf or the unit of memory.
     pub row: RowId,
     /// What to embed.
-    pub chunk: Arc<StoredChunk>,
+    pub source: EmbedSource,
+}
+
+/// What an embedding is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EmbedSource {
+    /// A leaf, with the title and the headings that it stands under.
+    Chunk(Arc<StoredChunk>),
+    /// The text of a unit of memory, as it is.
+    Text(String),
+}
+
+/// How many texts wait for their embedding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitingEmbeddings {
+    /// Leaves of documents.
+    pub documents: usize,
+    /// Units of memory.
+    pub memory: usize,
 }
 
 impl Store {
@@ -57,9 +81,10 @@ impl Store {
         self.read("read embeddings", |tx| {
             let Some(space) = space(tx)? else { return Ok(Vec::new()) };
             let mut select = tx.prepare_cached(
-                "SELECT e.vector FROM payload_chunk c
-                 JOIN embedding_cache e ON e.text_hash = c.embedding_hash AND e.fingerprint = ?2
-                 WHERE c.unit_id = ?1",
+                "SELECT e.vector FROM units u LEFT JOIN payload_chunk c ON c.unit_id = u.id
+                 JOIN embedding_cache e
+                     ON e.text_hash = ifnull(c.embedding_hash, u.embedding_hash) AND e.fingerprint = ?2
+                 WHERE u.id = ?1",
             )?;
             let cached = rows.iter().filter_map(|&row| {
                 let vector = select
@@ -110,7 +135,7 @@ impl Store {
         stored.ok_or_else(no_space)
     }
 
-    /// Takes at most `limit` leaves that wait for an embedding; they return to the
+    /// Takes at most `limit` leaves and units of memory that wait for an embedding; they return to the
     /// queue unless finished or failed within `lease_seconds`. A job whose leaf is
     /// gone or changed is done; one whose embedding is cached by now is done and logged.
     pub fn claim_embed_jobs(&self, limit: usize, lease_seconds: u32) -> Result<Vec<EmbedJob>> {
@@ -130,9 +155,9 @@ impl Store {
                     } else if is_cached(tx, space.as_deref(), &hash)? {
                         job::done(tx, now, job)?;
                         log(tx, Change::Vector(row))?;
-                    } else if let Some(chunk) = reader.chunk(row)? {
+                    } else if let Some(source) = source(tx, &mut reader, row)? {
                         job::lease(tx, now, job, lease_seconds)?;
-                        claimed.push(EmbedJob { job, row, chunk });
+                        claimed.push(EmbedJob { job, row, source });
                     }
                 }
             }
@@ -169,29 +194,65 @@ impl Store {
         finished.ok_or_else(no_space)
     }
 
-    /// For a change of model or a rebuild of the vector index: logs every leaf whose
+    /// How many embeddings wait, are made, and have failed, of both collections.
+    pub fn pending_embeddings(&self) -> Result<JobCounts> {
+        self.pending_jobs_of(EMBED)
+    }
+
+    /// How many embeddings wait or are made in each collection.
+    pub fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
+        self.read("count embed jobs", |tx| {
+            let counts = job::counts_of(tx, EMBED)?;
+            let all = counts.queued + counts.running;
+            let remembers = "SELECT EXISTS (SELECT 1 FROM units WHERE kind < 8)
+                OR EXISTS (SELECT 1 FROM units WHERE kind > 8)";
+            // The collection of a job is known by its unit only: not looked up where all are one.
+            if all == 0 || !tx.prepare_cached(remembers)?.query_row([], |row| row.get(0))? {
+                return Ok(WaitingEmbeddings { documents: all, memory: 0 });
+            }
+            let memory: usize = tx
+                .prepare_cached(
+                    "SELECT count(*) FROM jobs j JOIN units u ON u.id = j.payload_json ->> 'row'
+                     WHERE j.kind = 'embed' AND j.status IN (0, 1) AND u.kind <> 8",
+                )?
+                .query_row([], |row| row.get(0))?;
+            Ok(WaitingEmbeddings { documents: all - memory.min(all), memory })
+        })
+    }
+
+    /// Returns the embed jobs that run to the queue and tells how many.
+    pub fn release_embed_jobs(&self) -> Result<usize> {
+        self.write("release embed jobs", |tx, now| job::release(tx, now, Some(EMBED)))
+    }
+
+    /// For a change of model or a rebuild of the vector index: logs every leaf and unit of memory whose
     /// embedding is cached, queues a job for every other, and tells how many.
     pub fn requeue_embeddings(&self) -> Result<usize> {
         self.write("queue embed jobs", |tx, now| {
             let space = space(tx)?;
             tx.execute(
-                "INSERT OR REPLACE INTO change_log (unit_id, kind)
-                 SELECT unit_id, 1 FROM payload_chunk c
-                 WHERE ordinal >= 0 AND EXISTS (
-                     SELECT 1 FROM embedding_cache WHERE text_hash = c.embedding_hash AND fingerprint = ?1)
-                 ORDER BY unit_id",
+                &format!(
+                    "INSERT OR REPLACE INTO change_log (unit_id, kind, collection)
+                     SELECT unit_id, 1, collection FROM ({EMBEDDED}) e WHERE EXISTS (
+                         SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
+                     ORDER BY unit_id"
+                ),
                 [&space],
             )?;
-            let mut leaves = tx.prepare(
-                "SELECT unit_id, embedding_hash FROM payload_chunk c
-                 WHERE ordinal >= 0 AND NOT EXISTS (
-                     SELECT 1 FROM embedding_cache WHERE text_hash = c.embedding_hash AND fingerprint = ?1)
-                 ORDER BY unit_id",
-            )?;
+            let mut leaves = tx.prepare(&format!(
+                "SELECT unit_id, hash FROM ({EMBEDDED}) e WHERE NOT EXISTS (
+                     SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
+                 ORDER BY unit_id"
+            ))?;
             let mut leaves = leaves.query([&space])?;
             let mut queued = 0;
             while let Some(leaf) = leaves.next()? {
-                job::enqueue(tx, now, EMBED, &payload(RowId::new(leaf.get(0)?), &leaf.get::<_, String>(1)?))?;
+                job::enqueue(
+                    tx,
+                    now,
+                    EMBED,
+                    &payload(RowId::new(leaf.get(0)?), &leaf.get::<_, String>(1)?),
+                )?;
                 queued += 1;
             }
             Ok(queued)
@@ -261,9 +322,37 @@ fn payload(row: RowId, hash: &str) -> String {
 }
 
 fn current_hash(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {
-    tx.prepare_cached("SELECT embedding_hash FROM payload_chunk WHERE unit_id = ?1")?
+    let hash = tx
+        .prepare_cached(
+            "SELECT ifnull(c.embedding_hash, u.embedding_hash)
+             FROM units u LEFT JOIN payload_chunk c ON c.unit_id = u.id WHERE u.id = ?1",
+        )?
         .query_row([row.get().cast_signed()], |columns| columns.get(0))
-        .optional()
+        .optional()?;
+    Ok(hash.flatten())
+}
+
+/// What is embedded for a row.
+fn source(
+    tx: &Connection,
+    reader: &mut Reader<'_>,
+    row: RowId,
+) -> rusqlite::Result<Option<EmbedSource>> {
+    if let Some(chunk) = reader.chunk(row)? {
+        return Ok(Some(EmbedSource::Chunk(chunk)));
+    }
+    Ok(memory::text_of(tx, row)?.map(EmbedSource::Text))
+}
+
+/// Removes the embeddings of a text, in every vector space, unless a unit has it.
+pub(crate) fn drop_unused(tx: &Connection, hash: &str) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "DELETE FROM embedding_cache WHERE text_hash = ?1
+           AND NOT EXISTS (SELECT 1 FROM units WHERE embedding_hash = ?1)
+           AND NOT EXISTS (SELECT 1 FROM payload_chunk WHERE embedding_hash = ?1)",
+    )?
+    .execute([hash])?;
+    Ok(())
 }
 
 fn is_cached(tx: &Connection, space: Option<&str>, hash: &str) -> rusqlite::Result<bool> {
@@ -304,7 +393,10 @@ mod tests {
         let before = fixture.store.seq().unwrap();
         let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
         assert_eq!(jobs.iter().map(|job| job.row).collect::<Vec<_>>(), rows);
-        assert_eq!(jobs[0].chunk.chunk.text, "one");
+        assert!(
+            matches!(&jobs[0].source, EmbedSource::Chunk(chunk) if chunk.chunk.text == "one"),
+            "{jobs:?}"
+        );
         assert_eq!(fixture.store.claim_embed_jobs(10, 60).unwrap(), []);
         let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vector(job.row))).collect();
         let seq = fixture.store.finish_embed_jobs(&done).unwrap();

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use trefoil_core::{
-    ByteSpan, Change, EntityType, Extraction, Mention, MentionKind, Relation, RelationType, Result,
-    RowId, Score,
+    ByteSpan, Change, Collection, EntityType, Extraction, Mention, MentionKind, Relation,
+    RelationType, Result, RowId, Score,
 };
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     change::log,
     chunk::{texts, to_json},
     fault::unreadable,
-    id::entity_id,
+    id::{entity_id, memory_entity_id},
 };
 
 /// `unit_entities.role` of what a chunk names.
@@ -70,6 +70,8 @@ impl Store {
 pub(crate) struct GraphWriter<'c> {
     tx: &'c Connection,
     now: i64,
+    /// Whose entities these are.
+    collection: Collection,
     /// Rows of `entities`, by normalised name.
     entities: BTreeMap<String, i64>,
     /// What has to be summed up again.
@@ -82,10 +84,16 @@ impl<'c> GraphWriter<'c> {
         Self {
             tx,
             now,
+            collection: Collection::Documents,
             entities: BTreeMap::new(),
             touched_entities: BTreeSet::new(),
             touched_edges: BTreeSet::new(),
         }
+    }
+
+    /// The same for the units of a collection, which has entities of its own.
+    pub(crate) fn of(self, collection: Collection) -> Self {
+        Self { collection, ..self }
     }
 
     /// Stores what a chunk says in place of what it said; true if that is something else,
@@ -192,7 +200,11 @@ impl<'c> GraphWriter<'c> {
         if let Some(&entity) = self.entities.get(normalized) {
             return Ok(entity);
         }
-        let id = entity_id(normalized).map_err(|error| unreadable(0, error))?;
+        let id = match self.collection {
+            Collection::Documents => entity_id(normalized),
+            Collection::Memory => memory_entity_id(normalized),
+        };
+        let id = id.map_err(|error| unreadable(0, error))?;
         let known = self
             .tx
             .prepare_cached("SELECT id FROM entities WHERE public_id = ?1")?
@@ -203,15 +215,17 @@ impl<'c> GraphWriter<'c> {
             None => self
                 .tx
                 .prepare_cached(
-                    "INSERT INTO entities (public_id, type_label, name, normalized, created_at, updated_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+                    "INSERT INTO entities (public_id, type_label, name, normalized, created_at, updated_at,
+                            collection)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
                 )?
                 .insert(params![
                     id.as_str(),
                     mention.entity_type.as_str(),
                     mention.name,
                     normalized,
-                    self.now
+                    self.now,
+                    self.collection.code()
                 ])?,
         };
         self.entities.insert(normalized.to_owned(), entity);

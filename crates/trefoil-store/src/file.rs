@@ -144,11 +144,7 @@ impl Store {
 
     /// Removes the file at `path` with its chunks; true if it was there.
     pub fn remove_file(&self, path: &str) -> Result<bool> {
-        let removed = self.write("remove a file", |tx, now| {
-            let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
-            remove(tx, now, select, [path])
-        })?;
-        Ok(removed > 0)
+        self.write("remove a file", |tx, now| remove_path(tx, now, path))
     }
 
     /// Removes the file at `prefix` and all below `prefix/`; tells how many files.
@@ -407,6 +403,12 @@ impl Place {
             embedding_hash: new.embedding_hash.clone(),
         }
     }
+}
+
+/// Removes the file at `path` with its chunks; true if it was there.
+pub(crate) fn remove_path(tx: &Connection, now: i64, path: &str) -> rusqlite::Result<bool> {
+    let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
+    Ok(remove(tx, now, select, [path])? > 0)
 }
 
 fn remove(

@@ -1,4 +1,4 @@
-//! The graph that the chunks add up to, as rows.
+//! The graph that the chunks add up to, as rows; that of memory is apart.
 
 use rusqlite::Row;
 use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId};
@@ -50,11 +50,14 @@ impl Store {
     /// The whole graph, in time proportional to it.
     pub fn graph(&self) -> Result<GraphRows> {
         self.read("read the graph", |tx| {
-            let mut entities = tx.prepare_cached(&format!("{ENTITIES} ORDER BY e.normalized"))?;
+            let mut entities = tx.prepare_cached(&format!(
+                "{ENTITIES} WHERE e.collection = 0 ORDER BY e.normalized"
+            ))?;
             let mut relations = tx.prepare_cached(
                 "SELECT s.normalized, r.relation_label, t.normalized, r.count
                  FROM edges r JOIN entities s ON s.id = r.src_entity_id
                               JOIN entities t ON t.id = r.dst_entity_id
+                 WHERE s.collection = 0
                  ORDER BY s.normalized, t.normalized, r.relation_label",
             )?;
             Ok(GraphRows {
@@ -67,7 +70,9 @@ impl Store {
     /// The entities with these ids, in their order; unknown ones are left out.
     pub fn entities(&self, ids: &[EntityId]) -> Result<Vec<EntityRow>> {
         self.read("read entities", |tx| {
-            let mut select = tx.prepare_cached(&format!("{ENTITIES} WHERE e.public_id = ?1"))?;
+            let mut select = tx.prepare_cached(&format!(
+                "{ENTITIES} WHERE e.public_id = ?1 AND e.collection = 0"
+            ))?;
             let mut found = Vec::with_capacity(ids.len());
             for id in ids {
                 found.extend(select.query_map([id.as_str()], entity)?);
@@ -89,6 +94,7 @@ impl Store {
                  FROM entities s JOIN entities t
                  JOIN unit_edges r ON r.src_entity_id = s.id AND r.dst_entity_id = t.id
                  WHERE s.normalized = ?1 AND r.relation_label = ?2 AND t.normalized = ?3
+                   AND s.collection = 0 AND t.collection = 0
                  ORDER BY r.unit_id",
             )?
             .query_map([source, relation_type.as_str(), target], |row| {

@@ -37,6 +37,12 @@ pub fn entity_id(normalized_name: &str) -> Result<EntityId> {
     EntityId::new(prefixed(EntityId::PREFIX, &sha256(normalized_name.as_bytes())))
 }
 
+/// The id of an entity of memory, which is another than that of documents with its name.
+pub fn memory_entity_id(normalized_name: &str) -> Result<EntityId> {
+    let digest = digest_of(&[b"memory", normalized_name.as_bytes()]);
+    EntityId::new(prefixed(EntityId::PREFIX, &digest))
+}
+
 /// The id of a relation: the first 16 bytes of the SHA-256 over the normalised name of the
 /// one entity, the type, and the normalised name of the other, every part after its length.
 pub fn relation_id(source: &str, relation_type: &RelationType, target: &str) -> Result<RelationId> {

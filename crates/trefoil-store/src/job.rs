@@ -95,6 +95,11 @@ impl Store {
         self.write("release jobs", |tx, now| release(tx, now, None))
     }
 
+    /// How many jobs of a kind wait, run, and have failed.
+    pub fn pending_jobs_of(&self, kind: &str) -> Result<JobCounts> {
+        self.read("count jobs of a kind", |tx| counts_of(tx, kind))
+    }
+
     /// How many jobs wait, run, and have failed.
     pub fn pending_jobs(&self) -> Result<JobCounts> {
         self.read("count jobs", counts)
@@ -160,6 +165,14 @@ pub(crate) fn counts(tx: &Connection) -> rusqlite::Result<JobCounts> {
     let count = |status: i64| {
         tx.prepare_cached("SELECT count(*) FROM jobs WHERE status = ?1")?
             .query_row([status], |row| row.get(0))
+    };
+    Ok(JobCounts { queued: count(0)?, running: count(1)?, failed: count(3)? })
+}
+
+pub(crate) fn counts_of(tx: &Connection, kind: &str) -> rusqlite::Result<JobCounts> {
+    let count = |status: i64| {
+        tx.prepare_cached("SELECT count(*) FROM jobs WHERE kind = ?1 AND status = ?2")?
+            .query_row(params![kind, status], |row| row.get(0))
     };
     Ok(JobCounts { queued: count(0)?, running: count(1)?, failed: count(3)? })
 }

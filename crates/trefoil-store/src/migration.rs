@@ -4,8 +4,11 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use trefoil_core::Error;
 
 /// One script a format; the number of those that ran is the file's `user_version`.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../migrations/001.sql"), include_str!("../migrations/002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/001.sql"),
+    include_str!("../migrations/002.sql"),
+    include_str!("../migrations/003.sql"),
+];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
 const APPLICATION_ID: i64 = 0x5452_4546;
@@ -69,7 +72,7 @@ fn supported() -> u32 {
 mod tests {
     use std::sync::Arc;
 
-    use trefoil_core::{Change, RowId, Seq};
+    use trefoil_core::{Change, Collection, RowId, Seq};
 
     use super::*;
     use crate::{Access, Store, SystemClock};
@@ -93,6 +96,34 @@ mod tests {
         let log = [(Seq::new(1), Change::Text(row)), (Seq::new(2), Change::Vector(row))];
         assert_eq!(store.changes(Seq::ZERO, 9).unwrap(), log);
         assert_eq!(store.seq().unwrap(), Seq::new(3));
+        store.check().unwrap();
+    }
+
+    #[test]
+    fn a_file_of_format_2_keeps_its_units_and_its_entities() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.db");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.execute_batch(MIGRATIONS[1]).unwrap();
+        old.execute_batch(
+            "INSERT INTO units (id, public_id, kind, created_at, updated_at) VALUES (4, 'obs_1', 1, 7, 7);
+             INSERT INTO payload_episode (unit_id, input_text) VALUES (4, 'seen');
+             INSERT INTO entities (public_id, name, normalized, created_at, updated_at)
+                 VALUES ('ent_1', 'Ada', 'ada', 7, 7);
+             INSERT INTO change_log (unit_id, kind) VALUES (9, 0);",
+        )
+        .unwrap();
+        old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", 2).unwrap();
+        drop(old);
+        let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
+        let unit = store.memory_read("test", |memory| memory.unit("obs_1")).unwrap().unwrap();
+        assert_eq!((unit.row, unit.payload.text().as_str()), (RowId::new(4), "seen"));
+        assert_eq!(store.graph().unwrap().entities[0].name, "Ada");
+        let log = [(Seq::new(1), Change::Text(RowId::new(9)))];
+        assert_eq!(store.changes_of(Collection::Documents, Seq::ZERO, 9).unwrap(), log);
+        assert_eq!(store.changes_of(Collection::Memory, Seq::ZERO, 9).unwrap(), []);
         store.check().unwrap();
     }
 }

@@ -132,6 +132,19 @@ impl Store {
         run().map_err(|error| fault(&self.path, doing, error))
     }
 
+    /// Runs `work` on the connection that writes, outside of any transaction: for what makes
+    /// its own, such as the cleaning of the file.
+    pub(crate) fn write_alone<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        let Some(writer) = &self.writer else {
+            return Err(Error::ReadOnly { path: self.path.clone(), doing });
+        };
+        work(&locked(writer)).map_err(|error| fault(&self.path, doing, error))
+    }
+
     fn check_readable(&self) -> Result<()> {
         if !self.path.try_exists().map_err(|error| Error::io("open", &self.path, error))? {
             return Err(Error::IndexMissing { path: self.path.clone() });
@@ -241,7 +254,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 2]
+            [2, 1, 2, 3]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -253,12 +266,13 @@ mod tests {
         let expected = "\
 active_context_items: context_id rank claim_unit_id score
 active_contexts: id public_id window scope provenance_json policy_version created_at expires_at
-change_log: seq unit_id kind removed
+change_log: seq unit_id kind removed collection
+claim_links: claim_unit_id other_unit_id relation created_at
 communities: id public_id level parent_id name size internal_edges external_edges modularity summary keywords_json content_hash updated_at sources_json
 community_members: community_id entity_id ties
 edges: src_entity_id relation_label dst_entity_id weight count first_seen_at last_seen_at evidence_unit_id props_json
 embedding_cache: text_hash fingerprint vector
-entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at
+entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at collection
 entity_aliases: entity_id alias
 events: id ts kind unit_id payload_json
 evidences: id public_id claim_unit_id observation_unit_id method note created_at
@@ -267,17 +281,19 @@ files: id public_id path size mtime sha256 title tags dates
 jobs: id kind payload_json status run_after tries last_error lease_until created_at updated_at
 meta: key value
 payload_chunk: unit_id file_id ordinal byte_start byte_end line_start line_end language hash embedding_hash heading_path text
-payload_claim: unit_id text kind scope session_id origin_json quality utility recency recency_anchor decayed_at content_hash sources_json epistemic_status last_verified_at ttl importance subject predicate object valid_from valid_to
-payload_episode: unit_id input_text reply_text image_summary context_note reflection_json content_compressed
+payload_claim: unit_id text kind scope session_id origin_json quality utility recency recency_anchor decayed_at content_hash sources_json epistemic_status last_verified_at ttl importance subject predicate object valid_from valid_to provenance_json
+payload_episode: unit_id input_text reply_text image_summary context_note reflection_json content_compressed observation_kind source_type source_id session_id actor expires_at token_count digest scrubbed_at
 payload_fact: unit_id subject_entity_id predicate object_text object_entity_id valid_from valid_to evidence_unit_ids_json
 payload_loop: unit_id expires_at due_at loop_text
 payload_summary: unit_id scope_label scope_key range_start range_end summary_text summary_json
 policies: version yaml applied_at
 sessions: id project_path started_at ended_at summary token_count
+tombstones: unit_id reason buried_at purge_after
 unit_edges: unit_id ordinal src_entity_id relation_label dst_entity_id count spans
 unit_entities: unit_id entity_id role weight name type_label kind aliases spans target
+unit_sources: unit_id source_unit_id
 unit_versions: unit_id version parent_version patch_reason payload_hash created_at
-units: id public_id kind occurred_at created_at updated_at source state confidence salience boundary sensitivity pin topic_tags persona_affect_label persona_affect_intensity";
+units: id public_id kind occurred_at created_at updated_at source state confidence salience boundary sensitivity pin topic_tags persona_affect_label persona_affect_intensity embedding_hash archived_as";
         let tables = Fixture::new().store.read("list tables", |tx| {
             tx.prepare(
                 "SELECT t.name || ': ' || (SELECT group_concat(name, ' ' ORDER BY cid) FROM pragma_table_xinfo(t.name))
@@ -435,7 +451,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 7, supported: 2 }),
+                matches!(error, Error::UnsupportedFormat { found: 7, supported: 3 }),
                 "{error}"
             );
         }

@@ -5,6 +5,8 @@ use trefoil_core::{Embedder, Reranker, WebSearch};
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, Summarizer};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
+#[cfg(feature = "engine")]
+use trefoil_store::Clock;
 use validator::Validate;
 
 use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
@@ -12,6 +14,9 @@ use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
+    /// Tells the time; injected so that the age of what is remembered can be tested.
+    #[cfg(feature = "engine")]
+    pub clock: Arc<dyn Clock>,
     /// What embeds texts.
     pub model: Model,
     /// Where fetched models are kept; the platform's cache folder by default.
@@ -113,6 +118,8 @@ pub enum Rerankers {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
+            #[cfg(feature = "engine")]
+            clock: Arc::new(trefoil_store::SystemClock),
             model: Model::default(),
             model_home: None,
             threads: None,

@@ -1,4 +1,4 @@
-//! The worker that gives chunks their vectors, from the store's job table, and the
+//! The worker that gives chunks and units of memory their vectors, from the store's job table, and the
 //! communities of the graph their reports.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 use trefoil_core::{Embedder, Error, Result, Role, Strategy};
-use trefoil_store::{EmbedJob, JobCounts};
+use trefoil_store::{EmbedJob, EmbedSource, JobCounts};
 use trefoil_text::contextual_text;
 
 use crate::engine::Inner;
@@ -91,12 +91,12 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
             drop(state);
-            on_progress(&inner.store.pending_jobs()?);
+            on_progress(&inner.store.pending_embeddings()?);
             state = self.signal.state();
         }
         match state.error.take() {
             Some(error) => Err(error),
-            None => inner.store.pending_jobs(),
+            None => inner.store.pending_embeddings(),
         }
     }
 }
@@ -176,8 +176,11 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     }
     let texts: Vec<String> = jobs
         .iter()
-        .map(|EmbedJob { chunk, .. }| {
-            contextual_text(&chunk.file.title, &chunk.chunk.heading_path, &chunk.chunk.text)
+        .map(|job| match &job.source {
+            EmbedSource::Chunk(chunk) => {
+                contextual_text(&chunk.file.title, &chunk.chunk.heading_path, &chunk.chunk.text)
+            }
+            EmbedSource::Text(text) => text.clone(),
         })
         .collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -185,7 +188,7 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
         Ok(vectors) => finish(inner, &jobs, vectors)?,
         Err(Error::EmbeddingFailed { .. }) => each_alone(inner, embedder, &jobs, &texts)?,
         Err(error) => {
-            inner.store.release_jobs()?;
+            inner.store.release_embed_jobs()?;
             return Err(error);
         }
     }

@@ -6,18 +6,19 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Analyzer, ChunkId, Degraded, Embedder, Embedding, EmbeddingSpace, Error, Fused,
-    IndexInput, Indexer, Language, NameLookup, Passage, Plan, QueryClassification, QueryText,
-    Question, Ranked, RankedList, Result, Retriever, RowId, SearchFilters, SearchOptions,
-    SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, Strategy,
+    Allowed, Analyzer, ChunkId, Collection, Degraded, Embedder, Embedding, EmbeddingSpace, Error,
+    Fused, IndexInput, Language, NameLookup, Passage, Plan, QueryClassification, QueryText,
+    Question, Ranked, RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery,
+    SearchResult, SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter,
 };
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
-use trefoil_store::{Access, JobCounts, Store, StoreStats, SystemClock};
+use trefoil_store::{Access, JobCounts, Store, StoreStats, WaitingEmbeddings};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
     EngineConfig,
+    collection::{Indexed, Indexers},
     correct::Judged,
     embed::Worker,
     fuse::fuser,
@@ -26,7 +27,6 @@ use crate::{
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
-    replay::{lags, replay},
     reread::reread,
     select::{Left, cosine, select},
     trace::{Trace, millis},
@@ -46,7 +46,7 @@ pub struct Engine {
 /// What the engine and its worker share.
 #[derive(Debug)]
 pub(crate) struct Inner {
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     pub(crate) config: EngineConfig,
     pub(crate) store: Store,
     pub(crate) chunker: Chunker,
@@ -56,28 +56,30 @@ pub(crate) struct Inner {
     #[cfg(feature = "graph")]
     pub(crate) extractor: Option<Arc<dyn EntityExtractor>>,
     analyzer: Arc<dyn Analyzer>,
-    /// None when read-only.
-    indexers: Option<Mutex<Vec<Box<dyn Indexer>>>>,
-    retrievers: Vec<Arc<dyn Retriever>>,
+    pub(crate) documents: Indexed,
+    pub(crate) memory: Indexed,
+    /// Counts tokens as the embedder does.
+    pub(crate) counter: Arc<dyn TokenCounter>,
     #[cfg(feature = "graph")]
     pub(crate) graph: Option<Arc<trefoil_graph::GraphRetriever>>,
     #[cfg(feature = "graph")]
     pub(crate) reports: RwLock<crate::overview::ShownReports>,
-    absent: Vec<Degraded>,
     /// Names that the corpus is known to speak of.
     names: Arc<dyn NameLookup>,
     /// Held while legs run, so that all of them see the same commits.
-    shown: RwLock<Shown>,
+    pub(crate) shown: RwLock<Shown>,
     _lock: Option<File>,
 }
 
 /// What the searches that start now see.
 #[derive(Debug, Default)]
-struct Shown {
+pub(crate) struct Shown {
     /// The store's last change when the legs were last refreshed.
     seq: trefoil_core::Seq,
     /// Legs that are behind the store.
     lagging: Vec<Degraded>,
+    /// The same of memory.
+    pub(crate) memory_lagging: Vec<Degraded>,
     /// Chunks in each language.
     languages: Vec<(Language, usize)>,
 }
@@ -148,6 +150,7 @@ impl Engine {
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
         inner.extract_first()?;
         inner.replay_all()?;
+        inner.clean_up()?;
         let worker = Worker::start(&inner)?;
         Ok(Self { worker, inner })
     }
@@ -230,7 +233,7 @@ impl Engine {
     pub fn drain_with(&self, on_progress: impl FnMut(&JobCounts)) -> Result<JobCounts> {
         match &self.worker {
             Some(worker) => worker.drain(&self.inner, on_progress),
-            None => self.inner.store.pending_jobs(),
+            None => self.inner.store.pending_embeddings(),
         }
     }
 
@@ -240,8 +243,14 @@ impl Engine {
             store: self.inner.store.stats()?,
             bytes: directory_bytes(&self.inner.dir),
             embedding: self.inner.store.fingerprint()?,
-            rows: self.inner.retrievers.iter().map(|one| (one.strategy(), one.rows())).collect(),
-            absent: self.inner.absent.clone(),
+            rows: self
+                .inner
+                .documents
+                .retrievers
+                .iter()
+                .map(|one| (one.strategy(), one.rows()))
+                .collect(),
+            absent: self.inner.documents.absent.clone(),
         })
     }
 
@@ -307,7 +316,7 @@ impl Engine {
         classification: Option<QueryClassification>,
     ) -> Result<Plan> {
         let available: Vec<Strategy> =
-            self.inner.retrievers.iter().map(|retriever| retriever.strategy()).collect();
+            self.inner.documents.retrievers.iter().map(|retriever| retriever.strategy()).collect();
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let config = &self.inner.config;
         plan(query, question, classification, &available, &shown.languages, config)
@@ -325,8 +334,8 @@ impl Engine {
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let relationships = self.inner.relationships(plan, allowed)?;
         let overview = self.inner.overview(query, plan, allowed)?;
-        let outcomes = run_legs(&self.inner.retrievers, plan, allowed, &relationships);
-        let degraded = self.inner.absent.iter().chain(&shown.lagging).cloned().collect();
+        let outcomes = run_legs(&self.inner.documents.retrievers, plan, allowed, &relationships);
+        let degraded = self.inner.documents.absent.iter().chain(&shown.lagging).cloned().collect();
         let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
@@ -366,7 +375,7 @@ impl Engine {
         let _shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_beside(&self.inner.retrievers, plan, allowed) {
+        for (.., outcome) in run_beside(&self.inner.documents.retrievers, plan, allowed) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -461,32 +470,37 @@ impl Inner {
     ) -> Result<Self> {
         let write = lock.is_some();
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
-        let store = Store::open(&dir.join(STORE), access, Arc::new(SystemClock))?;
+        let store = Store::open(&dir.join(STORE), access, Arc::clone(&config.clock))?;
         let models = models::models(&config)?;
         if let Some(embedder) = &models.embedder {
             agree_on_model(&store, vectors_are_of(embedder.space()), write, other)?;
         }
         let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
-        let documents = dir.join(DOCUMENTS);
-        let leaves = leaves::open(&documents, &analyzer, models.embedder.as_ref(), &config, write)?;
+        let open = |collection| {
+            leaves::open(dir, collection, &analyzer, models.embedder.as_ref(), &config, write)
+        };
+        let leaves = open(Collection::Documents)?;
+        let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, write);
         let names = leaves.names();
+        #[cfg(feature = "graph")]
+        let graph = leaves.graph.clone();
         Ok(Self {
             dir: dir.to_owned(),
             config,
             store,
-            chunker: Chunker::new(models.counter, ChunkSizes::default()),
+            chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
             embedder: models.embedder,
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
             extractor: models.extractor,
             analyzer,
-            indexers: write.then_some(Mutex::new(leaves.indexers)),
-            retrievers: leaves.retrievers,
+            documents: Indexed::new(Collection::Documents, leaves, write),
+            memory,
+            counter: models.counter,
             #[cfg(feature = "graph")]
-            graph: leaves.graph,
+            graph,
             #[cfg(feature = "graph")]
             reports: RwLock::default(),
-            absent: leaves.absent,
             names,
             shown: RwLock::default(),
             _lock: lock,
@@ -497,19 +511,20 @@ impl Inner {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], naming what was to be done.
-    pub(crate) fn writable(&self, doing: &'static str) -> Result<&Mutex<Vec<Box<dyn Indexer>>>> {
-        self.indexers.as_ref().ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
+    pub(crate) fn writable(&self, doing: &'static str) -> Result<&Mutex<Indexers>> {
+        let indexers = self.documents.indexers.as_ref();
+        indexers.ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
     }
 
     /// Whether there is such a leg.
     pub(crate) fn has(&self, leg: Strategy) -> bool {
-        self.retrievers.iter().any(|one| one.strategy() == leg)
+        self.documents.leg(leg).is_some()
     }
 
     /// Which of the question's terms some rows hold.
     #[cfg(feature = "graph")]
     pub(crate) fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
-        crate::legs::held_terms(&self.retrievers, question, rows)
+        crate::legs::held_terms(&self.documents.retrievers, question, rows)
     }
 
     /// The analyser that indexed the text, for highlights.
@@ -533,70 +548,71 @@ impl Inner {
     }
 
     fn replay_where(&self, wanted: impl Fn(IndexInput) -> bool) -> Result<()> {
-        let indexers = self.writable("update the indexes")?;
-        let mut indexers = indexers.lock().unwrap_or_else(PoisonError::into_inner);
-        for indexer in indexers.iter_mut().filter(|indexer| wanted(indexer.input())) {
-            replay(&self.store, indexer.as_mut())?;
-        }
+        self.writable("update the indexes")?;
+        self.documents.replay(&self.store, &wanted)?;
+        self.memory.replay(&self.store, &wanted)?;
         self.publish()
     }
 
     /// Forgets the indexes and makes them anew from the store.
     fn rebuild(&self) -> Result<()> {
-        {
-            let indexers = self.writable("rebuild the indexes")?;
-            let mut indexers = indexers.lock().unwrap_or_else(PoisonError::into_inner);
-            for indexer in indexers.iter_mut() {
-                indexer.clear()?;
-            }
-        }
+        self.writable("rebuild the indexes")?;
+        self.documents.clear()?;
+        self.memory.clear()?;
         self.store.requeue_embeddings()?;
         self.extract_anew()?;
         self.replay_all()
     }
 
     /// Shows the newest commits of all legs to the searches that start from now on.
-    fn publish(&self) -> Result<()> {
+    pub(crate) fn publish(&self) -> Result<()> {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         let seq = self.store.seq()?;
-        let mut lagging = Vec::new();
-        for retriever in &self.retrievers {
-            let reached = retriever.refresh()?;
-            if lags(&self.store, retriever.input(), reached)? {
-                lagging.push(Degraded {
-                    stage: retriever.strategy().into(),
-                    reason:
-                        "the index is behind the store; run `trefoil index` to bring it up to date"
-                            .to_owned(),
-                });
-            }
-        }
+        let mut lagging = self.documents.refresh(&self.store)?;
         lagging.extend(self.stale_extractions()?);
-        let waiting = self.store.pending_jobs()?;
-        let waiting = waiting.queued + waiting.running;
-        if waiting > 0 && self.embedder.is_some() {
-            let reason = format!("{waiting} chunks wait for their vectors");
-            lagging.push(Degraded { stage: Stage::Semantic, reason });
-        }
-        *shown = Shown { seq, lagging, languages: self.store.languages()? };
+        let waiting = self.waiting_embeddings()?;
+        lagging.extend(vectors_wait(waiting.documents, "chunks"));
+        let mut memory_lagging = self.memory.refresh(&self.store)?;
+        memory_lagging.extend(vectors_wait(waiting.memory, "units"));
+        *shown = Shown { seq, lagging, memory_lagging, languages: self.store.languages()? };
         Ok(())
     }
 
+    /// Brings the indexes of memory to the end of the change log and shows the result to new
+    /// searches of it.
+    pub(crate) fn replay_memory(&self) -> Result<()> {
+        self.memory.replay(&self.store, |_| true)?;
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        shown.memory_lagging = self.memory.refresh(&self.store)?;
+        let waiting = self.waiting_embeddings()?.memory;
+        shown.memory_lagging.extend(vectors_wait(waiting, "units"));
+        Ok(())
+    }
+
+    /// Texts that wait for the model; none without one.
+    fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
+        match &self.embedder {
+            Some(_) => self.store.waiting_embeddings(),
+            None => Ok(WaitingEmbeddings::default()),
+        }
+    }
+
     /// In a read-only process: shows what another process has written since.
-    fn catch_up(&self) -> Result<()> {
-        if self.indexers.is_some() {
+    pub(crate) fn catch_up(&self) -> Result<()> {
+        if self.documents.indexers.is_some() {
             return Ok(());
         }
         let stale = {
             let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-            !shown.lagging.is_empty() || shown.seq != self.store.seq()?
+            !shown.lagging.is_empty()
+                || !shown.memory_lagging.is_empty()
+                || shown.seq != self.store.seq()?
         };
         if stale { self.publish() } else { Ok(()) }
     }
 }
 
 const STORE: &str = "store.db";
-const DOCUMENTS: &str = "documents";
 const LOCK: &str = "LOCK";
 /// Stands for the text of a search by vector.
 const BY_EMBEDDING: &str = "(embedding)";
@@ -615,6 +631,12 @@ fn lock(dir: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
         Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
     }
+}
+
+/// That texts are not found by meaning yet, if any are not.
+fn vectors_wait(waiting: usize, what: &str) -> Option<Degraded> {
+    let reason = format!("{waiting} {what} wait for their vectors");
+    (waiting > 0).then_some(Degraded { stage: Stage::Semantic, reason })
 }
 
 /// What the vectors of the store are of: the model, and the form of the embedded texts.

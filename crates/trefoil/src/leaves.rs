@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use trefoil_core::{
-    Analyzer, Degraded, Embedder, Error, Indexer, NameLookup, Result, Retriever, Stage,
+    Analyzer, Collection, Degraded, Embedder, Error, Indexer, NameLookup, Result, Retriever, Stage,
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
@@ -26,16 +26,18 @@ pub(crate) struct Leaves {
     pub(crate) absent: Vec<Degraded>,
 }
 
-/// Opens every leg below `dir` that can be opened. A damaged index is set aside and
-/// begun anew when `write`; read-only, its leg is absent.
+/// Opens every leg of a collection that can be opened, below `dir`. A damaged index is set
+/// aside and begun anew when `write`; read-only, its leg is absent.
 pub(crate) fn open(
     dir: &Path,
+    collection: Collection,
     analyzer: &Arc<dyn Analyzer>,
     embedder: Option<&Arc<dyn Embedder>>,
     config: &EngineConfig,
     write: bool,
 ) -> Result<Leaves> {
     let mut leaves = Leaves::default();
+    let dir = dir.join(collection.name());
     #[cfg(not(feature = "semantic"))]
     let _ = embedder;
     #[cfg(not(feature = "graph"))]
@@ -51,7 +53,7 @@ pub(crate) fn open(
         }),
     }
     #[cfg(feature = "graph")]
-    if !matches!(config.extractor, Extractor::None) {
+    if collection == Collection::Documents && !matches!(config.extractor, Extractor::None) {
         leaves.graph(&dir.join("graph"), config, write)?;
     }
     Ok(leaves)

@@ -56,6 +56,8 @@ pub mod select;
 mod asynchronous;
 #[cfg(feature = "engine")]
 mod belief;
+#[cfg(feature = "engine")]
+mod collection;
 #[cfg(feature = "graph")]
 mod communities;
 #[cfg(feature = "engine")]
@@ -73,11 +75,15 @@ mod extract;
 #[cfg(feature = "engine")]
 mod feedback;
 #[cfg(feature = "engine")]
+mod forget;
+#[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
 mod leaves;
 #[cfg(feature = "engine")]
 mod legs;
+#[cfg(feature = "engine")]
+pub mod memory;
 #[cfg(feature = "engine")]
 mod models;
 #[cfg(feature = "openai")]
@@ -92,6 +98,8 @@ mod refine;
 mod relate;
 #[cfg(feature = "engine")]
 mod relationships;
+#[cfg(feature = "engine")]
+mod remains;
 #[cfg(feature = "engine")]
 mod repair;
 #[cfg(feature = "engine")]
@@ -108,6 +116,7 @@ mod strips;
 mod summarize;
 #[cfg(feature = "engine")]
 mod trace;
+
 #[cfg(all(feature = "engine", not(feature = "graph")))]
 mod without_graph;
 
@@ -121,6 +130,8 @@ pub use config::{EngineConfig, Model, Rerankers};
 pub use crag::{CragConfig, IncorrectPolicy};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
+#[cfg(feature = "engine")]
+pub use forget::{ForgetReceipt, ScannedFile};
 pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};
 pub use grade::{GradeThresholds, JUDGED};
 #[cfg(feature = "engine")]
@@ -146,10 +157,10 @@ pub use trefoil_graph as graph;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;
+#[cfg(feature = "engine")]
+pub use trefoil_store::{Clock, JobCounts, StoreStats, SystemClock};
 #[cfg(feature = "graph")]
 pub use trefoil_store::{CommunityRow, ReportSource};
-#[cfg(feature = "engine")]
-pub use trefoil_store::{JobCounts, StoreStats};
 #[cfg(feature = "lindera")]
 pub use trefoil_text::MorphologicalExtractor;
 #[cfg(feature = "engine")]

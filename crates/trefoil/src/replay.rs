@@ -1,14 +1,24 @@
 //! The crash rule: the store is the truth, and an index is a cache of it that knows
 //! how far it has come. Ingest, recovery and rebuild are one thing: replay the rest.
 
-use trefoil_core::{Change, Extraction, IndexEntry, IndexInput, Indexer, Result, RowId, Seq};
+use std::sync::Arc;
+
+use trefoil_core::{
+    Change, Collection, Extraction, IndexEntry, IndexInput, IndexedUnit, Indexer, Result, RowId,
+    Seq,
+};
 use trefoil_store::Store;
+use trefoil_text::language_of;
 
 /// Changes applied between two looks at the log: bounds memory, about 10 MB of text and vectors.
 const BATCH: usize = 2_048;
 
-/// Brings `indexer` to the end of the store's change log, durably. True if anything changed.
-pub(crate) fn replay(store: &Store, indexer: &mut dyn Indexer) -> Result<bool> {
+/// Brings `indexer` to the end of its collection's change log, durably. True if anything changed.
+pub(crate) fn replay(
+    store: &Store,
+    collection: Collection,
+    indexer: &mut dyn Indexer,
+) -> Result<bool> {
     let end = store.seq()?;
     if indexer.committed() > end {
         // Ahead of the log: the store was restored from an older copy.
@@ -17,9 +27,9 @@ pub(crate) fn replay(store: &Store, indexer: &mut dyn Indexer) -> Result<bool> {
     let mut reached = indexer.committed();
     let mut changed = false;
     loop {
-        let changes = store.changes(reached, BATCH)?;
+        let changes = store.changes_of(collection, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { break };
-        changed |= apply(store, indexer, &changes)?;
+        changed |= apply(store, collection, indexer, &changes)?;
         reached = last;
     }
     if changed {
@@ -29,10 +39,15 @@ pub(crate) fn replay(store: &Store, indexer: &mut dyn Indexer) -> Result<bool> {
 }
 
 /// True if the log holds something for an index of this input after `seq`.
-pub(crate) fn lags(store: &Store, input: IndexInput, seq: Seq) -> Result<bool> {
+pub(crate) fn lags(
+    store: &Store,
+    collection: Collection,
+    input: IndexInput,
+    seq: Seq,
+) -> Result<bool> {
     let mut reached = seq;
     loop {
-        let changes = store.changes(reached, BATCH)?;
+        let changes = store.changes_of(collection, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { return Ok(false) };
         if changes.iter().any(|(_, change)| concerns(input, *change).is_some()) {
             return Ok(true);
@@ -59,7 +74,12 @@ fn concerns(input: IndexInput, change: Change) -> Option<Step> {
     }
 }
 
-fn apply(store: &Store, indexer: &mut dyn Indexer, changes: &[(Seq, Change)]) -> Result<bool> {
+fn apply(
+    store: &Store,
+    collection: Collection,
+    indexer: &mut dyn Indexer,
+    changes: &[(Seq, Change)],
+) -> Result<bool> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for (_, change) in changes {
         match concerns(indexer.input(), *change) {
@@ -69,43 +89,59 @@ fn apply(store: &Store, indexer: &mut dyn Indexer, changes: &[(Seq, Change)]) ->
         }
     }
     indexer.remove(&removed)?;
-    indexer.add(&entries(store, indexer.input(), &added)?)?;
+    indexer.add(&entries(store, collection, indexer.input(), &added)?)?;
     Ok(!added.is_empty() || !removed.is_empty())
 }
 
 /// What the index needs of each row; a row that is gone by now is left out.
-fn entries(store: &Store, input: IndexInput, rows: &[RowId]) -> Result<Vec<IndexEntry>> {
+fn entries(
+    store: &Store,
+    collection: Collection,
+    input: IndexInput,
+    rows: &[RowId],
+) -> Result<Vec<IndexEntry>> {
+    let entry = |unit, vector, extraction| IndexEntry { unit, vector, extraction };
     match input {
-        IndexInput::Text => Ok(store
-            .chunks(rows)?
+        IndexInput::Text => Ok(units(store, collection, rows)?
             .into_iter()
-            .map(|chunk| IndexEntry {
-                chunk,
-                vector: Vec::new(),
-                extraction: Extraction::default(),
-            })
+            .map(|unit| entry(unit, Vec::new(), Extraction::default()))
             .collect()),
         IndexInput::Vector => {
-            let mut vectors = store.cached_embeddings(rows)?;
+            let vectors = store.cached_embeddings(rows)?;
             let present: Vec<RowId> = vectors.iter().map(|(row, _)| *row).collect();
-            let chunks = store.chunks(&present)?;
-            let mut entries = Vec::with_capacity(chunks.len());
-            let mut vectors = vectors.drain(..);
-            for chunk in chunks {
-                if let Some((_, vector)) = vectors.find(|(row, _)| *row == chunk.row) {
-                    entries.push(IndexEntry { chunk, vector, extraction: Extraction::default() });
-                }
-            }
-            Ok(entries)
+            let mut vectors = vectors.into_iter();
+            let found = units(store, collection, &present)?.into_iter();
+            let entries = found.filter_map(|unit| {
+                let (_, vector) = vectors.find(|(row, _)| *row == unit.row())?;
+                Some(entry(unit, vector, Extraction::default()))
+            });
+            Ok(entries.collect())
         }
         IndexInput::Extraction => {
             let mut extractions = store.extractions(rows)?.into_iter();
-            let chunks = store.chunks(rows)?.into_iter();
-            let entries = chunks.filter_map(|chunk| {
-                let (_, extraction) = extractions.find(|(row, _)| *row == chunk.row)?;
-                Some(IndexEntry { chunk, vector: Vec::new(), extraction })
+            let found = units(store, collection, rows)?.into_iter();
+            let entries = found.filter_map(|unit| {
+                let (_, extraction) = extractions.find(|(row, _)| *row == unit.row())?;
+                Some(entry(unit, Vec::new(), extraction))
             });
             Ok(entries.collect())
+        }
+    }
+}
+
+/// What is searched of rows of a collection, in their order.
+fn units(store: &Store, collection: Collection, rows: &[RowId]) -> Result<Vec<IndexedUnit>> {
+    match collection {
+        Collection::Documents => {
+            Ok(store.chunks(rows)?.into_iter().map(IndexedUnit::Chunk).collect())
+        }
+        Collection::Memory => {
+            let texts = store.memory_texts(rows)?.into_iter();
+            let units = texts.map(|unit| {
+                let language = language_of(&unit.text);
+                IndexedUnit::Memory(Arc::new(unit), language)
+            });
+            Ok(units.collect())
         }
     }
 }

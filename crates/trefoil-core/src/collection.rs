@@ -1,0 +1,70 @@
+use std::sync::Arc;
+
+use crate::{BoundaryClass, Language, RowId, StoredChunk, UnitKind, UnitState};
+
+/// Which rows an index is of. A row belongs to exactly one collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Collection {
+    /// Chunks of documents: what `search` sees.
+    #[default]
+    Documents,
+    /// Every other kind of unit: what only the memory layer sees.
+    Memory,
+}
+
+impl Collection {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Documents, Self::Memory];
+
+    /// Name of its directory.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Documents => "documents",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// The number that the store and the indexes keep.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Documents => 0,
+            Self::Memory => 1,
+        }
+    }
+}
+
+/// A unit of memory as an index is given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryText {
+    /// Its row, which the leaves rank in.
+    pub row: RowId,
+    /// What is searched of it.
+    pub text: String,
+    /// What it is.
+    pub kind: UnitKind,
+    /// How far its life has come.
+    pub state: UnitState,
+    /// Who may see it.
+    pub boundary: BoundaryClass,
+    /// When it happened: days since 1970.
+    pub occurred_day: i64,
+}
+
+/// A row of either collection, as an index is given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexedUnit {
+    /// A chunk of a document.
+    Chunk(Arc<StoredChunk>),
+    /// A unit of memory, and the language of its text.
+    Memory(Arc<MemoryText>, Language),
+}
+
+impl IndexedUnit {
+    /// Its row.
+    pub fn row(&self) -> RowId {
+        match self {
+            Self::Chunk(chunk) => chunk.row,
+            Self::Memory(unit, _) => unit.row,
+        }
+    }
+}

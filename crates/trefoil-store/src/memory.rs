@@ -1,0 +1,137 @@
+//! The rows of memory: units and what hangs on them, read on one snapshot and written in one
+//! transaction.
+//!
+//! [`Store::memory_write`] gives its closure every operation at once, so that what belongs
+//! together (a claim, its evidence, the feedback and the event that tells of it) is all there
+//! or not at all. Each write of a unit appends to the change log that the indexes replay, to
+//! `unit_versions` and to the jobs, by itself.
+
+mod active_context;
+mod allowed;
+mod claim;
+mod episode;
+mod erase;
+mod event;
+mod evidence;
+mod feedback;
+mod graph;
+mod life;
+mod open_loop;
+mod policy;
+mod session;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod unit;
+mod version;
+
+use std::{cell::RefCell, ops::Deref, path::Path};
+
+use rusqlite::Connection;
+use trefoil_core::{Error, Result, RowId};
+
+pub use self::{
+    active_context::{ActiveContextRow, ContextItemRow},
+    allowed::{Admitted, SessionScope, UnitFilter, UtilityStats},
+    claim::ClaimPayload,
+    episode::EpisodePayload,
+    erase::{Erased, ErasedUnits},
+    event::EventRow,
+    evidence::{ClaimLink, EvidenceRow, LinkRelation},
+    feedback::FeedbackRow,
+    life::Tombstone,
+    open_loop::LoopPayload,
+    policy::PolicyRow,
+    session::SessionRow,
+    summary::SummaryPayload,
+    unit::{AffectRow, MemoryUnit, Payload, UnitRow},
+    version::{PatchReason, UnitVersion},
+};
+use crate::{Store, embedding, fault::fault};
+
+/// One snapshot of memory.
+#[derive(Debug)]
+pub struct MemoryRead<'s> {
+    tx: &'s Connection,
+    path: &'s Path,
+}
+
+/// One transaction on memory; reads see what it has written.
+#[derive(Debug)]
+pub struct MemoryWrite<'s> {
+    read: MemoryRead<'s>,
+    now: i64,
+    /// The key of the vector space, if there is a model.
+    space: Option<String>,
+}
+
+impl Store {
+    /// Runs `work` on one snapshot.
+    pub fn memory_read<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryRead<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let failed = RefCell::new(None);
+        let read = self.read(doing, |tx| {
+            work(&MemoryRead { tx, path: self.path() }).map_err(|error| abort(&failed, error))
+        });
+        failed.into_inner().map_or(read, Err)
+    }
+
+    /// Runs `work` in one transaction that is durable when this returns, or undone if `work`
+    /// fails.
+    ///
+    /// # Errors
+    /// That of `work`, [`Error::ReadOnly`], or a full disk; then nothing was written.
+    pub fn memory_write<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let failed = RefCell::new(None);
+        let written = self.write(doing, |tx, now| {
+            let space = embedding::space(tx)?;
+            let read = MemoryRead { tx, path: self.path() };
+            work(&MemoryWrite { read, now, space }).map_err(|error| abort(&failed, error))
+        });
+        failed.into_inner().map_or(written, Err)
+    }
+}
+
+/// Keeps what stopped the work; what SQLite is told only undoes the transaction.
+fn abort(failed: &RefCell<Option<Error>>, error: Error) -> rusqlite::Error {
+    failed.replace(Some(error));
+    rusqlite::Error::QueryReturnedNoRows
+}
+
+/// What is embedded of a unit of memory, if it is one.
+pub(crate) fn text_of(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {
+    Ok(unit::by_row(tx, row)?.map(|found| found.payload.text()))
+}
+
+impl<'s> Deref for MemoryWrite<'s> {
+    type Target = MemoryRead<'s>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.read
+    }
+}
+
+impl MemoryRead<'_> {
+    /// Runs statements, with their failure told as ours.
+    fn sql<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        work(self.tx).map_err(|error| fault(self.path, doing, error))
+    }
+}
+
+impl MemoryWrite<'_> {
+    /// When the transaction began, in seconds since 1970.
+    pub const fn now(&self) -> i64 {
+        self.now
+    }
+}

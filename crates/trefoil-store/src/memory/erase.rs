@@ -1,0 +1,272 @@
+//! Forgetting: which units go with one, and the cleaning of the file afterwards.
+//!
+//! A unit that goes takes along what was made from it: a summary as soon as one of its
+//! sources goes, for nobody can tell which of its words came from there; another unit when
+//! its last source goes. Text is given back to the caller, who searches the files for it, and
+//! is kept nowhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, OptionalExtension};
+use trefoil_core::{Result, RowId, UnitKind};
+
+use super::{MemoryRead, MemoryUnit, MemoryWrite, unit};
+use crate::{Store, chunk::texts, embedding, file::remove_path, meta};
+
+/// The setting that says that the files have still to be cleaned.
+const UNCLEANED: &str = "uncleaned_files";
+
+/// What was erased.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// How many rows of each kind: `episode`, `claim`, `chunk`…
+    pub removed: BTreeMap<String, usize>,
+    /// Every text that is gone: for the search of the files, and for nothing else.
+    pub texts: Vec<String>,
+}
+
+/// Units that are to go together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErasedUnits {
+    /// The units, by row.
+    pub rows: Vec<RowId>,
+}
+
+impl MemoryRead<'_> {
+    /// The units of `rows` with all that goes with them.
+    pub fn with_derived(&self, rows: &[RowId]) -> Result<ErasedUnits> {
+        self.sql("find what was made from units", |tx| {
+            let mut going: BTreeSet<RowId> = rows.iter().copied().collect();
+            let mut todo: Vec<RowId> = going.iter().copied().collect();
+            while let Some(row) = todo.pop() {
+                for made in made_from(tx, row)? {
+                    if !going.contains(&made) && goes_too(tx, made, &going)? {
+                        going.insert(made);
+                        todo.push(made);
+                    }
+                }
+            }
+            Ok(ErasedUnits { rows: going.into_iter().collect() })
+        })
+    }
+
+    /// The units that speak of `subject`, in whatever case: whose text names it, or which are
+    /// claims about it; and the observations that such claims come from. A scan.
+    pub fn units_about(&self, subject: &str) -> Result<Vec<RowId>> {
+        let wanted = subject.trim().to_lowercase();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.sql("find what speaks of a subject", |tx| {
+            let mut rows = tx.prepare_cached("SELECT id FROM units WHERE kind <> 8 ORDER BY id")?;
+            let mut found = BTreeSet::new();
+            for row in rows.query_map([], |columns| columns.get(0).map(RowId::new))? {
+                let row = row?;
+                let Some(unit) = unit::by_row(tx, row)? else { continue };
+                if unit.payload.texts().iter().any(|text| text.to_lowercase().contains(&wanted)) {
+                    found.insert(row);
+                    if matches!(unit.payload.kind(), UnitKind::Claim | UnitKind::Fact) {
+                        found.extend(sources_of(tx, row)?);
+                    }
+                }
+            }
+            Ok(found.into_iter().collect())
+        })
+    }
+}
+
+impl MemoryWrite<'_> {
+    /// Erases units, which an event tells in numbers, and the words that others keep of them: the notes of their evidence, and
+    /// the summaries of their sessions. Until [`Store::clean`] has run, the file still holds
+    /// their bytes; a note of that is kept in the same transaction.
+    pub fn erase_units(&self, units: &ErasedUnits) -> Result<Erased> {
+        let mut erased = Erased::default();
+        for unit in self.units(&units.rows)? {
+            *erased.removed.entry(unit.payload.kind().to_string()).or_default() += 1;
+            erased.texts.extend(unit.payload.texts());
+            erased.texts.extend(self.sql("erase what is said of a unit", |tx| words(tx, &unit))?);
+        }
+        self.remove_units(&units.rows)?;
+        let counts = serde_json::json!(erased.removed).to_string();
+        self.add_event("forgotten", None, &counts)?;
+        self.sql("note that the files are to be cleaned", |tx| meta::set(tx, UNCLEANED, "1"))?;
+        Ok(erased)
+    }
+}
+
+impl Store {
+    /// Erases the file at `path` with its chunks, their embeddings and what the communities
+    /// say; `None` if there is none. As [`MemoryWrite::erase_units`], it is followed by
+    /// [`clean`](Self::clean).
+    pub fn erase_file(&self, path: &str) -> Result<Option<Erased>> {
+        self.write("erase a file", |tx, now| {
+            let Some(erased) = file_texts(tx, path)? else { return Ok(None) };
+            let hashes = file_hashes(tx, path)?;
+            remove_path(tx, now, path)?;
+            hashes.iter().try_for_each(|hash| embedding::drop_unused(tx, hash))?;
+            // Reports quote; the worker makes them anew from what is left.
+            tx.execute("DELETE FROM communities", [])?;
+            meta::set(tx, UNCLEANED, "1")?;
+            Ok(Some(erased))
+        })
+    }
+
+    /// True if something was erased and the files may still hold its bytes.
+    pub fn is_unclean(&self) -> Result<bool> {
+        Ok(self.meta(UNCLEANED)?.is_some())
+    }
+
+    /// Writes the file anew from what is in it, and empties the write-ahead log: after this
+    /// neither holds a byte of what was deleted.
+    ///
+    /// # Errors
+    /// [`Error::Locked`](trefoil_core::Error::Locked) if another process reads and does not
+    /// let go; then the note stays, and the next call tries again.
+    pub fn clean(&self) -> Result<()> {
+        self.write_alone("clean the file", |connection| {
+            // The copy that VACUUM makes holds live rows only; it may be as large as the store.
+            connection.execute_batch(
+                "PRAGMA secure_delete = ON;
+                 PRAGMA temp_store = FILE;
+                 VACUUM;
+                 PRAGMA temp_store = MEMORY;",
+            )?;
+            truncate(connection)
+        })
+    }
+
+    /// Notes that every file was cleaned.
+    pub fn set_clean(&self) -> Result<()> {
+        self.write("note that the files are clean", |tx, _| {
+            tx.execute("DELETE FROM meta WHERE key = ?1", [UNCLEANED])
+        })?;
+        self.write_alone("empty the write-ahead log", truncate)
+    }
+
+    /// Shows every text that is alive, one by one: of chunks and files, of units and all that
+    /// hangs on them.
+    pub fn each_live_text(&self, mut show: impl FnMut(&str)) -> Result<()> {
+        self.read("read what is alive", |tx| {
+            for sql in LIVE {
+                let mut select = tx.prepare(sql)?;
+                let mut rows = select.query([])?;
+                while let Some(row) = rows.next()? {
+                    if let Some(text) = row.get_ref(0)?.as_str_or_null()? {
+                        show(text);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Where text is that is alive. What says something in short of what may be gone (reports of
+/// communities, summaries of sessions, events) is not among them: a byte there is a find.
+const LIVE: [&str; 12] = [
+    "SELECT text FROM payload_chunk",
+    "SELECT heading_path FROM payload_chunk",
+    "SELECT title FROM files",
+    "SELECT path FROM files",
+    "SELECT concat_ws(char(10), input_text, reply_text, image_summary) FROM payload_episode",
+    "SELECT concat_ws(char(10), context_note, reflection_json, content_compressed, source_id, actor)
+     FROM payload_episode",
+    "SELECT concat_ws(char(10), text, subject, predicate, object, provenance_json, sources_json, origin_json)
+     FROM payload_claim",
+    "SELECT concat_ws(char(10), summary_text, summary_json) FROM payload_summary",
+    "SELECT loop_text FROM payload_loop",
+    "SELECT yaml FROM policies",
+    "SELECT sql FROM sqlite_schema",
+    "SELECT concat_ws(char(10), key, value) FROM meta",
+];
+
+fn truncate(connection: &Connection) -> rusqlite::Result<()> {
+    let busy: i64 =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy == 0 {
+        return Ok(());
+    }
+    Err(rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+        Some("another process reads the write-ahead log".to_owned()),
+    ))
+}
+
+fn made_from(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
+    related(tx, "SELECT unit_id FROM unit_sources WHERE source_unit_id = ?1 ORDER BY 1", row)
+}
+
+fn sources_of(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
+    related(tx, "SELECT source_unit_id FROM unit_sources WHERE unit_id = ?1 ORDER BY 1", row)
+}
+
+fn related(tx: &Connection, sql: &str, row: RowId) -> rusqlite::Result<Vec<RowId>> {
+    tx.prepare_cached(sql)?
+        .query_map([row.get().cast_signed()], |columns| columns.get(0).map(RowId::new))?
+        .collect()
+}
+
+fn goes_too(tx: &Connection, row: RowId, going: &BTreeSet<RowId>) -> rusqlite::Result<bool> {
+    let kind: Option<u8> = tx
+        .prepare_cached("SELECT kind FROM units WHERE id = ?1")?
+        .query_row([row.get().cast_signed()], |columns| columns.get(0))
+        .optional()?;
+    let is_summary = kind == Some(UnitKind::Summary.code());
+    Ok(is_summary || sources_of(tx, row)?.iter().all(|source| going.contains(source)))
+}
+
+/// Takes away, and tells, what others say in the words of a unit.
+fn words(tx: &Connection, unit: &MemoryUnit) -> rusqlite::Result<Vec<String>> {
+    let row = unit.row.get().cast_signed();
+    let mut words: Vec<String> = tx
+        .prepare_cached(
+            "SELECT note FROM evidences
+             WHERE (claim_unit_id = ?1 OR observation_unit_id = ?1) AND note IS NOT NULL
+             UNION ALL
+             SELECT s.summary FROM sessions s JOIN payload_episode e ON e.session_id = s.id
+             WHERE e.unit_id = ?1 AND s.summary IS NOT NULL",
+        )?
+        .query_map([row], |columns| columns.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    words.sort();
+    words.dedup();
+    tx.prepare_cached("DELETE FROM evidences WHERE observation_unit_id = ?1")?.execute([row])?;
+    tx.prepare_cached(
+        "UPDATE sessions SET summary = NULL
+         WHERE id = (SELECT session_id FROM payload_episode WHERE unit_id = ?1)",
+    )?
+    .execute([row])?;
+    Ok(words)
+}
+
+fn file_texts(tx: &Connection, path: &str) -> rusqlite::Result<Option<Erased>> {
+    let title: Option<String> = tx
+        .prepare_cached("SELECT title FROM files WHERE path = ?1")?
+        .query_row([path], |row| row.get(0))
+        .optional()?;
+    let Some(title) = title else { return Ok(None) };
+    let mut erased = Erased { texts: vec![title], ..Erased::default() };
+    let mut chunks = tx.prepare_cached(
+        "SELECT c.text, c.heading_path FROM payload_chunk c JOIN files f ON f.id = c.file_id
+         WHERE f.path = ?1 ORDER BY c.unit_id",
+    )?;
+    let mut rows = chunks.query([path])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        count += 1;
+        erased.texts.push(row.get(0)?);
+        erased.texts.extend(texts(row, 1)?);
+    }
+    erased.removed.insert("file".to_owned(), 1);
+    erased.removed.insert(UnitKind::Chunk.to_string(), count);
+    Ok(Some(erased))
+}
+
+fn file_hashes(tx: &Connection, path: &str) -> rusqlite::Result<Vec<String>> {
+    tx.prepare_cached(
+        "SELECT DISTINCT c.embedding_hash FROM payload_chunk c JOIN files f ON f.id = c.file_id
+         WHERE f.path = ?1",
+    )?
+    .query_map([path], |row| row.get(0))?
+    .collect()
+}

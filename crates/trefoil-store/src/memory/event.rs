@@ -1,0 +1,65 @@
+use rusqlite::params;
+use trefoil_core::{Result, RowId};
+
+use super::{MemoryRead, MemoryWrite};
+use crate::change::limit_of;
+
+/// Something that was done to memory. Events outlive the units that they tell of, so they
+/// hold ids, hashes and numbers, never a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRow {
+    /// Its number; later events have higher ones.
+    pub id: i64,
+    /// When it was done.
+    pub ts: i64,
+    /// What was done, as a word: `integrated`, `feedback`, `archived`…
+    pub kind: String,
+    /// The unit that it was done to.
+    pub row: Option<RowId>,
+    /// What there is to say of it, JSON.
+    pub payload_json: String,
+}
+
+impl MemoryRead<'_> {
+    /// At most `limit` events after the one with the number `after`, in their order; of one
+    /// unit if `row` is given.
+    pub fn events(&self, row: Option<RowId>, after: i64, limit: usize) -> Result<Vec<EventRow>> {
+        self.sql("read events", |tx| {
+            tx.prepare_cached(
+                "SELECT id, ts, kind, unit_id, payload_json FROM events
+                 WHERE id > ?1 AND (?2 IS NULL OR unit_id = ?2) ORDER BY id LIMIT ?3",
+            )?
+            .query_map(
+                params![after, row.map(|row| row.get().cast_signed()), limit_of(limit)],
+                |columns| {
+                    Ok(EventRow {
+                        id: columns.get(0)?,
+                        ts: columns.get(1)?,
+                        kind: columns.get(2)?,
+                        row: columns.get::<_, Option<u64>>(3)?.map(RowId::new),
+                        payload_json: columns.get(4)?,
+                    })
+                },
+            )?
+            .collect()
+        })
+    }
+}
+
+impl MemoryWrite<'_> {
+    /// Notes that something was done. `payload_json` holds no text of a unit.
+    pub fn add_event(&self, kind: &str, row: Option<RowId>, payload_json: &str) -> Result<()> {
+        self.sql("note an event", |tx| {
+            tx.prepare_cached(
+                "INSERT INTO events (ts, kind, unit_id, payload_json) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![
+                self.now(),
+                kind,
+                row.map(|row| row.get().cast_signed()),
+                payload_json
+            ])?;
+            Ok(())
+        })
+    }
+}

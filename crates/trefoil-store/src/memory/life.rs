@@ -1,0 +1,88 @@
+//! The end of units: buried with a tombstone and purged later, or removed at once.
+
+use rusqlite::{Connection, params};
+use trefoil_core::{Change, Collection, Result, RowId};
+
+use super::{MemoryRead, MemoryWrite};
+use crate::{
+    change::{limit_of, log},
+    embedding,
+    extraction::GraphWriter,
+};
+
+/// What stands where a unit was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The unit, which is archived.
+    pub row: RowId,
+    /// Why it was given up.
+    pub reason: String,
+    /// When.
+    pub buried_at: i64,
+    /// From when on it may be removed for good.
+    pub purge_after: i64,
+}
+
+impl MemoryRead<'_> {
+    /// At most `limit` tombstones of units that may be removed for good by `now`.
+    pub fn purgeable(&self, now: i64, limit: usize) -> Result<Vec<Tombstone>> {
+        self.sql("list tombstones", |tx| {
+            tx.prepare_cached(
+                "SELECT unit_id, reason, buried_at, purge_after FROM tombstones
+                 WHERE purge_after <= ?1 ORDER BY purge_after, unit_id LIMIT ?2",
+            )?
+            .query_map(params![now, limit_of(limit)], |columns| {
+                Ok(Tombstone {
+                    row: RowId::new(columns.get(0)?),
+                    reason: columns.get(1)?,
+                    buried_at: columns.get(2)?,
+                    purge_after: columns.get(3)?,
+                })
+            })?
+            .collect()
+        })
+    }
+}
+
+impl MemoryWrite<'_> {
+    /// Puts a tombstone on a unit that was archived.
+    pub fn bury(&self, row: RowId, reason: &str, purge_after: i64) -> Result<()> {
+        self.sql("bury a unit", |tx| {
+            tx.prepare_cached("INSERT OR REPLACE INTO tombstones VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![row.get().cast_signed(), reason, self.now(), purge_after])?;
+            Ok(())
+        })
+    }
+
+    /// Removes units for good, with everything that hangs on them: payload, versions,
+    /// evidence, feedback, links, mentions, jobs, and the cached embedding of a text that no
+    /// other unit has. How many there were.
+    pub fn remove_units(&self, rows: &[RowId]) -> Result<usize> {
+        self.sql("remove units", |tx| {
+            let mut graph = GraphWriter::new(tx, self.now()).of(Collection::Memory);
+            let mut removed = 0;
+            for &row in rows {
+                removed += usize::from(remove(tx, &mut graph, row)?);
+            }
+            graph.finish()?;
+            Ok(removed)
+        })
+    }
+}
+
+fn remove(tx: &Connection, graph: &mut GraphWriter<'_>, row: RowId) -> rusqlite::Result<bool> {
+    let unit = row.get().cast_signed();
+    let known: Vec<Option<String>> = tx
+        .prepare_cached("SELECT embedding_hash FROM units WHERE id = ?1 AND kind <> 8")?
+        .query_map([unit], |columns| columns.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let Some(hash) = known.into_iter().next() else { return Ok(false) };
+    graph.forget(row)?;
+    log(tx, Change::Removed(row))?;
+    tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([unit])?;
+    tx.prepare_cached("DELETE FROM jobs WHERE payload_json ->> 'row' = ?1")?.execute([unit])?;
+    if let Some(hash) = hash {
+        embedding::drop_unused(tx, &hash)?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,326 @@
+//! The second collection: units of memory, for the layer that governs them.
+//!
+//! Everything but chunks: episodes, claims, facts, summaries and loops. `search` never sees
+//! them. The rows are read and written through the store's transactions ([`MemoryRead`],
+//! [`MemoryWrite`]); a unit that was written is found by its words at once, and by its meaning
+//! when the worker has embedded it.
+//!
+//! Who may see what is the caller's to decide, before anything is ranked: [`UnitFilter`] says
+//! it, and [`MemoryCollection::recall`] ranks nothing else. Secret units are in no index; the
+//! few that a filter admits are read and compared with the question word by word.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::PoisonError,
+    thread,
+};
+
+use trefoil_core::{
+    Allowed, Degraded, Embedding, Error, Language, Leg, Part, Question, RankedList, Result, Role,
+    RowId, Score, Stage, Strategy,
+};
+use trefoil_store::JobCounts;
+pub use trefoil_store::{
+    Job,
+    memory::{
+        ActiveContextRow, Admitted, AffectRow, ClaimLink, ClaimPayload, ContextItemRow,
+        EpisodePayload, Erased, ErasedUnits, EventRow, EvidenceRow, FeedbackRow, LinkRelation,
+        LoopPayload, MemoryRead, MemoryUnit, MemoryWrite, PatchReason, Payload, PolicyRow,
+        SessionRow, SessionScope, SummaryPayload, Tombstone, UnitFilter, UnitRow, UnitVersion,
+        UtilityStats,
+    },
+    memory_entity_id,
+};
+use trefoil_text::language_of;
+
+use crate::{Engine, engine::Inner};
+
+/// The memory of an engine.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryCollection<'e> {
+    pub(crate) engine: &'e Engine,
+}
+
+/// How many units are found from each side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecallDepth {
+    /// By words.
+    pub text: usize,
+    /// By meaning.
+    pub vector: usize,
+}
+
+/// A unit that was found from one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Its row.
+    pub row: RowId,
+    /// How relevant it is: the share of the question's information that its words hold, or its
+    /// cosine on the model's range.
+    pub relevance: Score,
+    /// The score behind that: BM25 with what is added for phrases, or the cosine.
+    pub native: f32,
+}
+
+/// What was found from both sides, each best first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recalled {
+    /// By words.
+    pub by_text: Vec<Found>,
+    /// By meaning.
+    pub by_vector: Vec<Found>,
+    /// What could not be asked, or is behind.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Engine {
+    /// The memory beside the documents.
+    pub const fn memory(&self) -> MemoryCollection<'_> {
+        MemoryCollection { engine: self }
+    }
+}
+
+impl MemoryCollection<'_> {
+    /// Runs `work` on one snapshot of the rows.
+    pub fn read<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryRead<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.inner().store.memory_read(doing, work)
+    }
+
+    /// Runs `work` in one transaction and shows the indexes what it did. When this returns, it
+    /// is durable, and found by its words; if it fails, nothing was written.
+    ///
+    /// # Errors
+    /// Those of `work`, [`Error::ReadOnly`], or a full disk.
+    pub fn write<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let written = self.inner().store.memory_write(doing, work)?;
+        self.inner().replay_memory()?;
+        self.engine.wake();
+        Ok(written)
+    }
+
+    /// The units that a filter admits, and how useful the claims among them are.
+    pub fn admitted(&self, filter: &UnitFilter) -> Result<Admitted> {
+        self.inner().store.admitted(filter)
+    }
+
+    /// The units that a filter admits.
+    pub fn allowed(&self, filter: &UnitFilter) -> Result<Allowed> {
+        Ok(self.admitted(filter)?.allowed)
+    }
+
+    /// What of `allowed` answers a question, from both sides at once. A side that cannot be
+    /// asked is empty and named in `degraded`.
+    ///
+    /// # Errors
+    /// Those of the store; or of a side, if both failed.
+    pub fn recall(
+        &self,
+        question: &str,
+        allowed: &Allowed,
+        depth: RecallDepth,
+    ) -> Result<Recalled> {
+        let inner = self.inner();
+        inner.catch_up()?;
+        let shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let question = asked(question);
+        let (text, vector) = thread::scope(|scope| {
+            let vector =
+                scope.spawn(|| inner.ask(Strategy::Semantic, &question, allowed, depth.vector));
+            let text = inner.ask(Strategy::Keyword, &question, allowed, depth.text);
+            let panicked = |_| {
+                let part = Part::Index(Strategy::Semantic);
+                Err(Error::backend(part, "answer", "the leg panicked"))
+            };
+            (text, vector.join().unwrap_or_else(panicked))
+        });
+        if let (Err(error), Err(_)) = (&text, &vector) {
+            let (query, reason) = (question.text.clone(), error.chain());
+            return Err(Error::SearchFailed { query, reason });
+        }
+        let absent = inner.memory.absent.iter().chain(&shown.memory_lagging).cloned();
+        let mut recalled = Recalled { degraded: absent.collect(), ..Recalled::default() };
+        for (stage, side, found) in [
+            (Stage::Keyword, text, &mut recalled.by_text),
+            (Stage::Semantic, vector, &mut recalled.by_vector),
+        ] {
+            match side {
+                Ok(list) => *found = list,
+                Err(error) => {
+                    recalled.degraded.push(Degraded { stage, reason: error.chain() });
+                }
+            }
+        }
+        inner.add_secrets(&question, allowed, depth.text, &mut recalled.by_text)?;
+        Ok(recalled)
+    }
+
+    /// The same by words only: to look deeper on this side.
+    pub fn by_text(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+        let inner = self.inner();
+        inner.catch_up()?;
+        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let question = asked(question);
+        let mut found = inner.ask(Strategy::Keyword, &question, allowed, depth)?;
+        inner.add_secrets(&question, allowed, depth, &mut found)?;
+        Ok(found)
+    }
+
+    /// The same by meaning only. Nothing without a model.
+    pub fn by_vector(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+        let inner = self.inner();
+        inner.catch_up()?;
+        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        inner.ask(Strategy::Semantic, &asked(question), allowed, depth)
+    }
+
+    /// The units nearest to a vector of the model, such as that of another unit.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`] for a vector of another model.
+    pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+        let inner = self.inner();
+        inner.catch_up()?;
+        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let embedding = Some(Embedding::new(vector.to_vec())?);
+        let question = Question { embedding, ..Question::default() };
+        inner.ask(Strategy::Semantic, &question, allowed, depth)
+    }
+
+    /// The unit vector of a text; none without a model.
+    pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
+        let Some(embedder) = &self.inner().embedder else { return Ok(None) };
+        Ok(embedder.embed(role, &[text])?.into_iter().next())
+    }
+
+    /// The unit vectors of rows that are embedded by now.
+    pub fn vectors(&self, rows: &[RowId]) -> Result<BTreeMap<RowId, Vec<f32>>> {
+        Ok(self.inner().store.cached_embeddings(rows)?.into_iter().collect())
+    }
+
+    /// How relevant a cosine is on the model's range; as it is without a model.
+    pub fn relevance_of(&self, cosine: f32) -> Score {
+        let range = self.inner().embedder.as_ref().map(|embedder| embedder.cosine_range());
+        let (unrelated, perfect) = range.unwrap_or((0.0, 1.0));
+        Score::clamped((cosine - unrelated) / (perfect - unrelated))
+    }
+
+    /// Tokens of a text as the embedder counts them; approximately, without a model.
+    pub fn count_tokens(&self, text: &str) -> usize {
+        self.inner().counter.count(text)
+    }
+
+    /// Seconds since 1970, by the engine's clock.
+    pub fn now(&self) -> i64 {
+        self.inner().config.clock.now()
+    }
+
+    /// Takes at most `limit` jobs of a kind that are due; they return to the queue unless
+    /// finished or failed within `lease_seconds`.
+    pub fn claim_jobs(&self, kind: &str, limit: usize, lease_seconds: u32) -> Result<Vec<Job>> {
+        self.inner().store.claim_jobs(kind, limit, lease_seconds)
+    }
+
+    /// Marks jobs as done.
+    pub fn finish_jobs(&self, jobs: &[i64]) -> Result<()> {
+        self.inner().store.finish_jobs(jobs)
+    }
+
+    /// Puts jobs back for another try; the fifth failure is the last.
+    pub fn fail_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
+        self.inner().store.fail_jobs(jobs, error)
+    }
+
+    /// Asks for a job; false if the same one waits or runs.
+    pub fn enqueue_job(&self, kind: &str, payload_json: &str) -> Result<bool> {
+        self.inner().store.enqueue_job(kind, payload_json)
+    }
+
+    /// Waits until every unit has its vector, or none more can be had.
+    ///
+    /// # Errors
+    /// What stopped the work in the background, if something did.
+    pub fn drain(&self) -> Result<JobCounts> {
+        self.engine.drain()
+    }
+
+    /// How many units can be found by words and by meaning.
+    pub fn rows(&self) -> Vec<(Strategy, u64)> {
+        let legs = self.inner().memory.retrievers.iter();
+        legs.map(|leg| (leg.strategy(), leg.rows())).collect()
+    }
+
+    fn inner(&self) -> &Inner {
+        self.engine.inner()
+    }
+}
+
+impl Inner {
+    /// What one leg finds; nothing if there is no such leg.
+    fn ask(
+        &self,
+        strategy: Strategy,
+        question: &Question,
+        allowed: &Allowed,
+        depth: usize,
+    ) -> Result<Vec<Found>> {
+        let Some(leg) = self.memory.leg(strategy) else { return Ok(Vec::new()) };
+        let list = leg.retrieve(question, &Leg { strategy, depth, weight: 1.0 }, allowed)?;
+        Ok(found(&list, allowed))
+    }
+
+    /// Adds the secret units that are allowed: relevant by the share of the question's terms
+    /// that they hold, and those that hold none not at all.
+    fn add_secrets(
+        &self,
+        question: &Question,
+        allowed: &Allowed,
+        depth: usize,
+        found: &mut Vec<Found>,
+    ) -> Result<()> {
+        let secrets = self.store.secret_texts(allowed)?;
+        if secrets.is_empty() {
+            return Ok(());
+        }
+        let asked = self.terms(&question.text, question.language);
+        for (row, text) in secrets {
+            let held = self.terms(&text, language_of(&text));
+            let share = asked.intersection(&held).count() as f32 / asked.len().max(1) as f32;
+            if share > 0.0 {
+                found.push(Found { row, relevance: Score::clamped(share), native: share });
+            }
+        }
+        found.sort_by(|a, b| b.relevance.cmp(&a.relevance).then(a.row.cmp(&b.row)));
+        found.truncate(depth);
+        Ok(())
+    }
+
+    /// The terms of a text that carry meaning; all, if none does.
+    fn terms(&self, text: &str, language: Language) -> BTreeSet<String> {
+        let (mut all, mut meant) = (BTreeSet::new(), BTreeSet::new());
+        self.analyzer().analyze(text, language, &mut |token| {
+            all.insert(token.term.to_string());
+            if !token.stop {
+                meant.insert(token.term.into_owned());
+            }
+        });
+        if meant.is_empty() { all } else { meant }
+    }
+}
+
+fn asked(question: &str) -> Question {
+    Question { text: question.to_owned(), language: language_of(question), ..Question::default() }
+}
+
+/// A list as what was found; the filter holds also where a leg forgot it.
+fn found(list: &RankedList, allowed: &Allowed) -> Vec<Found> {
+    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
+    hits.map(|hit| Found { row: hit.row, relevance: hit.relevance, native: hit.native }).collect()
+}
