@@ -1,0 +1,150 @@
+//! What is forgotten is in no file any more.
+
+use std::{fs, path::Path};
+
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest,
+};
+use trefoil::{
+    Document, Engine,
+    memory::{PatchReason, Payload, SummaryPayload, UnitRow},
+};
+
+use crate::{
+    memory::{open, remember},
+    models::without_model,
+};
+
+/// Runs of 16 bytes of `text` that are in a file below `dir` and in none of the live texts.
+fn left(dir: &Path, text: &str, live: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut todo = vec![dir.to_owned()];
+    while let Some(path) = todo.pop() {
+        if path.is_dir() {
+            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        for run in text.as_bytes().windows(16) {
+            let alive = live.iter().any(|live| live.as_bytes().windows(16).any(|one| one == run));
+            let plain = run.iter().all(|byte| *byte == run[0]);
+            if !alive && !plain && bytes.windows(16).any(|one| one == run) {
+                found.push(format!("{}: {}", path.display(), String::from_utf8_lossy(run)));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_search_of_the_files_finds_what_is_there() {
+    let (dir, engine) = open(without_model());
+    let text = "the walrus hid the key below the third stone";
+    let row = remember(&engine, &UnitRow::new("obs_1", 1), text);
+    assert_ne!(left(dir.path(), text, &[]), [""; 0], "the search sees nothing");
+    let receipt = engine.memory().forget_units(&[row]).unwrap();
+    assert_eq!(left(dir.path(), text, &[]), [""; 0]);
+    assert_eq!(receipt.hits, 0);
+    assert_eq!(receipt.removed.get("episode"), Some(&1));
+    assert!(receipt.files.iter().any(|file| file.path == Path::new("store.db")));
+    assert_eq!(receipt.bytes_scanned, receipt.files.iter().map(|file| file.bytes).sum::<u64>());
+}
+
+#[test]
+fn a_subject_goes_with_what_was_made_from_it() {
+    let (dir, engine) = open(without_model());
+    let said = "Ms Tanaka prefers the window seat on every train";
+    let other = "Mr Okada prefers the aisle seat on every train";
+    let observation = remember(&engine, &UnitRow::new("obs_1", 1), said);
+    remember(&engine, &UnitRow::new("obs_2", 1), other);
+    let summary = "somebody of the office would rather look outside";
+    let body = Payload::Summary(SummaryPayload { text: summary.into(), ..Default::default() });
+    engine
+        .memory()
+        .write("summarise", |memory| {
+            let unit = UnitRow::new("sum_1", 2);
+            let row = memory.put_unit(&unit, &body, PatchReason::Summarize)?;
+            memory.add_source(row, observation)
+        })
+        .unwrap();
+    let receipt = engine.memory().forget_subject("tanaka").unwrap();
+    assert_eq!((receipt.hits, receipt.removed.len()), (0, 2), "{receipt:?}");
+    for text in [said, summary] {
+        assert_eq!(left(dir.path(), text, &[other]), [""; 0]);
+    }
+    let about = engine.memory().read("look", |memory| memory.units_about("okada")).unwrap();
+    assert_eq!(about.len(), 1);
+}
+
+#[test]
+fn a_document_is_forgotten_with_its_names_and_a_damaged_copy() {
+    let (dir, engine) = open(without_model());
+    let text = "# The Walrus Protocol\n\nDoctor Emmeline Featherstonehaugh signed it in Reykjavik.";
+    let kept = "# Herons\n\nThey wade in the shallow water of the estuary.";
+    engine.ingest(&[Document::new("a.md", text), Document::new("b.md", kept)]).unwrap();
+    engine.drain().unwrap();
+    let aside = dir.path().join("index/documents/keyword.damaged");
+    fs::create_dir_all(&aside).unwrap();
+    fs::write(aside.join("old"), text).unwrap();
+    assert_ne!(left(dir.path(), text, &[kept]), [""; 0]);
+    let receipt = engine.forget_document("a.md").unwrap();
+    assert_eq!((receipt.hits, receipt.removed.get("chunk")), (0, Some(&1)), "{receipt:?}");
+    assert_eq!(left(dir.path(), text, &[kept]), [""; 0]);
+    assert_eq!(engine.paths().unwrap(), ["b.md"]);
+    let nothing = engine.forget_document("a.md").unwrap();
+    assert_eq!((nothing.hits, nothing.removed.len()), (0, 0));
+}
+
+fn text() -> impl proptest::strategy::Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("walrus"),
+        Just("estuary"),
+        Just("potassium"),
+        Just("連絡先"),
+        Just("はゆうびんで"),
+        Just("회의는목요일"),
+        Just("signed"),
+        Just("lighthouse"),
+        Just("\n"),
+        Just("\"quoted\""),
+    ];
+    proptest::collection::vec(word, 2..14).prop_map(|words| format!("note {}", words.join(" ")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    /// Whatever else is remembered, in whatever order, before and after the index was closed.
+    #[test]
+    fn no_file_holds_what_was_forgotten(
+        texts in proptest::collection::vec(text(), 2..7),
+        forgotten in 0_usize..7,
+        replaced in 0_usize..7,
+        reopen in proptest::bool::ANY,
+    ) {
+        let (dir, mut engine) = open(without_model());
+        engine.ingest(&[Document::new("a.md", &*texts[0])]).unwrap();
+        let rows: Vec<_> = texts.iter().enumerate().map(|(n, text)| {
+            remember(&engine, &UnitRow::new(format!("obs_{n}"), 1), text)
+        }).collect();
+        // A unit that said something else before: that is in no file either.
+        let (forgotten, replaced) = (forgotten % texts.len(), replaced % texts.len());
+        let before = format!("before that it said {}", texts[replaced]);
+        for text in [&before, &texts[replaced]] {
+            remember(&engine, &UnitRow::new(format!("obs_{replaced}"), 1), text);
+        }
+        if reopen {
+            drop(engine);
+            engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
+        }
+        let receipt = engine.memory().forget_units(&[rows[forgotten]]).unwrap();
+        prop_assert_eq!(receipt.hits, 0);
+        let mut live: Vec<&str> = vec![&texts[0]];
+        live.extend(texts.iter().enumerate().filter(|(n, _)| *n != forgotten).map(|(_, text)| &**text));
+        prop_assert_eq!(left(dir.path(), &texts[forgotten], &live), Vec::<String>::new());
+        for (n, row) in rows.iter().enumerate() {
+            let known = engine.memory().read("look", |memory| memory.units(&[*row])).unwrap();
+            prop_assert_eq!(known.len(), usize::from(n != forgotten));
+        }
+        prop_assert!(engine.document_chunks("a.md").unwrap().len() == 1);
+    }
+}

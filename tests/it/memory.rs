@@ -1,0 +1,196 @@
+//! The memory collection as the layer above sees it: found, hidden, recovered.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use trefoil::{
+    Allowed, BoundaryClass, Document, Engine, EngineConfig, Error, RowId, Score, SearchFilters,
+    SearchQuery, Strategy, UnitState,
+    memory::{EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter, UnitRow},
+};
+
+use crate::models::{with_model, without_model};
+
+const DEPTH: RecallDepth = RecallDepth { text: 10, vector: 10 };
+
+pub(crate) fn open(config: EngineConfig) -> (tempfile::TempDir, Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+    (dir, engine)
+}
+
+pub(crate) fn episode(text: &str) -> Payload {
+    Payload::Episode(EpisodePayload { input_text: Some(text.to_owned()), ..Default::default() })
+}
+
+pub(crate) fn remember(engine: &Engine, unit: &UnitRow, text: &str) -> RowId {
+    let write = |memory: &trefoil::memory::MemoryWrite<'_>| {
+        memory.put_unit(unit, &episode(text), PatchReason::ExtractUpdate)
+    };
+    engine.memory().write("remember", write).unwrap()
+}
+
+fn unit(id: &str) -> UnitRow {
+    UnitRow::new(id, 1_700_000_000)
+}
+
+fn all() -> UnitFilter {
+    let classes = [BoundaryClass::Public, BoundaryClass::Internal, BoundaryClass::Pii];
+    UnitFilter::of(&classes, &["project", "principle"])
+}
+
+fn recall(engine: &Engine, question: &str, filter: &UnitFilter) -> Recalled {
+    let memory = engine.memory();
+    let allowed = memory.allowed(filter).unwrap();
+    memory.recall(question, &allowed, DEPTH).unwrap()
+}
+
+fn by_text(engine: &Engine, question: &str) -> Vec<RowId> {
+    recall(engine, question, &all()).by_text.iter().map(|found| found.row).collect()
+}
+
+fn search(engine: &Engine, question: &str) -> Vec<String> {
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let query = SearchQuery::new(question).unwrap().filters(filters);
+    let found = engine.search(&query).unwrap().results;
+    found.into_iter().map(|one| one.metadata.unwrap().path).collect()
+}
+
+#[test]
+fn a_unit_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_embedded() {
+    let (_dir, engine) = open(with_model());
+    engine.ingest(&[Document::new("a.md", "The heron wades in the shallow water.")]).unwrap();
+    let walrus = remember(&engine, &unit("obs_1"), "The walrus sleeps on the ice.");
+    let cake = remember(&engine, &unit("obs_2"), "케이크는 오븐에서 사십 분 굽습니다.");
+    assert_eq!(by_text(&engine, "walrus"), [walrus]);
+    assert_eq!(by_text(&engine, "케이크"), [cake]);
+    assert_eq!(by_text(&engine, "heron"), [], "documents are not remembered");
+    assert_eq!(engine.drain().unwrap().queued, 0);
+    let found = recall(&engine, "a sea animal on a frozen sea", &all());
+    assert_eq!(found.by_vector[0].row, walrus);
+    assert_eq!(found.by_vector.len(), 2);
+    assert_eq!(found.degraded, []);
+    let relevance = engine.memory().relevance_of(found.by_vector[0].native);
+    assert_eq!(relevance, found.by_vector[0].relevance);
+    let vectors = engine.memory().vectors(&[walrus, cake]).unwrap();
+    assert_eq!(vectors.len(), 2);
+    let allowed = engine.memory().allowed(&all()).unwrap();
+    let near = engine.memory().near(&vectors[&cake], &allowed, 1).unwrap();
+    assert_eq!((near[0].row, near[0].native > 0.99), (cake, true));
+    assert_eq!(search(&engine, "walrus heron"), ["a.md"], "search sees documents only");
+    assert!(engine.memory().count_tokens("The walrus sleeps on the ice.") >= 6);
+}
+
+#[test]
+fn what_is_archived_is_not_found_and_what_is_restored_is() {
+    let (_dir, engine) = open(without_model());
+    let row = remember(&engine, &unit("obs_1"), "walrus");
+    let archived = UnitRow { state: UnitState::Archived, ..unit("obs_1") };
+    remember(&engine, &archived, "walrus");
+    let memory = engine.memory();
+    assert_eq!(memory.by_text("walrus", &Allowed::All, 9).unwrap(), []);
+    remember(&engine, &unit("obs_1"), "walrus");
+    assert_eq!(by_text(&engine, "walrus"), [row]);
+}
+
+#[test]
+fn a_secret_is_found_where_its_class_is_admitted_and_is_in_no_index() {
+    let (_dir, engine) = open(with_model());
+    let secret = UnitRow { boundary: BoundaryClass::Secret, ..unit("obs_1") };
+    let row = remember(&engine, &secret, "the gate code is walrus seven");
+    remember(&engine, &unit("obs_2"), "the walrus sleeps");
+    engine.drain().unwrap();
+    assert_eq!(by_text(&engine, "gate code"), []);
+    let admitted = UnitFilter { classes: BoundaryClass::ALL.to_vec(), ..all() };
+    let found = recall(&engine, "what is the gate code?", &admitted);
+    assert_eq!(found.by_text[0].row, row);
+    assert!(found.by_vector.iter().all(|found| found.row != row));
+    assert_eq!(engine.memory().vectors(&[row]).unwrap().len(), 0);
+    for (strategy, rows) in engine.memory().rows() {
+        assert_eq!(rows, 1, "{strategy}");
+    }
+}
+
+/// Both collections recover in the same way.
+#[test]
+fn a_lost_or_damaged_index_is_built_again() {
+    for collection in ["documents", "memory"] {
+        for leg in ["keyword", "semantic"] {
+            for damage in [remove, flip_bits] {
+                let (dir, engine) = open(with_model());
+                engine.ingest(&[Document::new("a.md", "The heron wades.")]).unwrap();
+                let row = remember(&engine, &unit("obs_1"), "The walrus sleeps.");
+                engine.drain().unwrap();
+                let config = with_model();
+                drop(engine);
+                let path = dir.path().join("index");
+                damage(&path.join(collection).join(leg));
+                let engine = Engine::open_with(&path, config).unwrap();
+                engine.drain().unwrap();
+                assert_eq!(search(&engine, "heron"), ["a.md"], "{collection}/{leg}");
+                let found = recall(&engine, "walrus", &all());
+                assert_eq!(found.by_text[0].row, row, "{collection}/{leg}");
+                assert_eq!(found.by_vector[0].row, row, "{collection}/{leg}");
+            }
+        }
+    }
+}
+
+fn remove(index: &Path) {
+    fs::remove_dir_all(index).unwrap();
+}
+
+fn flip_bits(index: &Path) {
+    let files = fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
+    for path in files.filter(|path| path.is_file()) {
+        let mut bytes = fs::read(&path).unwrap();
+        if let Some(byte) = bytes.get_mut(3) {
+            *byte ^= 0xFF;
+        }
+        fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn vectors_of_another_model_are_refused_and_made_anew() {
+    let (dir, engine) = open(without_model());
+    remember(&engine, &unit("obs_1"), "The walrus sleeps.");
+    drop(engine);
+    let path = dir.path().join("index");
+    // Without a model there was nothing to agree on; what is written then is embedded later.
+    let engine = Engine::open_with(&path, with_model()).unwrap();
+    engine.drain().unwrap();
+    assert_eq!(recall(&engine, "walrus", &all()).by_vector.len(), 1);
+    drop(engine);
+    let engine = Engine::reindex(&path, with_model()).unwrap();
+    engine.drain().unwrap();
+    let found = recall(&engine, "walrus", &all());
+    assert_eq!((found.by_text.len(), found.by_vector.len()), (1, 1));
+}
+
+#[test]
+fn a_reader_beside_the_writer_sees_what_was_remembered_and_cannot_write() {
+    let (dir, engine) = open(without_model());
+    let path = dir.path().join("index");
+    let reader = Engine::open_read_only(&path, without_model()).unwrap();
+    assert_eq!(by_text(&reader, "walrus"), []);
+    let row = remember(&engine, &unit("obs_1"), "walrus");
+    assert_eq!(by_text(&reader, "walrus"), [row]);
+    let error = reader.memory().write("remember", |_| Ok(())).unwrap_err();
+    assert!(matches!(error, Error::ReadOnly { .. }), "{error}");
+}
+
+#[test]
+fn a_reader_says_what_it_cannot_see() {
+    let (dir, engine) = open(without_model());
+    remember(&engine, &unit("obs_1"), "walrus");
+    drop(engine);
+    let path: PathBuf = dir.path().join("index");
+    fs::remove_dir_all(path.join("memory")).unwrap();
+    let reader = Engine::open_read_only(&path, without_model()).unwrap();
+    let found = recall(&reader, "walrus", &all());
+    assert_eq!(found.by_text, []);
+    assert!(found.degraded.iter().any(|one| one.stage == Strategy::Keyword.into()), "{found:?}");
+}
