@@ -12,6 +12,19 @@ pub fn normalize(text: &str) -> Cow<'_, str> {
     Normalized::new(text).text
 }
 
+/// A text in the form in which it is hashed: NFC, every run of white space (line ends too)
+/// one space, and none at the ends.
+pub fn canonical_text(text: &str) -> String {
+    let mut canonical = String::with_capacity(text.len());
+    for word in text.nfc().collect::<String>().split_whitespace() {
+        if !canonical.is_empty() {
+            canonical.push(' ');
+        }
+        canonical.push_str(word);
+    }
+    canonical
+}
+
 /// A text in NFKC that knows where each of its bytes comes from. Characters that
 /// are not seen and carry no meaning (soft hyphens, joiners, variation selectors)
 /// are left out, as in Unicode's `NFKC_Casefold`.
@@ -156,6 +169,13 @@ mod tests {
         check("ana\u{ad}lysis", "analysis", "ana\u{ad}lysis");
         check("葛\u{e0100}城", "葛", "葛\u{e0100}");
         check("葛\u{e0100}城", "城", "城");
+    }
+
+    #[test]
+    fn a_canonical_text_has_single_spaces_and_composed_letters() {
+        assert_eq!(canonical_text(" a\r\n\tb\u{3000}cafe\u{301} "), "a b caf\u{e9}");
+        // Not NFKC: what is written in full width stays so.
+        assert_eq!(canonical_text("Ａ"), "Ａ");
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl<'t> WordBounds<'t> {
     }
 
     /// The dictionary's words in order, spaces and punctuation included: all of the text.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'t str> {
+    pub fn words(&self) -> impl Iterator<Item = &'t str> {
         let ends = self.breaks.iter().skip(1);
         self.breaks.iter().zip(ends).filter_map(|(&start, &end)| self.text.get(start..end))
     }

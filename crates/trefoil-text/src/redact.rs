@@ -1,0 +1,323 @@
+//! What must not be kept: personal data and credentials, found and cut out.
+
+mod card;
+mod credential;
+mod phone;
+mod private;
+
+use std::{collections::BTreeSet, fmt, sync::LazyLock};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use trefoil_core::{BoundaryClass, ByteSpan};
+
+use crate::normalize::Normalized;
+
+/// What is cut out of a text, the more telling first: where two overlap, the first names
+/// both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Redaction {
+    /// What its writer set between `<private>` and `</private>`.
+    Private,
+    /// A private key, or the token of a service.
+    Secret,
+    /// An e-mail address.
+    Email,
+    /// The number of a payment card.
+    Card,
+    /// A telephone number.
+    Phone,
+}
+
+impl Redaction {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Private, Self::Secret, Self::Email, Self::Card, Self::Phone];
+
+    /// What is put in its place.
+    pub const fn mark(self) -> &'static str {
+        match self {
+            Self::Private => "[private]",
+            Self::Secret => "[secret]",
+            Self::Email => "[email]",
+            Self::Card => "[card]",
+            Self::Phone => "[phone]",
+        }
+    }
+
+    fn find(self, text: &str, found: &mut Vec<ByteSpan>) {
+        match self {
+            Self::Private => private::find(text, found),
+            Self::Secret => credential::find(text, found),
+            Self::Email => email(text, found),
+            Self::Card => card::find(text, found),
+            Self::Phone => phone::find(text, found),
+        }
+    }
+}
+
+impl fmt::Display for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mark().trim_matches(['[', ']']))
+    }
+}
+
+/// A text without what must not be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redacted {
+    /// The text, with a mark in each place from which something was cut.
+    pub text: String,
+    /// What was cut out.
+    pub found: BTreeSet<Redaction>,
+}
+
+impl Redacted {
+    /// The class of a unit whose writer gave it `class`: what was found raises it to
+    /// personal data, and nothing lowers it.
+    ///
+    /// A credential raises it no further, for it is no longer in the text.
+    pub fn class(&self, class: BoundaryClass) -> BoundaryClass {
+        if self.found.is_empty() { class } else { class.max(BoundaryClass::Pii) }
+    }
+}
+
+/// Cuts out of a text whatever of `kinds` it holds. Done again, it changes nothing.
+///
+/// ```
+/// use trefoil_text::{Redaction, redact};
+///
+/// let redacted = redact("連絡先は taro@example.com、０９０−１２３４−５６７８です", &Redaction::ALL);
+/// assert_eq!(redacted.text, "連絡先は [email]、[phone]です");
+/// ```
+pub fn redact(text: &str, kinds: &[Redaction]) -> Redacted {
+    let mut redacted = Redacted { text: String::new(), found: BTreeSet::new() };
+    let mut end = 0;
+    for (kind, span) in find_sensitive(text, kinds) {
+        redacted.text.push_str(text.get(end..span.start).unwrap_or_default());
+        redacted.text.push_str(kind.mark());
+        redacted.found.insert(kind);
+        end = span.end;
+    }
+    redacted.text.push_str(text.get(end..).unwrap_or_default());
+    redacted
+}
+
+/// Where a text holds something of `kinds`: apart and in order. Letters and digits of any
+/// width are one.
+pub fn find_sensitive(text: &str, kinds: &[Redaction]) -> Vec<(Redaction, ByteSpan)> {
+    let normalized = Normalized::new(text);
+    let mut found = Vec::new();
+    for &kind in kinds {
+        let mut spans = Vec::new();
+        kind.find(&normalized.text, &mut spans);
+        found.extend(spans.into_iter().map(|span| {
+            let span = normalized.original(span.start, span.end);
+            (span.start, span.end, kind)
+        }));
+    }
+    found.sort_unstable();
+    let mut apart: Vec<(Redaction, ByteSpan)> = Vec::new();
+    for (start, end, kind) in found {
+        match apart.last_mut() {
+            Some((first, span)) if start < span.end => {
+                *first = kind.min(*first);
+                span.end = end.max(span.end);
+            }
+            _ => apart.push((kind, ByteSpan { start, end })),
+        }
+    }
+    apart
+}
+
+/// True for a file that, by its name, holds credentials: such a file is not read into
+/// memory.
+pub fn is_credential_file(path: &str) -> bool {
+    static NAMES: LazyLock<GlobSet> = LazyLock::new(|| {
+        let mut names = GlobSetBuilder::new();
+        for glob in CREDENTIAL_FILES {
+            if let Ok(glob) = GlobBuilder::new(glob).case_insensitive(true).build() {
+                names.add(glob);
+            }
+        }
+        names.build().unwrap_or_default()
+    });
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    NAMES.is_match(name)
+}
+
+/// Names of files that hold credentials.
+const CREDENTIAL_FILES: [&str; 4] = ["*.env", "*.key", "*secret*", "*password*"];
+
+/// Finds e-mail addresses; one before a colon, as `git@host:`, is the address of a
+/// repository.
+fn email(text: &str, found: &mut Vec<ByteSpan>) {
+    static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"[\p{Latin}\p{Greek}\p{Cyrillic}0-9._%+'&-]+@(?:[\p{Latin}0-9](?:[\p{Latin}0-9-]*[\p{Latin}0-9])?\.)+[A-Za-z]{2,24}",
+        )
+        .ok()
+    });
+    for hit in EMAIL.iter().flat_map(|pattern| pattern.find_iter(text)) {
+        let repository = hit.as_str().starts_with("git@")
+            && text.get(hit.end()..).is_some_and(|after| after.starts_with(':'));
+        if !repository {
+            found.push(ByteSpan { start: hit.start(), end: hit.end() });
+        }
+    }
+}
+
+/// True if neither a letter or digit of ASCII nor one of `joins` and then a digit adjoins
+/// `span`: what stands there is no part of something longer. What begins with a sign is
+/// joined to nothing before it.
+fn stands_alone(text: &str, span: ByteSpan, joins: &[char]) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut before = text.get(..span.start).unwrap_or_default().chars().rev();
+    let mut after = text.get(span.end..).unwrap_or_default().chars();
+    let free = |near: Option<char>, next: Option<char>| match near {
+        Some(near) if part(near) => false,
+        Some(near) if joins.contains(&near) => !next.is_some_and(|c| c.is_ascii_digit()),
+        _ => true,
+    };
+    let signed = text.get(span.start..).is_some_and(|rest| rest.starts_with(['+', '(']));
+    (signed || free(before.next(), before.next())) && free(after.next(), after.next())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Cases {
+        cut: Vec<Cut>,
+        kept: Vec<Kept>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Cut {
+        text: String,
+        expected: String,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Kept {
+        what: String,
+        texts: Vec<String>,
+    }
+
+    fn cases() -> Cases {
+        toml::from_str(include_str!("redact/cases.toml")).unwrap()
+    }
+
+    #[test]
+    fn what_must_not_be_kept_is_cut_out() {
+        for Cut { text, expected } in cases().cut {
+            assert_eq!(redact(&text, &Redaction::ALL).text, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_it_stays() {
+        for Kept { what, texts } in cases().kept {
+            for text in texts {
+                assert_eq!(redact(&text, &Redaction::ALL).text, text, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn full_width_is_no_disguise() {
+        let wide = |text: &str| -> String {
+            let widen = |c| {
+                if ('!'..='~').contains(&c) {
+                    char::from_u32(u32::from(c) + 0xfee0)
+                } else {
+                    Some(c)
+                }
+            };
+            text.chars().filter_map(widen).collect()
+        };
+        let full = |kind: Redaction, text: &str| {
+            assert_eq!(redact(&wide(text), &[kind]).text, kind.mark(), "{text}");
+        };
+        full(Redaction::Email, "mika@example.co.jp");
+        full(Redaction::Phone, "03-1234-5678");
+        full(Redaction::Card, "4111-1111-1111-1111");
+        full(Redaction::Secret, "sk-abcdefgh12345678ijkl");
+        full(Redaction::Private, "<private>x</private>");
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_cut() {
+        let text = "mika@example.com 090-1234-5678";
+        assert_eq!(redact(text, &[Redaction::Email]).text, "[email] 090-1234-5678");
+        assert_eq!(redact(text, &[]).text, text);
+    }
+
+    #[test]
+    fn detection_raises_the_class_and_never_lowers_it() {
+        use BoundaryClass::{Internal, Pii, Public, Secret};
+        let class = |text: &str, class| redact(text, &Redaction::ALL).class(class);
+        for found in ["a@example.com", "<private>x", "ghp_0123456789012345678901234567890123456"] {
+            assert_eq!(
+                [Public, Internal, Pii, Secret].map(|one| class(found, one)),
+                [Pii, Pii, Pii, Secret]
+            );
+        }
+        assert_eq!([Public, Secret].map(|one| class("plain", one)), [Public, Secret]);
+    }
+
+    #[test]
+    fn what_overlaps_is_cut_as_a_whole() {
+        let text = "<private>a@example.com</private>, 4111 1111 1111 1111";
+        let found = find_sensitive(text, &Redaction::ALL);
+        let kinds: Vec<_> = found.iter().map(|&(kind, _)| kind).collect();
+        assert_eq!(kinds, [Redaction::Private, Redaction::Card]);
+        assert_eq!(redact(text, &Redaction::ALL).text, "[private], [card]");
+    }
+
+    #[test]
+    fn files_that_hold_credentials_by_their_name() {
+        for path in [
+            ".env",
+            "prod.env",
+            "a/b/server.key",
+            "my-Secrets.yaml",
+            "C:\\x\\PASSWORDS.txt",
+            "password",
+        ] {
+            assert!(is_credential_file(path), "{path}");
+        }
+        for path in ["environment.md", "keys.md", "secret/notes.md", "a.key/b.md", "pass.txt", ""] {
+            assert!(!is_credential_file(path), "{path}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn redacting_twice_is_redacting_once(
+            text in "([a-z]{1,3}@[a-z]{2}\\.com|</?private>|-----BEGIN PRIVATE KEY-----|sk-[a-z0-9]{18}|\\+?[0-9]{1,4}[- ().]|[0-9]{9,16}|[가-깋ぁ-ん０-９] ?|電話|\\PC){0,12}",
+        ) {
+            let once = redact(&text, &Redaction::ALL);
+            prop_assert_eq!(&redact(&once.text, &Redaction::ALL).text, &once.text);
+            let found = find_sensitive(&text, &Redaction::ALL);
+            prop_assert!(found.windows(2).all(|pair| pair[0].1.end <= pair[1].1.start));
+            prop_assert!(found.iter().all(|(_, span)| text.get(span.start..span.end).is_some()));
+        }
+
+        #[test]
+        fn an_address_is_cut_out_of_any_text(before in "[ぁ-ん가-깋 、]{0,8}", after in "[ぁ-ん가-깋 。]{0,8}") {
+            for secret in ["mika.sato@example.co.jp", "090-1234-5678", "4111111111111111", "ghp_0123456789abcdefghijABCDEFGHIJ012345"] {
+                let redacted = redact(&format!("{before}{secret}{after}"), &Redaction::ALL);
+                prop_assert!(!redacted.text.contains(secret));
+                prop_assert!(redacted.text.starts_with(&before) && redacted.text.ends_with(&after));
+            }
+        }
+    }
+}
