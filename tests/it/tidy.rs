@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 10] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
@@ -27,6 +27,7 @@ const LAYERS: [(&str, &[&str]); 10] = [
             "trefoil-text",
         ],
     ),
+    ("trefoil-memory", &["trefoil", "trefoil-core", "trefoil-text"]),
     ("trefoil-eval", &["trefoil"]),
     ("trefoil-cli", &["trefoil", "trefoil-eval"]),
 ];

@@ -1,0 +1,217 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trefoil_core::{
+    BoundaryClass, ClaimId, Error, ObservationId, Result, Score, SessionId, UnitKind, UnitState,
+};
+
+use crate::{
+    ClaimDraft, ContentHash, Provenance, SourceTag, Tags, Ttl, Unit, UnitId, choice::choice,
+};
+
+choice!(
+    /// What a claim says.
+    ClaimKind, "kind" {
+        /// How something is.
+        Fact = "fact",
+        /// What somebody likes or wants.
+        Preference = "preference",
+        /// What is to be done.
+        Task = "task",
+        /// What should always or never be done.
+        PolicyHint = "policy_hint",
+    }
+);
+
+choice!(
+    /// How far a claim holds, from the narrowest.
+    Scope, "scope" {
+        /// In one session.
+        Session = "session",
+        /// In one project.
+        Project = "project",
+        /// Everywhere.
+        Principle = "principle",
+    }
+);
+
+impl Scope {
+    /// How long a claim of this scope stays fresh where no policy says otherwise.
+    pub fn ttl(self) -> Ttl {
+        match self {
+            Self::Session => Ttl::SESSION,
+            Self::Project => Ttl::PROJECT,
+            Self::Principle => Ttl::UNLIMITED,
+        }
+    }
+}
+
+choice!(
+    /// What is known of whether a claim is so.
+    EpistemicStatus, "epistemic_status" {
+        /// It was not checked for too long.
+        Unknown = "unknown",
+        /// Somebody said so, or it follows.
+        Inferred = "inferred",
+        /// A source shows it.
+        Verified = "verified",
+    }
+);
+
+choice!(
+    /// How much is lost with a claim, from the most.
+    Importance, "importance" {
+        /// Never given up.
+        S0 = "S0",
+        /// Never given up: the default of norms.
+        S1 = "S1",
+        /// Given up when it is stale: the default.
+        S2 = "S2",
+        /// Given up when it is stale.
+        S3 = "S3",
+    }
+);
+
+/// What a claim comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Something that happened.
+    Observed(ObservationId),
+    /// Other claims, at least one, in order, each once.
+    Derived(Vec<ClaimId>),
+}
+
+/// Something that is held to be so.
+///
+/// Three things are told apart: `confidence`, how far it is believed, which feedback moves;
+/// `epistemic_status`, what shows it; and `state`, how far it has come in its life.
+///
+/// Made from a [`ClaimDraft`], which checks all limits; the JSON of a claim is read in the
+/// same way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ClaimDraft")]
+pub struct Claim {
+    /// Its id.
+    pub id: ClaimId,
+    /// What it says, 1–65,536 bytes.
+    pub text: String,
+    /// What it says, in kind.
+    pub kind: ClaimKind,
+    /// How far it holds.
+    pub scope: Scope,
+    /// Who may see it.
+    pub boundary_class: BoundaryClass,
+    /// What it comes from.
+    pub origin: Origin,
+    /// How well it is put.
+    pub quality: Score,
+    /// How far it is believed.
+    pub confidence: Score,
+    /// How much it has helped: any finite number, 0 at first.
+    pub utility: f64,
+    /// How recent it was at `decayed_at`.
+    pub recency: Score,
+    /// Hash of `text`.
+    pub content_hash: ContentHash,
+    /// What can be looked at to verify it, sorted, each once.
+    pub sources: Vec<SourceTag>,
+    /// What is known of whether it is so; verified only with a source.
+    pub epistemic_status: EpistemicStatus,
+    /// When it was last checked.
+    pub last_verified_at: Timestamp,
+    /// How long it stays fresh after that.
+    pub ttl: Ttl,
+    /// How much is lost with it.
+    pub importance: Importance,
+    /// What it is about, at most 2,048 bytes; so `predicate` and `object`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What it says of it, in small letters; a claim with one is a fact of the graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<String>,
+    /// What stands in that relation to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+    /// From when it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Timestamp>,
+    /// Until when it holds, this moment left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<Timestamp>,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// When what it tells happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub occurred_at: Option<Timestamp>,
+    /// From when its age is counted for recency: its making, or the last feedback that it
+    /// helped, merge or check.
+    pub recency_anchor: Timestamp,
+    /// Up to when decay has been applied.
+    pub decayed_at: Timestamp,
+    /// The session that a claim of scope session is found in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// How far it has come in its life.
+    pub state: UnitState,
+    /// How much it stands out.
+    pub salience: Score,
+    /// True if a person wants it kept in sight.
+    pub pin: bool,
+    /// Its labels.
+    #[serde(skip_serializing_if = "Tags::is_empty")]
+    pub tags: Tags,
+    /// Who or what made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<Provenance>,
+}
+
+impl Claim {
+    /// Most bytes of a claim's text.
+    pub const MAX_TEXT: usize = 65_536;
+    /// Most bytes of a subject, a predicate or an object.
+    pub const MAX_TERM: usize = 2_048;
+
+    /// What kind of unit it is: a fact if it has a predicate.
+    pub const fn unit_kind(&self) -> UnitKind {
+        if self.predicate.is_some() { UnitKind::Fact } else { UnitKind::Claim }
+    }
+
+    /// What it has in common with other units.
+    pub fn unit(&self) -> Unit {
+        Unit {
+            occurred_at: self.occurred_at,
+            updated_at: self.updated_at,
+            state: self.state,
+            confidence: self.confidence,
+            salience: self.salience,
+            boundary: self.boundary_class,
+            pin: self.pin,
+            tags: self.tags.clone(),
+            ..Unit::new(UnitId::Claim(self.id.clone()), self.unit_kind(), self.created_at)
+        }
+    }
+
+    /// True from `valid_from` on and before `valid_to`.
+    pub fn is_valid_at(&self, now: Timestamp) -> bool {
+        self.valid_from.is_none_or(|from| from <= now) && self.valid_to.is_none_or(|to| now < to)
+    }
+}
+
+impl TryFrom<ClaimDraft> for Claim {
+    type Error = Error;
+
+    /// Reads a whole claim; malformed source tags are left out.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] without an id or a time, or as [`ClaimDraft::into_claim`].
+    fn try_from(draft: ClaimDraft) -> Result<Self> {
+        let id = draft.id.clone();
+        let id = id.ok_or_else(|| Error::invalid_field("id of a claim", "absent", "an id"))?;
+        let at = draft.created_at.ok_or_else(|| {
+            Error::invalid_field("created_at of a claim", "absent", "a time as RFC 3339")
+        })?;
+        Ok(draft.into_claim(id, at)?.0)
+    }
+}

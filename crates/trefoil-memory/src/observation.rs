@@ -1,0 +1,332 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trefoil_core::{BoundaryClass, Error, ObservationId, Result, SessionId, UnitKind};
+
+use crate::{Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
+
+choice!(
+    /// Where an observation comes from.
+    SourceType, "source_type" {
+        /// A conversation.
+        Chat = "chat",
+        /// A tool that was called.
+        Tool = "tool",
+        /// A file.
+        File = "file",
+        /// A web request.
+        Http = "http",
+        /// The program itself.
+        System = "system",
+    }
+);
+
+choice!(
+    /// What was observed.
+    ObservationKind, "kind of an observation" {
+        /// The use of a tool and its result.
+        ToolUse = "tool_use",
+        /// A command and its output.
+        Bash = "bash",
+        /// A failure.
+        Error = "error",
+        /// A success.
+        Success = "success",
+        /// A note.
+        Note = "note",
+        /// What somebody said.
+        Message = "message",
+    }
+);
+
+/// Something that happened, as it was told; never altered, only erased as a whole.
+///
+/// Made from an [`ObservationDraft`], which checks all limits; its JSON is read in the same
+/// way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "ObservationDraft")]
+pub struct Observation {
+    /// Its id.
+    pub id: ObservationId,
+    /// What was observed.
+    pub kind: ObservationKind,
+    /// Where it comes from.
+    pub source_type: SourceType,
+    /// Which of its kind: a path, an address, a tool; at most 2,048 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    /// The session in which it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What was told, 1–65,536 bytes.
+    pub content: String,
+    /// Who told it, at most 512 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// Its labels.
+    #[serde(skip_serializing_if = "Tags::is_empty")]
+    pub tags: Tags,
+    /// Who may see it.
+    pub boundary_class: BoundaryClass,
+    /// For how many days its content is kept, 1–90.
+    pub lifetime_days: u8,
+    /// When it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub occurred_at: Option<Timestamp>,
+    /// When it was written.
+    pub created_at: Timestamp,
+}
+
+impl Observation {
+    /// Most bytes of what was told.
+    pub const MAX_CONTENT: usize = 65_536;
+    /// Most bytes of a source's id.
+    pub const MAX_SOURCE_ID: usize = 2_048;
+    /// Most bytes of an actor.
+    pub const MAX_ACTOR: usize = 512;
+    /// For how many days content is kept where nobody says otherwise.
+    pub const LIFETIME_DAYS: u8 = 30;
+    /// The most days for which content may be kept.
+    pub const MAX_LIFETIME_DAYS: u8 = 90;
+
+    /// When its content is to be erased.
+    pub fn expires_at(&self) -> Timestamp {
+        let lifetime = Ttl::days(u32::from(self.lifetime_days)).unwrap_or(Ttl::UNLIMITED);
+        lifetime.after(self.created_at).unwrap_or(Timestamp::MAX)
+    }
+
+    /// What it has in common with other units.
+    pub fn unit(&self) -> Unit {
+        let id = UnitId::Observation(self.id.clone());
+        Unit {
+            occurred_at: self.occurred_at,
+            source: Some(self.source_type.to_string()),
+            boundary: self.boundary_class,
+            tags: self.tags.clone(),
+            ..Unit::new(id, UnitKind::Episode, self.created_at)
+        }
+    }
+}
+
+/// What somebody says of an observation: only `content` is needed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservationDraft {
+    /// Its id, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<ObservationId>,
+    /// What was observed.
+    #[serde(default = "message")]
+    pub kind: ObservationKind,
+    /// Where it comes from.
+    #[serde(default = "chat")]
+    pub source_type: SourceType,
+    /// Which of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    /// The session in which it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What was told.
+    pub content: String,
+    /// Who told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// Its labels.
+    #[serde(default)]
+    pub tags: Tags,
+    /// Who may see it.
+    #[serde(default)]
+    pub boundary_class: BoundaryClass,
+    /// For how many days its content is kept.
+    #[serde(default = "lifetime")]
+    pub lifetime_days: u8,
+    /// When it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurred_at: Option<Timestamp>,
+    /// When it was written; now, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+}
+
+impl ObservationDraft {
+    /// A message of a conversation.
+    pub fn message(content: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            kind: ObservationKind::Message,
+            source_type: SourceType::Chat,
+            source_id: None,
+            session: None,
+            content: content.into(),
+            actor: None,
+            tags: Tags::default(),
+            boundary_class: BoundaryClass::Internal,
+            lifetime_days: Observation::LIFETIME_DAYS,
+            occurred_at: None,
+            created_at: None,
+        }
+    }
+
+    /// The observation, made at `now` and called `id` unless the draft says otherwise.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] for an empty or too long content, a source or an actor that is
+    /// too long, a source whose path leads upwards, or a lifetime outside 1–90 days.
+    pub fn into_observation(self, id: ObservationId, now: Timestamp) -> Result<Observation> {
+        self.check()?;
+        Ok(Observation {
+            id: self.id.unwrap_or(id),
+            kind: self.kind,
+            source_type: self.source_type,
+            source_id: self.source_id,
+            session: self.session,
+            content: self.content,
+            actor: self.actor,
+            tags: self.tags,
+            boundary_class: self.boundary_class,
+            lifetime_days: self.lifetime_days,
+            occurred_at: self.occurred_at.map(whole_seconds),
+            created_at: whole_seconds(self.created_at.unwrap_or(now)),
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let too_long = |field, length, allowed| {
+            Err(Error::invalid_field(field, format_args!("{length} bytes long"), allowed))
+        };
+        if !(1..=Observation::MAX_CONTENT).contains(&self.content.len()) {
+            let field = "content of an observation";
+            return too_long(field, self.content.len(), "1–65,536 bytes");
+        }
+        let actor = self.actor.as_deref().unwrap_or_default();
+        if actor.len() > Observation::MAX_ACTOR {
+            return too_long("actor of an observation", actor.len(), "at most 512 bytes");
+        }
+        let source = self.source_id.as_deref().unwrap_or_default();
+        if source.len() > Observation::MAX_SOURCE_ID {
+            return too_long("source_id of an observation", source.len(), "at most 2,048 bytes");
+        }
+        if leads_upwards(source) {
+            let allowed = "a path without `..`";
+            return Err(Error::invalid_field(
+                "source_id of an observation",
+                "a path upwards",
+                allowed,
+            ));
+        }
+        if !(1..=Observation::MAX_LIFETIME_DAYS).contains(&self.lifetime_days) {
+            let value = format_args!("{} days", self.lifetime_days);
+            return Err(Error::invalid_field("lifetime of an observation", value, "1–90 days"));
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<ObservationDraft> for Observation {
+    type Error = Error;
+
+    /// Reads a whole observation.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] without an id or a time, or as
+    /// [`ObservationDraft::into_observation`].
+    fn try_from(draft: ObservationDraft) -> Result<Self> {
+        let id = draft.id.clone();
+        let id =
+            id.ok_or_else(|| Error::invalid_field("id of an observation", "absent", "an id"))?;
+        let at = draft.created_at.ok_or_else(|| {
+            Error::invalid_field("created_at of an observation", "absent", "a time as RFC 3339")
+        })?;
+        draft.into_observation(id, at)
+    }
+}
+
+/// True if a part of the path is `..`, also as it is written in addresses, or if it holds a
+/// NUL.
+fn leads_upwards(path: &str) -> bool {
+    let plain = path.to_ascii_lowercase();
+    let plain = plain.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    plain.contains('\0') || plain.split(['/', '\\']).any(|part| part.trim() == "..")
+}
+
+const fn message() -> ObservationKind {
+    ObservationKind::Message
+}
+
+const fn chat() -> SourceType {
+    SourceType::Chat
+}
+
+const fn lifetime() -> u8 {
+    Observation::LIFETIME_DAYS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made(draft: ObservationDraft) -> Result<Observation> {
+        draft.into_observation(ObservationId::new("obs_1").unwrap(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[track_caller]
+    fn check_refused(draft: ObservationDraft, expected: &str) {
+        let error = made(draft).unwrap_err();
+        assert!(matches!(error, Error::InvalidField { field, .. } if field == expected), "{error}");
+    }
+
+    fn draft() -> ObservationDraft {
+        ObservationDraft::message("x")
+    }
+
+    #[test]
+    fn limits_of_an_observation() {
+        let content = "content of an observation";
+        check_refused(ObservationDraft::message(""), content);
+        check_refused(ObservationDraft::message("x".repeat(65_537)), content);
+        assert!(made(ObservationDraft::message("x".repeat(65_536))).is_ok());
+        let actor = |length| ObservationDraft { actor: Some("x".repeat(length)), ..draft() };
+        check_refused(actor(513), "actor of an observation");
+        assert!(made(actor(512)).is_ok());
+        let source =
+            |source: &str| ObservationDraft { source_id: Some(source.to_owned()), ..draft() };
+        check_refused(source(&"x".repeat(2_049)), "source_id of an observation");
+        assert!(made(source(&"x".repeat(2_048))).is_ok());
+        let lifetime = |days| ObservationDraft { lifetime_days: days, ..draft() };
+        check_refused(lifetime(0), "lifetime of an observation");
+        check_refused(lifetime(91), "lifetime of an observation");
+        assert!(made(lifetime(1)).is_ok() && made(lifetime(90)).is_ok());
+    }
+
+    #[test]
+    fn a_source_leads_nowhere_upwards() {
+        let source = |path: &str| ObservationDraft { source_id: Some(path.into()), ..draft() };
+        for bad in ["..", "../a", "a/../b", "a\\..\\b", "a/..", "%2e%2E/a", "a%2f..%5Cb", "a\0b"] {
+            check_refused(source(bad), "source_id of an observation");
+        }
+        for good in ["a/b.md", "a..b", "...", "https://example.org/a?b=..c", "C:\\notes"] {
+            assert!(made(source(good)).is_ok(), "{good}");
+        }
+    }
+
+    #[test]
+    fn content_is_kept_for_30_days_by_default() {
+        let observation = made(draft()).unwrap();
+        assert_eq!(observation.lifetime_days, 30);
+        assert_eq!(observation.expires_at().as_second(), 30 * 86_400);
+    }
+
+    #[test]
+    fn observation_json_reads_what_it_writes() {
+        let json = r#"{"id":"obs_1","content":"見た","created_at":"2026-11-22T12:00:00Z","tags":["b","a"]}"#;
+        let observation: Observation = serde_json::from_str(json).unwrap();
+        assert_eq!(observation.kind, ObservationKind::Message);
+        assert_eq!(observation.unit().boundary, BoundaryClass::Internal);
+        let written = serde_json::to_string(&observation).unwrap();
+        assert_eq!(observation, serde_json::from_str(&written).unwrap());
+        assert!(written.contains(r#""tags":["a","b"]"#), "{written}");
+        let without_id = json.replace(r#""id":"obs_1","#, "");
+        assert!(serde_json::from_str::<Observation>(&without_id).is_err());
+        assert!(serde_json::from_str::<ObservationDraft>(&without_id).is_ok());
+    }
+}

@@ -1,0 +1,67 @@
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Result, SessionId};
+
+use crate::unit::whole_seconds;
+
+/// A stretch of work on one project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// The folder of the project.
+    pub project_path: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended; it goes on if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// What was done in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Tokens of its observations together.
+    #[serde(default)]
+    pub token_count: u64,
+}
+
+impl Session {
+    /// A session that begins now.
+    pub fn new(id: SessionId, project_path: impl Into<String>, now: Timestamp) -> Self {
+        Self {
+            id,
+            project_path: project_path.into(),
+            started_at: whole_seconds(now),
+            ended_at: None,
+            summary: None,
+            token_count: 0,
+        }
+    }
+
+    /// The same, ended now with a summary of what was done.
+    ///
+    /// # Errors
+    /// [`Error::InvalidState`] if it has ended before.
+    pub fn ended(self, summary: impl Into<String>, now: Timestamp) -> Result<Self> {
+        if let Some(at) = self.ended_at {
+            let state = format!("session {} that ended at {at}", self.id);
+            return Err(Error::InvalidState { state, call: "end a session" });
+        }
+        let ended_at = Some(whole_seconds(now).max(self.started_at));
+        Ok(Self { ended_at, summary: Some(summary.into()), ..self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_once() {
+        let now = Timestamp::UNIX_EPOCH;
+        let session = Session::new(SessionId::new("ses_1").unwrap(), "/work", now);
+        let ended = session.ended("done", now).unwrap();
+        assert_eq!((ended.ended_at, ended.summary.as_deref()), (Some(now), Some("done")));
+        assert!(matches!(ended.ended("again", now), Err(Error::InvalidState { .. })));
+    }
+}
