@@ -72,7 +72,7 @@ pub struct InvariantDefinition {
     pub name: String,
     /// The scopes whose claims it must hold for; `*` is all.
     pub applies_to: Vec<String>,
-    /// The rule.
+    /// The rule; see [`Rule`](crate::Rule).
     pub rule: String,
 }
 
