@@ -1,12 +1,13 @@
 //! Observations become claims, under policies, corrected by feedback; recall is a search.
 //!
-//! This crate is the domain: values and pure functions. It reads no clock and no file, and
-//! names no search strategy; what it needs is handed in.
+//! This crate is the domain: values and pure functions. It reads no clock and names no search
+//! strategy; what it needs is handed in. Only a [`SourceProbe`] looks at files.
 
 mod boundary;
 mod choice;
 mod claim;
 mod context;
+mod critic;
 mod dice;
 mod draft;
 mod evidence;
@@ -14,10 +15,15 @@ mod feedback;
 mod hash;
 mod id;
 mod invariant;
+mod lifecycle;
 mod observation;
+mod open_loop;
 mod policy;
+mod probe;
 mod provenance;
 pub mod recall;
+mod reflect;
+mod rolling;
 mod rule;
 mod session;
 mod source_tag;
@@ -30,17 +36,26 @@ mod version;
 pub use boundary::{AllowTag, Boundary, InvariantDefinition};
 pub use claim::{Claim, ClaimKind, EpistemicStatus, Importance, Origin, Scope};
 pub use context::{ActiveContext, ContextItem, ScoreBreakdown, ScoredClaim};
+pub use critic::{
+    Corrected, Critic, DUPLICATE_COSINE, QUALITY_HALF_LIFE_DAYS, Standing, UTILITY_HALF_LIFE_DAYS,
+    representative, unheard,
+};
 pub use draft::ClaimDraft;
 pub use evidence::{Evidence, EvidenceMethod};
 pub use feedback::{Feedback, FeedbackSignal, Rating};
 pub use hash::ContentHash;
 pub use id::{IdGenerator, MemoryId};
 pub use invariant::{Invariant, InvariantEvaluator, RuleEvaluator};
+pub use lifecycle::{Action, Fold, action, folds, is_stale, status, verify};
 pub use observation::{Observation, ObservationDraft, ObservationKind, SourceType};
+pub use open_loop::{OpenLoop, open_loops};
 pub use policy::{
     ClassPolicy, HybridPolicy, Policy, RecencyPolicy, RerankPolicy, RetrievalPolicy, ScopePolicy,
 };
+pub use probe::{ContentProbe, Fingerprints, GitProbe, SourceProbe};
 pub use provenance::{GitProvenance, Provenance};
+pub use reflect::{Reflection, reflect};
+pub use rolling::{RollingKey, rolling_input};
 pub use rule::{Rule, RuleFacts};
 pub use session::Session;
 pub use source_tag::SourceTag;

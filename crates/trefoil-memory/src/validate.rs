@@ -342,7 +342,7 @@ mod tests {
         #[test]
         fn nothing_above_the_boundary_passes(
             class in 0_u8..4, highest in 0_u8..4, tag in "(answer:task|tool:[a-c]|tool:contact-lookup|x)",
-            text in "(owls|a@example\\.com|010-1234-5678| ){1,4}",
+            text in "(owls |a@example\\.com |010-1234-5678 ){1,4}",
         ) {
             let class = BoundaryClass::from_code(class).unwrap();
             let highest = BoundaryClass::from_code(highest).unwrap();
