@@ -11,6 +11,7 @@ mod critic;
 mod dice;
 mod draft;
 mod evidence;
+pub mod extract;
 mod feedback;
 mod hash;
 mod id;

@@ -1,0 +1,92 @@
+//! What an observation names that can be looked at.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::{Observation, ObservationKind, SourceType};
+
+/// The source tags of an observation: the file that was read, with the lines that are named,
+/// tests with a result, and commits.
+pub fn source_tags(observation: &Observation) -> Vec<String> {
+    static FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[\s(`'\x22])((?:[\w.-]+/)*[\w.-]+\.[A-Za-z]{1,5}):(\d{1,7})\b").ok()
+    });
+    static TEST: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?m)^\s*(?:test\s+([\w:]+)\s+\.\.\.\s+(?:ok|FAILED)|(?:PASS(?:ED)?|FAIL(?:ED)?)[: ]\s*([\w./:-]+)|([\w./-]+::[\w:\[\]-]+)\s+(?:PASSED|FAILED))",
+        )
+        .ok()
+    });
+    static COMMIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?i)(?:\bcommit\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)|(?m)^\[[\w./-]+(?: \(root-commit\))? ([0-9a-f]{7,40})\]").ok()
+    });
+    let text = &observation.content;
+    let mut tags = Vec::new();
+    if observation.source_type == SourceType::File
+        && let Some(path) = &observation.source_id
+    {
+        tags.push(format!("file:{path}:1"));
+    }
+    for groups in FILE.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+        if let (Some(path), Some(line)) = (groups.get(1), groups.get(2)) {
+            tags.push(format!("file:{}:{}", path.as_str(), line.as_str()));
+        }
+    }
+    let tells_results = observation.kind != ObservationKind::Message;
+    for (pattern, kind) in [(&TEST, "test"), (&COMMIT, "commit")] {
+        if kind == "test" && !tells_results {
+            continue;
+        }
+        for groups in pattern.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+            let name = groups.iter().skip(1).flatten().next();
+            tags.extend(name.map(|name| format!("{kind}:{}", name.as_str())));
+        }
+    }
+    tags.sort();
+    tags.dedup();
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use trefoil_core::ObservationId;
+
+    use super::*;
+    use crate::ObservationDraft;
+
+    #[track_caller]
+    fn check(kind: ObservationKind, source: Option<&str>, content: &str, expected: &[&str]) {
+        let source_type = if source.is_some() { SourceType::File } else { SourceType::Tool };
+        let source_id = source.map(str::to_owned);
+        let draft =
+            ObservationDraft { kind, source_type, source_id, ..ObservationDraft::message(content) };
+        let id = ObservationId::new("obs_1").unwrap();
+        let observation = draft.into_observation(id, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(source_tags(&observation), expected, "{content}");
+    }
+
+    #[test]
+    fn files_tests_and_commits_are_named() {
+        use ObservationKind::{Bash, Message, Note, ToolUse};
+        check(ToolUse, Some("src/lib.rs"), "pub mod a;", &["file:src/lib.rs:1"]);
+        check(
+            Note,
+            None,
+            "see src/main.rs:12 and (docs/a.md:3)",
+            &["file:docs/a.md:3", "file:src/main.rs:12"],
+        );
+        check(
+            Bash,
+            None,
+            "test engine::opens ... ok\ntest x ... FAILED",
+            &["test:engine::opens", "test:x"],
+        );
+        check(Bash, None, "tests/a.py::test_b PASSED", &["test:tests/a.py::test_b"]);
+        check(Bash, None, "[main 0f1e2d3] Add a", &["commit:0f1e2d3"]);
+        check(Message, None, "fixed in commit 0f1e2d3c", &["commit:0f1e2d3c"]);
+        check(Message, None, "コミット0f1e2d3で直しました", &["commit:0f1e2d3"]);
+        check(Message, None, "at 12:30, v1.2:3, committed to it", &[]);
+    }
+}
