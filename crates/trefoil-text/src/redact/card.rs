@@ -63,7 +63,7 @@ fn longest(text: &str, start: usize) -> Option<usize> {
                 }
             }
             None if matches!(c, ' ' | '-' | '‐' | '–' | '−') && !separated => {
-                separated = true
+                separated = true;
             }
             _ => break,
         }
@@ -90,7 +90,7 @@ fn luhn(digits: &[u32]) -> bool {
         .enumerate()
         .map(|(at, &digit)| if at % 2 == 1 { doubled(digit) } else { digit })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 #[cfg(test)]
