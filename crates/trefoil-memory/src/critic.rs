@@ -216,6 +216,7 @@ mod tests {
 
     #[test]
     fn what_was_said_in_the_same_minute_is_heard_once() {
+        use FeedbackSignal::{Harmful, Helpful};
         let feedback = |second, signal| Feedback {
             id: FeedbackId::new("fb_1").unwrap(),
             claim_id: ClaimId::new("clm_1").unwrap(),
@@ -223,7 +224,6 @@ mod tests {
             signal,
             score: None,
         };
-        use FeedbackSignal::{Harmful, Helpful};
         let said = [
             feedback(0, Helpful),
             feedback(59, Helpful),
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_representative_is_named_or_near() {
         let ids = ["clm_1", "clm_2", "clm_3"].map(|id| ClaimId::new(id).unwrap());
-        let near = |cosines: [f32; 3]| Vec::from_iter(ids.iter().cloned().zip(cosines));
+        let near = |cosines: [f32; 3]| ids.iter().cloned().zip(cosines).collect::<Vec<_>>();
         let chosen = |named: Option<&ClaimId>, cosines| {
             representative(&ids[0], named, &near(cosines)).map(ToString::to_string)
         };

@@ -109,13 +109,15 @@ impl Extractor for RuleExtractor {
 /// The scope of what is found: the project's, else the session's; absent if the observation
 /// is outside of the boundary.
 fn scope(observation: &Observation, boundary: &Boundary) -> Option<Scope> {
-    let within = boundary.boundary_classes.contains(&observation.boundary_class);
-    let session = boundary.scope.contains(&Scope::Session) && observation.session.is_some();
-    match within {
-        true if boundary.scope.contains(&Scope::Project) => Some(Scope::Project),
-        true if session => Some(Scope::Session),
-        true if boundary.scope.contains(&Scope::Principle) => Some(Scope::Principle),
-        _ => None,
+    let has = |scope| boundary.scope.contains(&scope);
+    if !boundary.boundary_classes.contains(&observation.boundary_class) {
+        None
+    } else if has(Scope::Project) {
+        Some(Scope::Project)
+    } else if has(Scope::Session) && observation.session.is_some() {
+        Some(Scope::Session)
+    } else {
+        has(Scope::Principle).then_some(Scope::Principle)
     }
 }
 
@@ -130,13 +132,15 @@ fn is_prose(observation: &Observation) -> bool {
 }
 
 fn read(observation: &Observation, language: Language, scope: Scope, extracted: &mut Extracted) {
-    let rules = Rules::of(language);
     let sources = source_tags(observation);
     let said_at = observation.occurred_at.unwrap_or(observation.created_at);
     let spoken = Spoken::new(&observation.content, observation.actor.as_deref());
     let mut hashes = BTreeSet::new();
     for span in sentences(spoken.text(), language) {
         let sentence = spoken.text().get(span.start..span.end).unwrap_or_default();
+        // People change language in the middle of a text.
+        let language = language_of(sentence);
+        let rules = Rules::of(language);
         for clause in rules.clauses(sentence) {
             let Some(found) = rules.first_match(&clause) else { continue };
             let text = spoken.attributed(&clause);

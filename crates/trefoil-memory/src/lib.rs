@@ -2,6 +2,26 @@
 //!
 //! This crate is the domain: values and pure functions. It reads no clock and names no search
 //! strategy; what it needs is handed in. Only a [`SourceProbe`] looks at files.
+//!
+//! ```
+//! use jiff::Timestamp;
+//! use trefoil_memory::{
+//!     Boundary, IdGenerator, ObservationDraft, Policy, admit,
+//!     extract::{Extractor, RuleExtractor},
+//! };
+//!
+//! let (ids, now) = (IdGenerator::seeded(1), Timestamp::UNIX_EPOCH);
+//! let told = ObservationDraft::message("Mika: I live in Kyoto now. My mail is mika@example.com.");
+//! let observation = admit(told, &Policy::built_in()?)?.into_observation(ids.generate(now)?, now)?;
+//! assert!(observation.content.ends_with("My mail is [email]."));
+//!
+//! let mut boundary = Boundary::default();
+//! boundary.boundary_classes.insert(observation.boundary_class);
+//! let found = RuleExtractor::default().extract(&observation, &boundary)?;
+//! assert_eq!(found.claims[0].text, "Mika: I live in Kyoto now.");
+//! assert_eq!(found.claims[0].object.as_deref(), Some("Kyoto"));
+//! # Ok::<(), trefoil_core::Error>(())
+//! ```
 
 mod boundary;
 mod choice;

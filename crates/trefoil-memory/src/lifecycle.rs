@@ -41,15 +41,12 @@ pub fn is_stale(claim: &Claim, now: Timestamp) -> bool {
 /// and S1 are summarised and S2 and S3 discarded. A claim that has `helped` since it was last
 /// checked is treated one step milder; no feedback makes it harsher.
 pub fn action(claim: &Claim, helped: bool, now: Timestamp) -> Action {
-    let action = match (is_stale(claim, now), claim.importance) {
+    match (is_stale(claim, now), claim.importance) {
         (false, _) => Action::Keep,
+        (true, Importance::S0 | Importance::S1) if helped => Action::Keep,
         (true, Importance::S0 | Importance::S1) => Action::Summarize,
+        (true, Importance::S2 | Importance::S3) if helped => Action::Summarize,
         (true, Importance::S2 | Importance::S3) => Action::Discard,
-    };
-    match action {
-        Action::Discard if helped => Action::Summarize,
-        Action::Keep | Action::Summarize if helped => Action::Keep,
-        action => action,
     }
 }
 
@@ -139,8 +136,8 @@ mod tests {
 
     #[test]
     fn status_falls_with_age_and_changed_sources() {
-        let claim = claim(Importance::S2);
         use EpistemicStatus::{Inferred, Unknown, Verified};
+        let claim = claim(Importance::S2);
         let check =
             |changed, at, expected| assert_eq!(status(&claim, changed, hour(at)), expected, "{at}");
         check(false, -5, Verified);
@@ -185,6 +182,7 @@ mod tests {
 
     #[test]
     fn stale_claims_of_one_subject_are_folded_together() {
+        use BoundaryClass::{Internal, Pii, Secret};
         let of = |id: &str, subject: Option<&str>, tag: &str, boundary_class| Claim {
             id: ClaimId::new(id).unwrap(),
             subject: subject.map(str::to_owned),
@@ -192,7 +190,6 @@ mod tests {
             boundary_class,
             ..claim(Importance::S0)
         };
-        use BoundaryClass::{Internal, Pii, Secret};
         let claims = [
             of("clm_1", Some("Mika"), "", Internal),
             of("clm_2", Some("mika"), "work", Pii),

@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_loop_expires_when_it_is_due_or_after_a_week() {
         let check = |due, expected| {
-            assert_eq!(open("lop_1", "x", due).expires_at, day(expected), "{due:?}")
+            assert_eq!(open("lop_1", "x", due).expires_at, day(expected), "{due:?}");
         };
         check(None, 7);
         check(Some(3), 3);

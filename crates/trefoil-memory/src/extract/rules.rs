@@ -25,7 +25,7 @@ pub(super) struct Rules {
     cut: Option<Regex>,
     lead: Option<Regex>,
     skip: Option<Regex>,
-    rules: Vec<(Regex, Option<Regex>, Written)>,
+    ready: Vec<(Regex, Option<Regex>, Written)>,
 }
 
 /// The rules of a language as they are written.
@@ -74,11 +74,15 @@ impl Rules {
         let Ok(file) = toml::from_str::<File>(file) else { return Self::default() };
         let ready = |pattern: &str| Regex::new(&filled(pattern, &file.words)).ok();
         let rules = file.rule.iter().filter_map(|rule| {
-            let not = rule.not.as_deref().map(|not| Regex::new(not).ok());
-            Some((ready(&rule.pattern)?, not.flatten(), rule.clone()))
+            let not = rule.not.as_deref().and_then(|not| Regex::new(not).ok());
+            Some((ready(&rule.pattern)?, not, rule.clone()))
         });
-        let rules = rules.collect();
-        Self { cut: ready(&file.cut), lead: ready(&file.lead), skip: ready(&file.skip), rules }
+        Self {
+            cut: ready(&file.cut),
+            lead: ready(&file.lead),
+            skip: ready(&file.skip),
+            ready: rules.collect(),
+        }
     }
 
     /// The clauses of a sentence that may state something, without what leads to them.
@@ -116,7 +120,7 @@ impl Rules {
 
     /// What the first rule that matches says.
     pub(super) fn first_match(&self, clause: &str) -> Option<Found> {
-        self.rules.iter().find_map(|(pattern, not, rule)| {
+        self.ready.iter().find_map(|(pattern, not, rule)| {
             let groups = pattern.captures(clause)?;
             let object = group(&groups, "object").or_else(|| group(&groups, "object2"));
             let unwanted = object.as_deref().unwrap_or(clause);

@@ -71,6 +71,14 @@ fn korean_cases() {
 }
 
 #[test]
+fn each_sentence_is_read_in_its_language() {
+    let text = "I like green tea. お茶が好きです。 저는 녹차를 좋아해요.";
+    let told: Vec<_> = extract(ObservationDraft::message(text)).claims.iter().map(told).collect();
+    let likes = |object| format!("preference: user / likes / {object}");
+    assert_eq!(told, ["green tea", "お茶", "녹차"].map(likes));
+}
+
+#[test]
 fn output_of_tools_is_not_read() {
     let message = ObservationDraft::message("I like green tea.");
     assert_eq!(extract(message.clone()).claims.len(), 1);

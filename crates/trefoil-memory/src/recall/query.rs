@@ -236,10 +236,9 @@ mod tests {
         assert!(needs(RecallProfile::KeywordFirst, &[0.9, 0.14]));
     }
 
-    fn set<T: Ord + Copy>(all: &'static [T]) -> impl Strategy<Value = BTreeSet<T>>
-    where
-        T: std::fmt::Debug,
-    {
+    fn set<T: Ord + Copy + std::fmt::Debug>(
+        all: &'static [T],
+    ) -> impl Strategy<Value = BTreeSet<T>> {
         proptest::sample::subsequence(all.to_vec(), 0..=all.len())
             .prop_map(|some| some.into_iter().collect())
     }
