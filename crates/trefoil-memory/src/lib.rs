@@ -35,6 +35,7 @@ pub mod extract;
 mod feedback;
 mod hash;
 mod id;
+pub mod integrate;
 mod invariant;
 mod lifecycle;
 mod observation;

@@ -1,0 +1,307 @@
+//! How a new claim meets those that are there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trefoil_core::{BoundaryClass, ClaimId, Error, Result, Score, UnitState};
+
+use crate::{
+    Boundary, Claim, ClaimDraft, ClaimKind, EpistemicStatus, Invariant, RuleEvaluator, Scope,
+    choice::choice, unit::whole_seconds,
+};
+
+choice!(
+    /// What becomes of a claim that is told again.
+    MergeStrategy, "merge_strategy" {
+        /// The higher confidence; evidences and sources of both.
+        Merge = "merge",
+        /// What is told now; evidences of both.
+        Replace = "replace",
+        /// What was changed later; evidences of both.
+        KeepNewest = "keep_newest",
+    }
+);
+
+/// How claims are integrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntegrateOptions {
+    /// What becomes of a claim that is told again.
+    pub merge_strategy: MergeStrategy,
+    /// Whether a claim that breaks a rule is refused.
+    pub validate_invariants: bool,
+    /// Whether facts become relations of the graph.
+    pub update_graph: bool,
+}
+
+impl Default for IntegrateOptions {
+    fn default() -> Self {
+        Self { merge_strategy: MergeStrategy::Merge, validate_invariants: true, update_graph: true }
+    }
+}
+
+/// Predicates of which a subject has one at a time: the newest holds, and the older ends.
+/// So has `favorite` with its topic.
+pub const EXCLUSIVE_PREDICATES: [&str; 11] = [
+    "age",
+    "birthday",
+    "email",
+    "goal",
+    "language",
+    "lives_in",
+    "name",
+    "occupation",
+    "status",
+    "timezone",
+    "works_at",
+];
+
+/// Predicates that contradict each other of one subject and object.
+const OPPOSITES: [(&str, &str); 3] =
+    [("likes", "dislikes"), ("prefers", "dislikes"), ("wants", "dislikes")];
+
+/// True if a subject has one object of this predicate at a time.
+pub fn is_exclusive(predicate: &str) -> bool {
+    EXCLUSIVE_PREDICATES.contains(&predicate) || predicate.starts_with("favorite ")
+}
+
+/// What becomes of a new claim and those that are there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integrated {
+    /// The claim as it is kept.
+    pub claim: Claim,
+    /// False if a claim with the same content was there; then `claim` has its id.
+    pub is_new: bool,
+    /// Claims that end now, because the new one takes their place; their `valid_to` is set.
+    pub ended: Vec<Claim>,
+    /// Claims that say the contrary: linked, not erased.
+    pub contradicts: Vec<ClaimId>,
+}
+
+/// Integrates `incoming` with `same`, the claim of the same content if there is one, and
+/// `related`, those of the same subject. What is kept is validated.
+///
+/// # Errors
+/// [`Error::BoundaryDenied`] if an invariant does not hold for the claim as it is kept.
+pub fn integrate(
+    incoming: Claim,
+    same: Option<&Claim>,
+    related: &[Claim],
+    invariants: &[Invariant],
+    evaluator: &RuleEvaluator,
+    options: &IntegrateOptions,
+) -> Result<Integrated> {
+    let is_new = same.is_none();
+    let mut claim = match same {
+        Some(old) => united(old, incoming, options.merge_strategy, evaluator.now),
+        None => incoming,
+    };
+    claim.state = claim.state.max(UnitState::Validated);
+    if options.validate_invariants
+        && let Some(broken) = evaluator.first_broken(invariants, &claim)
+    {
+        return Err(Error::BoundaryDenied {
+            boundary: format!("the invariant `{}`", broken.name),
+            reason: "it does not hold for the claim".to_owned(),
+        });
+    }
+    let others = || {
+        related.iter().filter(|old| old.id != claim.id && old.content_hash != claim.content_hash)
+    };
+    let superseded = |old: &&Claim| is_new && takes_the_place_of(&claim, old);
+    let ended = others().filter(superseded).map(|old| end(old, &claim, evaluator.now)).collect();
+    let contradicts =
+        others().filter(|old| contradict(&claim, old)).map(|old| old.id.clone()).collect();
+    Ok(Integrated { claim, is_new, ended, contradicts })
+}
+
+/// Refuses a claim whose content is there.
+///
+/// # Errors
+/// [`Error::DuplicateClaim`] with the claim that is there.
+pub fn insert_strictly(incoming: Claim, same: Option<&Claim>) -> Result<Claim> {
+    match same {
+        None => Ok(incoming),
+        Some(old) => Err(Error::DuplicateClaim {
+            hash: incoming.content_hash.to_string(),
+            existing: old.id.clone(),
+        }),
+    }
+}
+
+/// One claim of two with the same content: id, scope, making and origin of the old one, the
+/// higher class, no lower state, and the rest by the strategy. Its age is counted anew.
+fn united(old: &Claim, new: Claim, strategy: MergeStrategy, now: Timestamp) -> Claim {
+    let newer_wins = match strategy {
+        MergeStrategy::Replace => true,
+        MergeStrategy::KeepNewest => new.updated_at >= old.updated_at,
+        MergeStrategy::Merge => false,
+    };
+    let mut claim = if newer_wins { new.clone() } else { old.clone() };
+    if strategy == MergeStrategy::Merge {
+        claim.confidence = old.confidence.max(new.confidence);
+        claim.epistemic_status = old.epistemic_status.max(new.epistemic_status);
+        claim.sources.extend(new.sources.iter().cloned());
+        claim.sources.sort();
+        claim.sources.dedup();
+        claim.importance = old.importance.min(new.importance);
+        claim.last_verified_at = old.last_verified_at.max(new.last_verified_at);
+        claim.subject = old.subject.clone().or(new.subject);
+        claim.predicate = old.predicate.clone().or(new.predicate);
+        claim.object = old.object.clone().or(new.object);
+        claim.tags = old.tags.united(&new.tags);
+    }
+    let now = whole_seconds(now);
+    Claim {
+        id: old.id.clone(),
+        scope: old.scope,
+        session: old.session.clone(),
+        origin: old.origin.clone(),
+        boundary_class: old.boundary_class.max(new.boundary_class),
+        created_at: old.created_at,
+        updated_at: old.updated_at.max(new.updated_at).max(now),
+        recency_anchor: old.recency_anchor.max(now),
+        recency: Score::ONE,
+        state: old.state,
+        pin: old.pin,
+        ..claim
+    }
+}
+
+/// True if the new claim says something else of the same subject, of which there can be one.
+fn takes_the_place_of(new: &Claim, old: &Claim) -> bool {
+    let predicate = new.predicate.as_deref().unwrap_or_default();
+    is_exclusive(predicate)
+        && old.predicate.as_deref() == Some(predicate)
+        && same_term(new.subject.as_deref(), old.subject.as_deref())
+        && !same_term(new.object.as_deref(), old.object.as_deref())
+        && same_place(new, old)
+        && old.valid_to.is_none()
+        && told_at(new) >= told_at(old)
+}
+
+/// A claim that ends where the new one begins to hold.
+fn end(old: &Claim, new: &Claim, now: Timestamp) -> Claim {
+    let end = new.valid_from.unwrap_or_else(|| told_at(new)).max(told_at(old));
+    let valid_to = Some(end.max(old.valid_from.unwrap_or(end)));
+    Claim { valid_to, updated_at: whole_seconds(now).max(old.updated_at), ..old.clone() }
+}
+
+/// True if one claim says of a subject and object what the other denies.
+fn contradict(a: &Claim, b: &Claim) -> bool {
+    let of = |claim: &Claim| claim.predicate.clone().unwrap_or_default();
+    let (first, second) = (of(a), of(b));
+    let opposed = OPPOSITES.iter().any(|&(one, other)| {
+        (first == one && second == other) || (first == other && second == one)
+    });
+    opposed
+        && same_term(a.subject.as_deref(), b.subject.as_deref())
+        && same_term(a.object.as_deref(), b.object.as_deref())
+        || is_exclusive(&first)
+            && first == second
+            && same_term(a.subject.as_deref(), b.subject.as_deref())
+            && !same_term(a.object.as_deref(), b.object.as_deref())
+}
+
+/// Claims of sessions bear on those of the same session only.
+fn same_place(a: &Claim, b: &Claim) -> bool {
+    a.scope == b.scope && (a.scope != Scope::Session || a.session == b.session)
+}
+
+fn same_term(a: Option<&str>, b: Option<&str>) -> bool {
+    let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
+    matches!((a, b), (Some(a), Some(b)) if plain(a) == plain(b))
+}
+
+/// When a claim was told: when what it tells happened, else when it was written.
+fn told_at(claim: &Claim) -> Timestamp {
+    claim.occurred_at.unwrap_or(claim.created_at)
+}
+
+/// A claim that the claims of a context suggest: they stand for one subject and kind, and are
+/// said in one text, the most believed first. At least two are needed; secrets are left out.
+pub fn distill(claims: &[&Claim]) -> Vec<ClaimDraft> {
+    let mut groups: BTreeMap<(String, ClaimKind, Scope), Vec<&Claim>> = BTreeMap::new();
+    for claim in claims.iter().filter(|claim| claim.boundary_class < BoundaryClass::Secret) {
+        if let (Some(subject), false) = (&claim.subject, claim.scope == Scope::Session) {
+            let key = (subject.to_lowercase(), claim.kind, claim.scope);
+            groups.entry(key).or_default().push(claim);
+        }
+    }
+    groups.into_values().filter(|group| group.len() > 1).filter_map(distilled).collect()
+}
+
+fn distilled(mut claims: Vec<&Claim>) -> Option<ClaimDraft> {
+    claims.sort_by(|a, b| b.confidence.cmp(&a.confidence).then_with(|| a.id.cmp(&b.id)));
+    let mut seen = BTreeSet::new();
+    claims.retain(|claim| seen.insert(claim.content_hash.clone()));
+    let (first, least) = (claims.first()?, claims.last()?);
+    let texts: Vec<&str> = claims.iter().map(|claim| claim.text.trim()).collect();
+    let text = texts.join(" ");
+    if claims.len() < 2 || text.len() > Claim::MAX_TEXT {
+        return None;
+    }
+    let origin = claims.iter().map(|claim| claim.id.clone());
+    Some(ClaimDraft {
+        kind: first.kind,
+        scope: first.scope,
+        boundary_class: claims.iter().map(|claim| claim.boundary_class).max().unwrap_or_default(),
+        // What follows is believed as far as the least believed of what it follows from.
+        confidence: least.confidence,
+        subject: first.subject.clone(),
+        epistemic_status: Some(EpistemicStatus::Inferred),
+        importance: claims.iter().map(|claim| claim.importance).min(),
+        ..ClaimDraft::derived(text, origin)
+    })
+}
+
+/// The claim in the next wider scope.
+///
+/// # Errors
+/// [`Error::BoundaryDenied`] for a secret, and where the boundary has not the wider scope or
+/// the class; [`Error::InvalidState`] for a claim of the widest scope, or one that is archived.
+pub fn promote(claim: &Claim, boundary: &Boundary, now: Timestamp) -> Result<Claim> {
+    let state = |state: &str| Error::InvalidState {
+        state: format!("claim {} is {state}", claim.id),
+        call: "widen the scope of a claim",
+    };
+    let wider = match claim.scope {
+        _ if claim.state == UnitState::Archived => return Err(state("archived")),
+        Scope::Session => Scope::Project,
+        Scope::Project => Scope::Principle,
+        Scope::Principle => return Err(state("a principle")),
+    };
+    let denied = |what: String, reason: &str| {
+        Err(Error::BoundaryDenied { boundary: what, reason: reason.to_owned() })
+    };
+    if claim.boundary_class == BoundaryClass::Secret {
+        return denied("the class `secret`".to_owned(), "what is secret stays where it is");
+    }
+    if !boundary.boundary_classes.contains(&claim.boundary_class) {
+        let class = format!("the class `{}`", claim.boundary_class);
+        return denied(class, "it is not within the boundary");
+    }
+    if !boundary.scope.contains(&wider) {
+        return denied(format!("the scope `{wider}`"), "it is not within the boundary");
+    }
+    let updated_at = whole_seconds(now).max(claim.updated_at);
+    let ttl = claim.ttl.max(wider.ttl());
+    Ok(Claim { scope: wider, ttl, session: None, updated_at, ..claim.clone() })
+}
+
+/// The claim, archived: neither found nor injected.
+///
+/// # Errors
+/// [`Error::InvalidState`] if it is archived.
+pub fn roll_back(claim: &Claim, now: Timestamp) -> Result<Claim> {
+    if claim.state == UnitState::Archived {
+        let state = format!("claim {} is archived", claim.id);
+        return Err(Error::InvalidState { state, call: "roll back a claim" });
+    }
+    let updated_at = whole_seconds(now).max(claim.updated_at);
+    Ok(Claim { state: UnitState::Archived, updated_at, ..claim.clone() })
+}
+
+#[cfg(test)]
+mod tests;
