@@ -6,16 +6,34 @@ use tantivy::directory::{
     error::{DeleteError, LockError, OpenReadError, OpenWriteError},
 };
 
-/// A mapped directory that may be read-only. A reader locks it while it opens files,
-/// so that a writer does not collect them meanwhile; where the lock file cannot be
-/// written there is no lock to take.
+/// A mapped directory in which every file has a checksum: those of the segments have
+/// tantivy's own, and what is replaced as a whole (the list of the segments) ends with a
+/// line that holds the CRC-32 of the rest.
 #[derive(Clone, Debug)]
-pub(crate) struct ReaderDirectory(pub(crate) MmapDirectory);
+pub(crate) struct SealedDirectory {
+    files: MmapDirectory,
+    /// A reader, perhaps on read-only media. It locks the directory while it opens files,
+    /// so that a writer does not collect them meanwhile; where the lock file cannot be
+    /// written there is no lock to take.
+    read_only: bool,
+}
 
-impl Directory for ReaderDirectory {
+impl SealedDirectory {
+    /// To write and read.
+    pub(crate) const fn new(files: MmapDirectory) -> Self {
+        Self { files, read_only: false }
+    }
+
+    /// To read.
+    pub(crate) const fn read_only(files: MmapDirectory) -> Self {
+        Self { files, read_only: true }
+    }
+}
+
+impl Directory for SealedDirectory {
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        match self.0.acquire_lock(lock) {
-            Err(LockError::IoError(error)) if is_read_only(&error) => {
+        match self.files.acquire_lock(lock) {
+            Err(LockError::IoError(error)) if self.read_only && is_read_only(&error) => {
                 Ok(DirectoryLock::from(Box::new(())))
             }
             other => other,
@@ -23,36 +41,68 @@ impl Directory for ReaderDirectory {
     }
 
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.0.get_file_handle(path)
+        self.files.get_file_handle(path)
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        self.0.exists(path)
+        self.files.exists(path)
     }
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        self.0.atomic_read(path)
+        let bytes = self.files.atomic_read(path)?;
+        unsealed(&bytes).map(<[u8]>::to_vec).ok_or_else(|| {
+            let reason = "it does not have its checksum";
+            let error = io::Error::new(io::ErrorKind::InvalidData, reason);
+            OpenReadError::wrap_io_error(error, path.to_owned())
+        })
     }
 
     fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
-        self.0.watch(callback)
+        self.files.watch(callback)
     }
 
     fn delete(&self, path: &Path) -> Result<(), DeleteError> {
-        Err(DeleteError::IoError { io_error: Arc::new(read_only()), filepath: path.to_owned() })
+        if self.read_only {
+            let io_error = Arc::new(read_only());
+            return Err(DeleteError::IoError { io_error, filepath: path.to_owned() });
+        }
+        self.files.delete(path)
     }
 
     fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        Err(OpenWriteError::wrap_io_error(read_only(), path.to_owned()))
+        if self.read_only {
+            return Err(OpenWriteError::wrap_io_error(read_only(), path.to_owned()));
+        }
+        self.files.open_write(path)
     }
 
-    fn atomic_write(&self, _: &Path, _: &[u8]) -> io::Result<()> {
-        Err(read_only())
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        if self.read_only {
+            return Err(read_only());
+        }
+        self.files.atomic_write(path, &sealed(data))
     }
 
     fn sync_directory(&self) -> io::Result<()> {
-        Err(read_only())
+        if self.read_only { Err(read_only()) } else { self.files.sync_directory() }
     }
+}
+
+/// Bytes of a line break and a CRC-32 in hexadecimal.
+const SEAL: usize = 9;
+
+fn seal(data: &[u8]) -> [u8; SEAL] {
+    let text = format!("\n{:08x}", crc32fast::hash(data));
+    text.as_bytes().first_chunk().copied().unwrap_or_default()
+}
+
+fn sealed(data: &[u8]) -> Vec<u8> {
+    [data, &seal(data)].concat()
+}
+
+fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
+    let (data, found) = bytes.split_last_chunk::<SEAL>()?;
+    (seal(data) == *found).then_some(data)
 }
 
 fn is_read_only(error: &io::Error) -> bool {
@@ -61,4 +111,23 @@ fn is_read_only(error: &io::Error) -> bool {
 
 fn read_only() -> io::Error {
     io::ErrorKind::ReadOnlyFilesystem.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_breaks_wherever_a_bit_changes() {
+        let whole = sealed(b"{\"segments\": []}");
+        assert_eq!(unsealed(&whole), Some(&b"{\"segments\": []}"[..]));
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                assert_eq!(unsealed(&bytes), None, "{at}");
+            }
+            assert_eq!(unsealed(&whole[..at]), None, "{at}");
+        }
+    }
 }

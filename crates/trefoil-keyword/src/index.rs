@@ -10,7 +10,7 @@ use tantivy::{
 use trefoil_core::{Analyzer, Error, Part, Result, Seq, Strategy};
 
 use crate::{
-    directory::ReaderDirectory,
+    directory::SealedDirectory,
     document::Fields,
     stamp::Stamp,
     terms::{TERM_READER, TermReader},
@@ -33,7 +33,7 @@ impl KeywordIndex {
     /// Opens the index of a directory to write it, or makes both.
     pub(crate) fn open_or_create(dir: &Path, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
         fs::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
-        let directory = map(dir)?;
+        let directory = SealedDirectory::new(map(dir)?);
         if exists(&directory)? {
             return Self::checked(directory, analyzer);
         }
@@ -48,7 +48,7 @@ impl KeywordIndex {
         if !dir.is_dir() {
             return Err(missing());
         }
-        let directory = ReaderDirectory(map(dir)?);
+        let directory = SealedDirectory::read_only(map(dir)?);
         if !exists(&directory)? {
             return Err(missing());
         }

@@ -105,7 +105,11 @@ impl Indexer for KeywordIndexer {
     fn commit(&mut self, seq: Seq) -> Result<()> {
         let mut commit = self.writer.prepare_commit().map_err(backend("prepare a commit"))?;
         commit.set_payload(&self.index.stamp.at(seq).encode());
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("keyword-prepared");
         commit.commit().map_err(backend("commit"))?;
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("keyword-committed");
         self.committed = seq;
         Ok(())
     }

@@ -161,6 +161,8 @@ impl Manifest {
     /// files that it names are durable; if it fails, the old one or the new one stands.
     pub(crate) fn publish(&self, dir: &Path) -> Result<()> {
         // The names of the new files must be durable before a manifest that needs them.
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("vectors-written");
         sync_directory(dir)?;
         let temporary = dir.join(TEMPORARY);
         let json = serde_json::to_vec(self).map_err(|e| {
@@ -174,8 +176,12 @@ impl Manifest {
             file.sync_all()
         };
         write().map_err(|e| Error::io("write", &temporary, e))?;
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("vectors-manifest-written");
         let path = dir.join(MANIFEST);
         std::fs::rename(&temporary, &path).map_err(|e| Error::io("replace", path, e))?;
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("vectors-manifest-renamed");
         sync_directory(dir)
     }
 

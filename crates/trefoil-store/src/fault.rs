@@ -18,7 +18,14 @@ pub(crate) fn fault(path: &Path, doing: &'static str, error: rusqlite::Error) ->
             | rusqlite::Error::IntegralValueOutOfRange(..)
             | rusqlite::Error::Utf8Error(..)
     );
-    if unreadable || matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) {
+    // A page without its checksum, where SQLite does not tell it as a damaged file.
+    let broken = error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_CORRUPTFS);
+    if unreadable
+        || broken
+        || matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    {
         return Error::Corrupt {
             part: Part::Store,
             reason: format!("`{}`: {error}", path.display()),

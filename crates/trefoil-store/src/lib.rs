@@ -63,6 +63,7 @@ mod job;
 pub mod memory;
 mod meta;
 mod migration;
+mod pages;
 mod stats;
 mod store;
 

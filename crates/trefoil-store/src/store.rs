@@ -11,6 +11,7 @@ use crate::{
     Clock,
     fault::fault,
     migration::{self, Format},
+    pages,
 };
 
 /// How long a write waits for another process, and a read for a checkpoint.
@@ -36,8 +37,9 @@ pub enum Access {
 pub struct Store {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    writer: Option<Mutex<Connection>>,
     readers: Mutex<Vec<Connection>>,
+    /// Closed last: of the connections only it may move the log into the file.
+    writer: Option<Mutex<Connection>>,
 }
 
 impl Store {
@@ -126,7 +128,11 @@ impl Store {
         let run = || {
             let tx = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
             let value = work(&tx, now)?;
+            #[cfg(feature = "failpoints")]
+            fail::fail_point!("store-written");
             tx.commit()?;
+            #[cfg(feature = "failpoints")]
+            fail::fail_point!("store-committed");
             Ok(value)
         };
         run().map_err(|error| fault(&self.path, doing, error))
@@ -149,7 +155,14 @@ impl Store {
         if !self.path.try_exists().map_err(|error| Error::io("open", &self.path, error))? {
             return Err(Error::IndexMissing { path: self.path.clone() });
         }
-        match self.read("open", migration::format)? {
+        let format = |tx: &Connection| {
+            let format = migration::format(tx)?;
+            if matches!(format, Format::Current) {
+                pages::check(&self.path, tx)?;
+            }
+            Ok(format)
+        };
+        match self.read("open", format)? {
             Format::Current => Ok(()),
             Format::Empty => Err(Error::IndexMissing { path: self.path.clone() }),
             // Only a writer migrates.
@@ -169,31 +182,39 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn open_writer(path: &Path) -> Result<Connection> {
     let failed = |error| fault(path, "open", error);
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )
-    .map_err(failed)?;
-    prepare(&connection).map_err(failed)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let connection = connect(path, flags).map_err(failed)?;
+    pages::reserve(&connection).map_err(failed)?;
     match migration::format(&connection).map_err(failed)? {
         Format::Unsupported(found) => return Err(migration::unsupported(found)),
         Format::Foreign => return Err(foreign(path)),
-        Format::Empty | Format::Old => {
+        Format::Empty => {
             set_durability(&connection).map_err(failed)?;
             migration::migrate(&connection).map_err(failed)?;
         }
-        Format::Current => set_durability(&connection).map_err(failed)?,
+        Format::Old => {
+            pages::upgrade(path, &connection).map_err(failed)?;
+            set_durability(&connection).map_err(failed)?;
+            migration::migrate(&connection).map_err(failed)?;
+        }
+        Format::Current => {
+            pages::upgrade(path, &connection).map_err(failed)?;
+            set_durability(&connection).map_err(failed)?;
+        }
     }
+    pages::promise(&connection).map_err(failed)?;
     Ok(connection)
 }
 
 fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// A connection that checks the pages that it reads.
+fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    pages::register()?;
+    let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags_and_vfs(path, flags, pages::CHECKED)?;
     prepare(&connection)?;
     Ok(connection)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trefoil_core::{Collection, Degraded, IndexInput, Indexer, Result, Retriever, Strategy};
+use trefoil_core::{Collection, Degraded, IndexInput, Indexer, Result, Retriever, Seq, Strategy};
 use trefoil_store::Store;
 
 use crate::{
@@ -23,16 +23,29 @@ pub(crate) struct Indexed {
     pub(crate) retrievers: Vec<Arc<dyn Retriever>>,
     /// Legs that cannot run, and why.
     pub(crate) absent: Vec<Degraded>,
+    /// Indexes that held more than the store: it has lost what was written last.
+    lost: Vec<Degraded>,
 }
 
 impl Indexed {
-    pub(crate) fn new(collection: Collection, leaves: Leaves, write: bool) -> Self {
-        Self {
+    pub(crate) fn new(
+        collection: Collection,
+        leaves: Leaves,
+        store: &Store,
+        write: bool,
+    ) -> Result<Self> {
+        Ok(Self {
             collection,
+            lost: losses(store, &leaves.indexers)?,
             indexers: write.then_some(Mutex::new(leaves.indexers)),
             retrievers: leaves.retrievers,
             absent: leaves.absent,
-        }
+        })
+    }
+
+    /// What every search is told: the legs that cannot run, and what the store has lost.
+    pub(crate) fn troubles(&self) -> impl Iterator<Item = &Degraded> {
+        self.absent.iter().chain(&self.lost)
     }
 
     /// The read half of a leg.
@@ -62,13 +75,19 @@ impl Indexed {
         self.each_indexer(|indexer| indexer.compact())
     }
 
-    /// Shows the newest commits to the legs, and tells which of them are behind the store.
+    /// Shows the newest commits to the legs, and tells which of them are behind the store, or
+    /// ahead of it. All are shown before the first is compared.
     pub(crate) fn refresh(&self, store: &Store) -> Result<Vec<Degraded>> {
-        let mut lagging = Vec::new();
-        for retriever in &self.retrievers {
-            let reached = retriever.refresh()?;
+        let reached: Vec<Seq> =
+            self.retrievers.iter().map(|retriever| retriever.refresh()).collect::<Result<_>>()?;
+        let end = store.seq()?;
+        let mut troubles = Vec::new();
+        for (retriever, reached) in self.retrievers.iter().zip(reached) {
+            if reached > end {
+                troubles.push(loss(retriever.strategy()));
+            }
             if lags(store, self.collection, retriever.input(), reached)? {
-                lagging.push(Degraded {
+                troubles.push(Degraded {
                     stage: retriever.strategy().into(),
                     reason:
                         "the index is behind the store; run `trefoil index` to bring it up to date"
@@ -76,7 +95,7 @@ impl Indexed {
                 });
             }
         }
-        Ok(lagging)
+        Ok(troubles)
     }
 
     fn each_indexer(&self, work: impl Fn(&mut dyn Indexer) -> Result<()>) -> Result<()> {
@@ -88,4 +107,22 @@ impl Indexed {
         let indexers = self.indexers.as_ref();
         indexers.map(|indexers| indexers.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The indexes that are ahead of the store. An index follows what is durable in the store,
+/// so this takes damage to the end of its log, or a copy of an earlier day in its place.
+fn losses(store: &Store, indexers: &[Box<dyn Indexer>]) -> Result<Vec<Degraded>> {
+    let end = store.seq()?;
+    let ahead = indexers.iter().filter(|indexer| indexer.committed() > end);
+    let lost: Vec<Degraded> = ahead.map(|indexer| loss(indexer.strategy())).collect();
+    for Degraded { stage, reason } in &lost {
+        tracing::warn!(index = %stage, reason, "the store ends before its index");
+    }
+    Ok(lost)
+}
+
+fn loss(strategy: Strategy) -> Degraded {
+    let reason = "the store has lost what was written last, or is an earlier copy: its index \
+                  knew of more; index the documents again";
+    Degraded { stage: strategy.into(), reason: reason.to_owned() }
 }

@@ -334,8 +334,9 @@ impl Engine {
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let relationships = self.inner.relationships(plan, allowed)?;
         let overview = self.inner.overview(query, plan, allowed)?;
-        let outcomes = run_legs(&self.inner.documents.retrievers, plan, allowed, &relationships);
-        let degraded = self.inner.documents.absent.iter().chain(&shown.lagging).cloned().collect();
+        let documents = &self.inner.documents;
+        let outcomes = run_legs(&documents.retrievers, plan, allowed, &relationships);
+        let degraded = documents.troubles().chain(&shown.lagging).cloned().collect();
         let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
@@ -480,10 +481,11 @@ impl Inner {
             leaves::open(dir, collection, &analyzer, models.embedder.as_ref(), &config, write)
         };
         let leaves = open(Collection::Documents)?;
-        let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, write);
+        let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, &store, write)?;
         let names = leaves.names();
         #[cfg(feature = "graph")]
         let graph = leaves.graph.clone();
+        let documents = Indexed::new(Collection::Documents, leaves, &store, write)?;
         Ok(Self {
             dir: dir.to_owned(),
             config,
@@ -494,7 +496,7 @@ impl Inner {
             #[cfg(feature = "graph")]
             extractor: models.extractor,
             analyzer,
-            documents: Indexed::new(Collection::Documents, leaves, write),
+            documents,
             memory,
             counter: models.counter,
             #[cfg(feature = "graph")]

@@ -121,12 +121,15 @@ impl Leaves {
     }
 }
 
-/// Opens an index; one that is damaged or of another model is set aside first, since
-/// the store holds all that is needed to build it again.
+/// Opens an index; one that is damaged, of another model or of another version is set aside
+/// first, since the store holds all that is needed to build it again.
 fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
     match open() {
         Err(
-            error @ (Error::Corrupt { .. } | Error::ModelMismatch { .. } | Error::Checksum { .. }),
+            error @ (Error::Corrupt { .. }
+            | Error::Checksum { .. }
+            | Error::ModelMismatch { .. }
+            | Error::UnsupportedFormat { .. }),
         ) => {
             let aside = dir.with_extension("damaged");
             tracing::warn!(index = %dir.display(), reason = error.chain(), "index set aside, rebuilding");

@@ -145,8 +145,8 @@ impl MemoryCollection<'_> {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
-        let absent = inner.memory.absent.iter().chain(&shown.memory_lagging).cloned();
-        let mut recalled = Recalled { degraded: absent.collect(), ..Recalled::default() };
+        let degraded = inner.memory.troubles().chain(&shown.memory_lagging).cloned();
+        let mut recalled = Recalled { degraded: degraded.collect(), ..Recalled::default() };
         for (stage, side, found) in [
             (Stage::Keyword, text, &mut recalled.by_text),
             (Stage::Semantic, vector, &mut recalled.by_vector),
