@@ -1,116 +1,83 @@
-//! `kill -9` while documents are being ingested: nothing that was acknowledged is lost,
-//! nothing is half there, and the indexes agree with the store after reopening.
+//! A process that writes is killed, 20 times in `cargo test` and 1,000 times by
+//! `just crash`: nothing that was acknowledged is lost, nothing is half there, and every
+//! index agrees with the store after reopening.
+//!
+//! Half of the rounds end at a failpoint: between two steps of a commit. The others end by
+//! `kill -9` at a random moment, also while the index is being opened. What the process
+//! says on its standard output is the ledger: it lies outside of the index.
 
 use std::{
     io::{BufRead, BufReader},
     path::Path,
-    process::{Command, Stdio},
     time::Duration,
 };
 
-use trefoil::{Document, Engine, Score, SearchFilters, SearchQuery, Strategy};
+use crate::{
+    campaign::count,
+    ledger::{Ledger, Task},
+};
 
-use crate::models::{with_model, without_model};
-
-const ROUNDS: u32 = 20;
-/// Set for the child only: the index that it writes to, and the number of its first document.
-const CHILD: &str = "TREFOIL_CRASH_CHILD";
+/// Every step at which a commit can be cut off.
+const FAILPOINTS: [&str; 9] = [
+    "store-written",
+    "store-committed",
+    "keyword-prepared",
+    "keyword-committed",
+    "vectors-written",
+    "vectors-manifest-written",
+    "vectors-manifest-renamed",
+    "graph-written",
+    "graph-renamed",
+];
 
 #[test]
 fn nothing_acknowledged_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
-    with_model();
-    let mut acknowledged = 0;
-    for round in 0..ROUNDS {
-        acknowledged = write_until_killed(&index, acknowledged, round);
-        check(&index, acknowledged, round);
+    let mut ledger = Ledger::default();
+    let rounds = count(20);
+    let mut cut_short = 0;
+    for round in 0..rounds {
+        cut_short += u32::from(!write_until_killed(&mut ledger, &index, round));
+        ledger.check(&index, round);
     }
-    assert!(acknowledged > u64::from(ROUNDS), "the child wrote {acknowledged} documents");
+    assert_eq!(ledger.errors, [] as [&str; 0]);
+    assert!(ledger.acknowledged > rounds, "{} writes in {rounds} rounds", ledger.acknowledged);
+    assert!(cut_short * 2 > rounds, "only {cut_short} of {rounds} children were killed");
+    println!("{rounds} rounds, {cut_short} killed, {} writes acknowledged", ledger.acknowledged);
 }
 
-/// Starts a child that ingests documents one after the other and kills it; the number of
-/// documents that it acknowledged, earlier rounds included.
-fn write_until_killed(index: &Path, first: u64, round: u32) -> u64 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["crash::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(CHILD, format!("{first}:{}", index.display()))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Starts a child that writes and ends it; true if it was faster and ended by itself.
+fn write_until_killed(ledger: &mut Ledger, index: &Path, round: u32) -> bool {
+    let mut random = fastrand::Rng::with_seed(u64::from(round));
+    let failpoint = match round % 4 {
+        0 | 2 => (FAILPOINTS[(round / 2) as usize % FAILPOINTS.len()], random.u32(0..12)),
+        _ => ("none", 0),
+    };
+    let mut child = Task { index, round, failpoint }.alone().spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut acknowledged = first;
-    // Some rounds end at the first write, others run into embedding and commits.
-    let wanted = 1 + u64::from(round * 7 % 30);
-    let number =
-        |line: &str| line.strip_prefix("acknowledged ").and_then(|n| n.parse::<u64>().ok());
-    for line in lines.by_ref() {
-        if let Some(n) = number(&line.unwrap()) {
-            acknowledged = n + 1;
+    match round % 4 {
+        // After some writes, and a little later.
+        1 => {
+            let wanted = ledger.acknowledged + random.u32(1..15);
+            while ledger.acknowledged < wanted
+                && let Some(line) = lines.next()
+            {
+                ledger.note(&line.unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(random.u64(0..40)));
+            child.kill().unwrap();
         }
-        if acknowledged >= first + wanted {
-            break;
+        // At any time, also while it opens the index.
+        3 => {
+            std::thread::sleep(Duration::from_millis(random.u64(0..600)));
+            child.kill().unwrap();
         }
+        _ => {}
     }
-    std::thread::sleep(Duration::from_millis(u64::from(round * 13 % 40)));
-    child.kill().unwrap();
-    child.wait().unwrap();
     // What it said before it died counts too.
     for line in lines.map_while(Result::ok) {
-        if let Some(n) = number(&line) {
-            acknowledged = n + 1;
-        }
+        ledger.note(&line);
     }
-    acknowledged
-}
-
-#[test]
-fn child() {
-    #[expect(clippy::disallowed_methods, reason = "how the parent tells the child what to do")]
-    let Ok(task) = std::env::var(CHILD) else { return };
-    let (first, index) = task.split_once(':').unwrap();
-    let engine = Engine::open_with(index, with_model()).unwrap();
-    for number in first.parse::<u64>().unwrap().. {
-        engine.ingest(&[document(number)]).unwrap();
-        println!("acknowledged {number}");
-    }
-}
-
-/// A few chunks each, one word that no other document has.
-fn document(number: u64) -> Document {
-    let line = |n| format!("Line {n} of the logbook, walrus{number}x{n}.");
-    let body = (0..40).map(line).collect::<Vec<_>>().join("\n\n");
-    Document::new(format!("log/{number:06}"), body)
-}
-
-fn check(index: &Path, acknowledged: u64, round: u32) {
-    // The keyword leg has everything as soon as the index is open, without a model too.
-    let engine = Engine::open_with(index, without_model()).unwrap();
-    let paths = engine.paths().unwrap();
-    let stats = engine.stats().unwrap();
-    for number in 0..acknowledged {
-        let path = format!("log/{number:06}");
-        assert!(paths.contains(&path), "round {round}: {path} is lost");
-    }
-    // One may be durable although its acknowledgement did not get out.
-    assert!(paths.len() as u64 <= acknowledged + 1, "round {round}: {} files", paths.len());
-    let last = acknowledged - 1;
-    for word in [format!("walrus{last}x0"), format!("walrus{last}x39")] {
-        let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        let query = SearchQuery::new(&word).unwrap().filters(filters);
-        let found = engine.search(&query).unwrap();
-        let path = &found.results.first().unwrap().metadata.as_ref().unwrap().path;
-        assert_eq!(*path, format!("log/{last:06}"), "round {round}");
-    }
-    let rows = |engine: &Engine, strategy| {
-        let stats = engine.stats().unwrap();
-        stats.rows.into_iter().find(|(one, _)| *one == strategy).unwrap().1
-    };
-    assert_eq!(rows(&engine, Strategy::Keyword), stats.store.chunks as u64, "round {round}");
-    drop(engine);
-    // With the model, what was left to embed is embedded, and the vectors agree too.
-    let engine = Engine::open_with(index, with_model()).unwrap();
-    let left = engine.drain().unwrap();
-    assert_eq!((left.queued, left.running, left.failed), (0, 0, 0), "round {round}");
-    assert_eq!(rows(&engine, Strategy::Semantic), stats.store.chunks as u64, "round {round}");
+    child.wait().unwrap().success()
 }

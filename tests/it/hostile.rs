@@ -88,6 +88,28 @@ fn a_damaged_keyword_index_is_built_again() {
     assert_eq!(engine.search(&SearchQuery::new("walrus").unwrap()).unwrap().results.len(), 1);
 }
 
+/// A store that has lost its last commits looks sound by itself.
+#[test]
+fn a_store_that_ends_too_early_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index");
+    let open = || Engine::open_with(&path, without_model()).unwrap();
+    open().ingest(&[Document::new("a", "walrus")]).unwrap();
+    let earlier = fs::read(path.join("store.db")).unwrap();
+    open().ingest(&[Document::new("b", "walrus")]).unwrap();
+    fs::write(path.join("store.db"), earlier).unwrap();
+    let ask = |engine: Engine| engine.search(&SearchQuery::new("walrus").unwrap()).unwrap();
+    let is_told = |engine: Engine| {
+        let found = ask(engine);
+        assert_eq!(found.results.len(), 1);
+        found.degraded.iter().any(|one| one.reason.contains("lost"))
+    };
+    assert!(is_told(Engine::open_read_only(&path, without_model()).unwrap()));
+    assert!(is_told(open()));
+    // The index has been made anew.
+    assert!(!is_told(open()));
+}
+
 #[test]
 fn a_damaged_store_is_an_error_that_says_so() {
     let dir = tempfile::tempdir().unwrap();

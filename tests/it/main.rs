@@ -7,19 +7,26 @@
     reason = "a panic is how a test fails"
 )]
 
+mod campaign;
 mod classify;
+mod corrupt;
 mod crag;
 mod crash;
 mod engine;
 mod explain;
+mod faults;
 mod fixtures;
 mod forget;
+mod fuzz;
 mod graph;
 mod hostile;
+mod ledger;
 mod memory;
 mod memory_crash;
 mod models;
 mod nouns;
 mod page;
 mod rerank;
+mod soak;
 mod tidy;
+mod trigrams;

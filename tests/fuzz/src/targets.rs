@@ -1,0 +1,35 @@
+//! Every parser and file reader that is given what others wrote. The fuzzer runs these,
+//! and `cargo test` runs them on what the fuzzer has found.
+
+#[path = "targets/files.rs"]
+mod files;
+#[path = "targets/load.rs"]
+mod load;
+#[path = "targets/request.rs"]
+mod request;
+#[path = "targets/text.rs"]
+mod text;
+
+/// Name of a target, and what runs it. None may panic, hang or allocate without bound.
+pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+    ("query", request::query),
+    ("request", request::request),
+    ("profile", request::profile),
+    ("text", text::text),
+    ("load", load::load),
+    ("html", load::html),
+    ("pdf", load::pdf),
+    ("office", load::office),
+    ("vectors", files::vectors),
+    ("manifest", files::manifest),
+    ("evidence", files::evidence),
+];
+
+/// A folder of this process in memory, where files are that have to be read from a path.
+fn folder() -> &'static std::path::Path {
+    static FOLDER: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
+        let shared = std::path::Path::new("/dev/shm");
+        if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() }.unwrap()
+    });
+    FOLDER.path()
+}

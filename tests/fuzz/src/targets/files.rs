@@ -1,0 +1,141 @@
+//! Files of the indexes. Checksums would stop the fuzzer at the door: each file is given
+//! the right ones, as a writer with a fault would.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
+
+use trefoil::{Allowed, Indexer, RowId, Seq};
+use trefoil_graph::{GraphConfig, GraphRetriever};
+use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
+
+const DIMENSIONS: usize = 4;
+const BLOCK: usize = 64 * 1024;
+const SEGMENT: &str = "00000000.vectors";
+const GRAPH: &str = "00000000.graph";
+
+/// A segment, or by the first byte its graph: the header's two numbers, then the payload.
+pub(crate) fn vectors(bytes: &[u8]) {
+    let Some((&kind, rest)) = bytes.split_first() else { return };
+    let Some((numbers, payload)) = rest.split_first_chunk::<16>() else { return };
+    let whole = &*INDEX;
+    let (file, other) = if kind % 2 == 0 { (SEGMENT, GRAPH) } else { (GRAPH, SEGMENT) };
+    let whole_file = fs::read(whole.join(file)).unwrap();
+    let magic = whole_file.first_chunk::<8>().unwrap();
+    let (sealed, seal) = seal(*magic, *numbers, payload);
+    let dir = super::folder().join("vectors");
+    fs::create_dir_all(&dir).unwrap();
+    replace(&dir, file, &sealed);
+    replace(&dir, other, &fs::read(whole.join(other)).unwrap());
+    let text = fs::read_to_string(whole.join("MANIFEST")).unwrap();
+    let mut manifest: serde_json::Value =
+        serde_json::from_str(text.split_once('\n').unwrap().1).unwrap();
+    let entry = &mut manifest["segments"][0];
+    if kind % 2 == 0 {
+        entry["seal"] = seal.into();
+        // The counts agree, or the file is refused at once.
+        entry["count"] = u64::from_le_bytes(*numbers[8..].first_chunk().unwrap()).into();
+    } else {
+        entry["graph"] = seal.into();
+    }
+    write_manifest(&dir, &manifest);
+    search(&dir);
+}
+
+/// The JSON of a manifest.
+pub(crate) fn manifest(bytes: &[u8]) {
+    let dir = super::folder().join("manifest");
+    if !dir.exists() {
+        fs::create_dir_all(&dir).unwrap();
+        for file in [SEGMENT, GRAPH] {
+            replace(&dir, file, &fs::read(INDEX.join(file)).unwrap());
+        }
+    }
+    let commits = serde_json::from_slice::<serde_json::Value>(bytes)
+        .ok()
+        .and_then(|json| json["commits"].as_u64())
+        .unwrap_or(0);
+    let line = stamp(commits, bytes);
+    replace(&dir, "MANIFEST", &[line.as_bytes(), bytes].concat());
+    search(&dir);
+}
+
+/// The evidence of a graph: the number of words, then the payload.
+pub(crate) fn evidence(bytes: &[u8]) {
+    let Some((words, payload)) = bytes.split_first_chunk::<8>() else { return };
+    let mut file = b"TREFGRPH".to_vec();
+    file.extend(2_u32.to_le_bytes());
+    let rest = [&7_u64.to_le_bytes(), words.as_slice(), payload].concat();
+    file.extend(crc32fast::hash(&rest).to_le_bytes());
+    file.extend(rest);
+    let dir = super::folder().join("graph");
+    fs::create_dir_all(&dir).unwrap();
+    replace(&dir, "EVIDENCE", &file);
+    let opened = GraphRetriever::open(&dir, &GraphConfig::default(), trefoil_text::normalize_name);
+    if let Ok(retriever) = opened {
+        let index = retriever.index();
+        for node in 0..index.entity_count() {
+            index.entity(node);
+        }
+        retriever.link("Ada Babbage met Charles in 서울");
+    }
+}
+
+/// An index of a few vectors and their graph.
+static INDEX: LazyLock<PathBuf> = LazyLock::new(|| {
+    let dir = super::folder().join("whole");
+    let mut indexer = VectorIndexer::open(&dir, "space", DIMENSIONS, &config()).unwrap();
+    let vector =
+        |row: u64| (0..4).map(|n| ((row * 7 + n * 3) % 11) as f32 - 4.5).collect::<Vec<f32>>();
+    let vectors: Vec<_> = (1..=12).map(|row| (RowId::new(row), vector(row))).collect();
+    indexer.put(vectors.iter().map(|(row, vector)| (*row, vector.as_slice()))).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    dir
+});
+
+/// So low a limit that a dozen vectors get a graph, and it is walked.
+fn config() -> VectorConfig {
+    VectorConfig { exact_limit: 1, ef_search: 1, ef_construction: 8, m: 2 }
+}
+
+fn search(dir: &Path) {
+    let Ok(index) = VectorIndex::open(dir, "space", DIMENSIONS, &config()) else { return };
+    let _ = index.verify();
+    let _ = index.search(&[1.0, 0.5, -0.5, 0.0], 2, &Allowed::All);
+    let _ = index.recall(4, 2);
+}
+
+/// A sealed file as the format page describes it, with its seal.
+fn seal(magic: [u8; 8], numbers: [u8; 16], payload: &[u8]) -> (Vec<u8>, u32) {
+    let table: Vec<u8> =
+        payload.chunks(BLOCK).flat_map(|block| crc32fast::hash(block).to_le_bytes()).collect();
+    let mut file = magic.to_vec();
+    file.extend(1_u32.to_le_bytes());
+    file.extend(crc32fast::hash(&table).to_le_bytes());
+    file.extend((payload.len() as u64).to_le_bytes());
+    file.extend(numbers);
+    file.resize(60, 0);
+    let seal = crc32fast::hash(&file);
+    file.extend(seal.to_le_bytes());
+    file.extend(payload);
+    file.extend(table);
+    (file, seal)
+}
+
+fn write_manifest(dir: &Path, manifest: &serde_json::Value) {
+    let json = serde_json::to_vec(manifest).unwrap();
+    let line = stamp(manifest["commits"].as_u64().unwrap(), &json);
+    replace(dir, "MANIFEST", &[line.as_bytes(), &json].concat());
+}
+
+fn stamp(commits: u64, json: &[u8]) -> String {
+    format!("trefoil-vectors 0001 {commits:016x} {:08x}\n", crc32fast::hash(json))
+}
+
+/// A file under a new inode: the old one may still be mapped.
+fn replace(dir: &Path, name: &str, bytes: &[u8]) {
+    let _ = fs::remove_file(dir.join(name));
+    fs::write(dir.join(name), bytes).unwrap();
+}

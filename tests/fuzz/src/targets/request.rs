@@ -1,0 +1,51 @@
+//! What a caller sends: questions, filters, cursors, settings.
+
+use trefoil::{
+    Cursor, EngineConfig, Language, NameTable, Profile, QueryClassifier, RuleClassifier,
+    SearchQuery, Strategy, plan, question,
+};
+
+/// A question as it is typed → its kind, its names and the plan of its search.
+pub(crate) fn query(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(query) = SearchQuery::new(text.as_ref()) else { return };
+    decide(&query);
+}
+
+/// A query or a cursor in JSON, filters and options included.
+pub(crate) fn request(bytes: &[u8]) {
+    if let Ok(query) = serde_json::from_slice::<SearchQuery>(bytes)
+        && query.check().is_ok()
+    {
+        decide(&query);
+        let text = serde_json::to_string(&query).unwrap();
+        assert_eq!(serde_json::from_str::<SearchQuery>(&text).unwrap(), query);
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(cursor) = text.parse::<Cursor>()
+    {
+        assert_eq!(cursor.to_string(), text);
+    }
+}
+
+/// A file of settings in TOML.
+pub(crate) fn profile(bytes: &[u8]) {
+    let path = super::folder().join("profile.toml");
+    std::fs::write(&path, bytes).unwrap();
+    if let Ok(profile) = Profile::read(&path) {
+        profile.check().unwrap();
+        let config = EngineConfig { profile: Some(profile), ..EngineConfig::default() };
+        config.check().unwrap();
+    }
+}
+
+fn decide(query: &SearchQuery) {
+    let corpus = [(Language::En, 50), (Language::Ja, 30), (Language::Ko, 20)];
+    let names = NameTable::default();
+    let asked = question(query, &corpus);
+    let kind = RuleClassifier.classify(&asked, &names).unwrap();
+    // An unknown cursor is the only thing that a plan refuses.
+    let legs = [Strategy::Keyword, Strategy::Semantic, Strategy::Graph];
+    let planned = plan(query, asked, Some(kind), &legs, &corpus, &EngineConfig::default());
+    assert!(planned.is_ok() || query.options.cursor.is_some());
+}

@@ -1,0 +1,239 @@
+//! Files of an index are damaged, in 64 ways in `cargo test` and in 10,000 by
+//! `just corrupt`. Whatever is damaged and how: no panic, no exit, no hang, and no answer
+//! that is wrong without saying so. An index beside the store repairs itself.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::mpsc,
+    time::Duration,
+};
+
+use trefoil::{Degraded, Document, Engine, Error, Language, SearchFilters, Strategy};
+
+use crate::{
+    campaign::{any_relevance, copy, count, document, list, path},
+    trigrams::with_trigrams,
+};
+
+/// A trial takes a tenth of a second.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// What each leg is asked alone.
+const ALONE: &str = "Captain Ellis1, Line 3";
+
+#[test]
+fn damage_is_repaired_or_told() {
+    let whole = Whole::new();
+    let mut outcomes: BTreeMap<String, u32> = BTreeMap::new();
+    for trial in 0..count(64) {
+        let mut random = fastrand::Rng::with_seed(u64::from(trial));
+        let (file, damage, dir) = whole.damaged(&mut random);
+        let is_index = file.starts_with("documents");
+        let (sender, receiver) = mpsc::channel();
+        let opened = dir.path().to_owned();
+        let work = std::thread::spawn(move || sender.send(answers(&opened)));
+        let case = format!("trial {trial}: {damage:?} in {}", file.display());
+        let outcome = match receiver.recv_timeout(PATIENCE) {
+            Ok(outcome) => outcome,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("{case} hangs"),
+            Err(mpsc::RecvTimeoutError::Disconnected) => panic!("{case} panics"),
+        };
+        work.join().unwrap().unwrap();
+        let kind = file.extension().unwrap_or(file.file_name().unwrap()).to_string_lossy();
+        let outcome = match outcome {
+            // Those who read only cannot repair.
+            (reader, Ok(writer)) if writer.said == whole.answers => {
+                assert!(reader.is_told_or(&whole.answers), "{case}: a reader was told {reader:?}");
+                "unharmed or repaired"
+            }
+            (_, Ok(writer)) => {
+                assert!(!is_index, "{case} was not repaired");
+                assert!(!writer.degraded.is_empty(), "{case} is silent: {:?}", writer.said);
+                "degraded"
+            }
+            (_, Err(error)) => {
+                assert!(!is_index, "{case} was not repaired: {}", error.chain());
+                "refused"
+            }
+        };
+        *outcomes.entry(format!("{kind}: {outcome}")).or_default() += 1;
+    }
+    println!("{outcomes:#?}");
+}
+
+/// A sound index and what it answers.
+struct Whole {
+    /// Left by a process that ended, and by one that was killed.
+    ended: tempfile::TempDir,
+    killed: tempfile::TempDir,
+    answers: Vec<String>,
+}
+
+impl Whole {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
+        let mut documents: Vec<Document> = (0..12).map(|number| document(number, 1)).collect();
+        let mut tagged = Document::new("ja/天気", "# 東京\n\n東京の天気は晴れです。");
+        tagged.tags = vec!["空".to_owned()];
+        documents.push(tagged);
+        documents.push(Document::new("ko/날씨", "서울의 날씨는 맑습니다. 내일은 비가 옵니다."));
+        engine.ingest(&documents).unwrap();
+        engine.ingest(&[document(3, 2), document(4, 2)]).unwrap();
+        engine.remove(&path(5)).unwrap();
+        engine.drain().unwrap();
+        drop(engine);
+        // Indexes that are made anew count no removed chunks: those that are not shall not either.
+        fs::remove_dir_all(dir.path().join("documents")).unwrap();
+        let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
+        engine.ingest(&[document(13, 1)]).unwrap();
+        engine.drain().unwrap();
+        let killed = tempfile::tempdir().unwrap();
+        copy(dir.path(), killed.path());
+        let answers = Told::of(&engine).unwrap();
+        assert_eq!(answers.degraded, []);
+        drop(engine);
+        Self { ended: dir, killed, answers: answers.said }
+    }
+
+    /// A copy with one damaged file, its name and what was done to it.
+    fn damaged(&self, random: &mut fastrand::Rng) -> (PathBuf, Damage, tempfile::TempDir) {
+        let from = if random.bool() { &self.ended } else { &self.killed };
+        let memory = Path::new("/dev/shm");
+        let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let dir = dir.unwrap();
+        copy(from.path(), dir.path());
+        let files = files(dir.path());
+        let file = files[random.usize(0..files.len())].clone();
+        let mut bytes = fs::read(&file).unwrap();
+        let damage = Damage::any(random, bytes.len());
+        match damage {
+            Damage::Flip(at, bit) => bytes[at] ^= 1 << bit,
+            Damage::Cut(at) => bytes.truncate(at),
+            Damage::Fill(at, len, byte) => {
+                let end = (at + len).min(bytes.len());
+                bytes[at..end].fill(byte);
+            }
+            Damage::Append(len) => bytes.resize(bytes.len() + len, 0xA5),
+            Damage::Gone => {}
+        }
+        match damage {
+            Damage::Gone => fs::remove_file(&file).unwrap(),
+            _ => fs::write(&file, bytes).unwrap(),
+        }
+        (file.strip_prefix(dir.path()).unwrap().to_owned(), damage, dir)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// A bit of a byte.
+    Flip(usize, u32),
+    /// What follows a place.
+    Cut(usize),
+    /// Some bytes from a place on.
+    Fill(usize, usize, u8),
+    /// Some bytes at the end.
+    Append(usize),
+    Gone,
+}
+
+impl Damage {
+    fn any(random: &mut fastrand::Rng, length: usize) -> Self {
+        let at = random.usize(0..length.max(1));
+        match random.u32(0..20) {
+            _ if length == 0 => Self::Append(7),
+            0..=9 => Self::Flip(at, random.u32(0..8)),
+            10..=13 => Self::Cut(at),
+            14 | 15 => Self::Fill(at, random.usize(1..200), random.u8(..)),
+            16 | 17 => Self::Fill(at / 4096 * 4096, 4096, 0),
+            18 => Self::Append(random.usize(1..5000)),
+            _ => Self::Gone,
+        }
+    }
+}
+
+/// What an engine told: answers, and what it said of them.
+#[derive(Debug, Default)]
+struct Told {
+    said: Vec<String>,
+    degraded: Vec<Degraded>,
+    error: Option<Error>,
+}
+
+impl Told {
+    /// Asks everything that can be asked.
+    fn of(engine: &Engine) -> Result<Self, Error> {
+        let mut told = Self::default();
+        for path in engine.paths()? {
+            let chunks = engine.document_chunks(&path)?;
+            let texts = chunks.iter().map(|one| {
+                let (file, chunk) = (&one.file, &one.chunk);
+                format!("{} {:?} {:?} {chunk:?}", one.id, file.title, file.tags)
+            });
+            told.said.push(format!("{path}: {:?}", texts.collect::<Vec<_>>()));
+        }
+        let only = |filters: SearchFilters| {
+            any_relevance("Line 7").filters(SearchFilters {
+                min_relevance: any_relevance("a").filters.min_relevance,
+                ..filters
+            })
+        };
+        let queries = [
+            any_relevance("Captain Ellis3 met Station Tern2"),
+            any_relevance("walrus3v2x17"),
+            any_relevance("東京の天気"),
+            any_relevance("내일 서울에 비가"),
+            only(SearchFilters { languages: vec![Language::Ko], ..SearchFilters::default() }),
+            only(SearchFilters { tags: vec!["空".to_owned()], ..SearchFilters::default() }),
+            only(SearchFilters {
+                path_glob: Some("log/000*".to_owned()),
+                ..SearchFilters::default()
+            }),
+        ];
+        for query in queries {
+            let found = engine.search(&query)?;
+            let results = found.results.iter().map(|one| (&one.id, &one.content));
+            told.said.push(format!("{results:?}", results = results.collect::<Vec<_>>()));
+            told.degraded.extend(found.degraded);
+        }
+        for leg in [Strategy::Keyword, Strategy::Semantic, Strategy::Graph] {
+            let available = engine.stats()?.rows.iter().any(|(one, _)| *one == leg);
+            let list = if available { Some(list(engine, ALONE, leg)?) } else { None };
+            let rows = list.iter().flat_map(|list| list.hits()).map(|hit| hit.row);
+            told.said.push(format!("{leg}: {:?}", rows.collect::<Vec<_>>()));
+        }
+        Ok(told)
+    }
+
+    fn is_told_or(&self, right: &[String]) -> bool {
+        self.said == right || !self.degraded.is_empty() || self.error.is_some()
+    }
+}
+
+/// What a reader tells of the index, and after it a writer.
+fn answers(dir: &Path) -> (Told, Result<Told, Error>) {
+    let reader = Engine::open_read_only(dir, with_trigrams());
+    let reader = reader.and_then(|engine| Told::of(&engine));
+    let reader = reader.unwrap_or_else(|error| Told { error: Some(error), ..Told::default() });
+    let writer = Engine::open_with(dir, with_trigrams()).and_then(|engine| {
+        engine.drain()?;
+        Told::of(&engine)
+    });
+    (reader, writer)
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
