@@ -30,3 +30,19 @@ costs *COLLECTIONS:
 # Licences, sources and duplicate versions of the dependencies.
 deny:
     cargo deny check licenses bans sources
+
+# A long run of what `cargo test` does in small: crash (rounds), corrupt (trials), faults
+# (rounds), soak (minutes) or fuzz (seconds for each target).
+campaign KIND COUNT:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    if [ {{KIND}} != fuzz ]; then
+        TREFOIL_COUNT={{COUNT}} cargo test -p tests --test it {{KIND}}:: -- --nocapture
+        exit
+    fi
+    cp Cargo.lock tests/fuzz/ && cd tests/fuzz && cargo build
+    for seeds in ../../fixtures/fuzz/*; do
+        mkdir -p corpus/${seeds##*/}
+        TREFOIL_FUZZ=${seeds##*/} cargo run --quiet -- corpus/${seeds##*/} $seeds \
+            -max_total_time={{COUNT}} -rss_limit_mb=2048 -timeout=20
+    done
