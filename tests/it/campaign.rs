@@ -21,6 +21,13 @@ pub(crate) fn count(in_tests: u32) -> u32 {
     given.map_or(in_tests, |count| count.parse().unwrap())
 }
 
+/// Says now and then how far a long campaign has come.
+pub(crate) fn progress(campaign: &str, done: u32, of: u32) {
+    if (done + 1).is_multiple_of(50) {
+        println!("{campaign}: {} of {of}", done + 1);
+    }
+}
+
 /// The path of a document.
 pub(crate) fn path(number: u32) -> String {
     format!("log/{number:04}")

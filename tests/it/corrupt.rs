@@ -13,7 +13,7 @@ use std::{
 use trefoil::{Degraded, Document, Engine, Error, Language, SearchFilters, Strategy};
 
 use crate::{
-    campaign::{any_relevance, copy, count, document, list, path},
+    campaign::{any_relevance, copy, count, document, list, path, progress},
     trigrams::with_trigrams,
 };
 
@@ -26,7 +26,8 @@ const ALONE: &str = "Captain Ellis1, Line 3";
 fn damage_is_repaired_or_told() {
     let whole = Whole::new();
     let mut outcomes: BTreeMap<String, u32> = BTreeMap::new();
-    for trial in 0..count(64) {
+    let trials = count(64);
+    for trial in 0..trials {
         let mut random = fastrand::Rng::with_seed(u64::from(trial));
         let (file, damage, dir) = whole.damaged(&mut random);
         let is_index = file.starts_with("documents");
@@ -58,6 +59,7 @@ fn damage_is_repaired_or_told() {
             }
         };
         *outcomes.entry(format!("{kind}: {outcome}")).or_default() += 1;
+        progress("corrupt", trial, trials);
     }
     println!("{outcomes:#?}");
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    campaign::count,
+    campaign::{count, progress},
     ledger::{Ledger, Task},
 };
 
@@ -40,6 +40,7 @@ fn nothing_acknowledged_is_lost() {
     for round in 0..rounds {
         cut_short += u32::from(!write_until_killed(&mut ledger, &index, round));
         ledger.check(&index, round);
+        progress("crash", round, rounds);
     }
     assert_eq!(ledger.errors, [] as [&str; 0]);
     assert!(ledger.acknowledged > rounds, "{} writes in {rounds} rounds", ledger.acknowledged);

@@ -21,7 +21,7 @@ fn a_full_disk_loses_nothing() {
     let index = dir.path().join("index");
     let mut ledger = Ledger::default();
     for round in 0..count(8) {
-        let blocks = 1 << (round % 12) | round * 37 % 256;
+        let blocks = (1 + round * 37 % 96) * 128;
         // Without the signal that comes with the limit, the write fails.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let task = Task { index: &index, round, failpoint: ("none", 0) };

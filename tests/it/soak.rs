@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil::{Engine, EngineConfig, Stage};
+use trefoil::{Engine, EngineConfig};
 
 use crate::{
     campaign::{any_relevance, document, path},
@@ -152,9 +152,6 @@ fn look(engine: &Engine, gone: &BTreeSet<u32>) -> Result<(), String> {
     let found = engine.search(&query).map_err(|error| error.chain())?;
     if found.results.len() != LIMIT {
         return Err(format!("{} results, {:?}", found.results.len(), found.degraded));
-    }
-    if found.degraded.iter().any(|one| one.stage == Stage::Keyword) {
-        return Err(format!("{:?}", found.degraded));
     }
     for result in &found.results {
         let path = &result.metadata.as_ref().unwrap().path;

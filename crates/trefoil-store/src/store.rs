@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use trefoil_core::{Error, Part, Result};
 
 use crate::{
@@ -207,7 +207,35 @@ fn open_writer(path: &Path) -> Result<Connection> {
 }
 
 fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
-    connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    let opened = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(readable);
+    match opened {
+        // Where nothing can be written there is no place for the index of the log, and where
+        // there is no log there is nothing to put into it.
+        Err(error)
+            if error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+                && path.exists()
+                && !beside(path, "-wal").exists() =>
+        {
+            let Some(name) = path.to_str() else { return Err(error) };
+            let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            connect(Path::new(&format!("file:{name}?immutable=1")), flags).and_then(readable)
+        }
+        other => other,
+    }
+}
+
+/// The connection, once something was read by it.
+fn readable(connection: Connection) -> rusqlite::Result<Connection> {
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// A file that SQLite keeps beside that of the database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// A connection that checks the pages that it reads.
