@@ -172,7 +172,7 @@ unsafe extern "C" fn open(
             return code;
         }
         let at = usize::try_from(vfs.szOsFile - size()).unwrap_or(0);
-        let checked = file.cast::<u8>().add(at).cast::<Checked>();
+        let checked = file.byte_add(at).cast::<Checked>();
         checked.write(Checked {
             methods: ffi::sqlite3_io_methods {
                 // Version 3 would let SQLite map the file and read past us.
