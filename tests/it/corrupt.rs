@@ -120,9 +120,10 @@ impl Whole {
             Damage::Append(len) => bytes.resize(bytes.len() + len, 0xA5),
             Damage::Gone => {}
         }
-        match damage {
-            Damage::Gone => fs::remove_file(&file).unwrap(),
-            _ => fs::write(&file, bytes).unwrap(),
+        if matches!(damage, Damage::Gone) {
+            fs::remove_file(&file).unwrap();
+        } else {
+            fs::write(&file, bytes).unwrap();
         }
         (file.strip_prefix(dir.path()).unwrap().to_owned(), damage, dir)
     }

@@ -47,7 +47,7 @@ fn a_disk_that_fails_loses_nothing() {
         let call = calls[round as usize % calls.len()];
         // The first calls of a process are not those of the index.
         let nth = if call.ends_with("sync") { 1 } else { 20 } + round * 7 % 150;
-        let error = if round / 8 % 2 == 0 { "EIO" } else { "ENOSPC" };
+        let error = if (round / 8).is_multiple_of(2) { "EIO" } else { "ENOSPC" };
         let trace = format!("trace={call}");
         let inject = format!("inject={call}:error={error}:when={nth}");
         let arguments = ["-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject];

@@ -21,7 +21,7 @@ pub(crate) fn vectors(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
     let Some((numbers, payload)) = rest.split_first_chunk::<16>() else { return };
     let whole = &*INDEX;
-    let (file, other) = if kind % 2 == 0 { (SEGMENT, GRAPH) } else { (GRAPH, SEGMENT) };
+    let (file, other) = if kind.is_multiple_of(2) { (SEGMENT, GRAPH) } else { (GRAPH, SEGMENT) };
     let whole_file = fs::read(whole.join(file)).unwrap();
     let magic = whole_file.first_chunk::<8>().unwrap();
     let (sealed, seal) = seal(*magic, *numbers, payload);
@@ -33,7 +33,7 @@ pub(crate) fn vectors(bytes: &[u8]) {
     let mut manifest: serde_json::Value =
         serde_json::from_str(text.split_once('\n').unwrap().1).unwrap();
     let entry = &mut manifest["segments"][0];
-    if kind % 2 == 0 {
+    if kind.is_multiple_of(2) {
         entry["seal"] = seal.into();
         // The counts agree, or the file is refused at once.
         entry["count"] = u64::from_le_bytes(*numbers[8..].first_chunk().unwrap()).into();
