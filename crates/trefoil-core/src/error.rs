@@ -20,6 +20,8 @@ pub enum Part {
     Model,
     /// Reading and cutting of documents.
     Text,
+    /// A snapshot file of an index.
+    Snapshot,
 }
 
 impl std::fmt::Display for Part {
@@ -29,6 +31,7 @@ impl std::fmt::Display for Part {
             Self::Index(strategy) => write!(f, "{strategy} index"),
             Self::Model => f.write_str("model"),
             Self::Text => f.write_str("text"),
+            Self::Snapshot => f.write_str("snapshot"),
         }
     }
 }

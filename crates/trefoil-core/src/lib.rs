@@ -24,6 +24,7 @@ mod document;
 mod error;
 mod explain;
 mod extraction;
+mod files;
 mod filter;
 mod id;
 mod label;
@@ -49,6 +50,7 @@ pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
 pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
 pub use extraction::{Extraction, Mention, MentionKind, Relation, TitledText};
+pub use files::{Contents, Digest, IndexFile, IndexFiles};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
 pub use id::{
     ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,

@@ -28,7 +28,7 @@ use trefoil_core::{Error, Part, Result, RowId, Seq, Strategy};
 
 use crate::evidence::{Named, Packed, Related, Said, Text};
 
-const NAME: &str = "EVIDENCE";
+pub(crate) const NAME: &str = "EVIDENCE";
 const TEMPORARY: &str = "EVIDENCE.tmp";
 const MAGIC: [u8; 8] = *b"TREFGRPH";
 const VERSION: u32 = 2;

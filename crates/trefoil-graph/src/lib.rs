@@ -42,6 +42,7 @@ mod components;
 mod config;
 mod csr;
 mod evidence;
+mod files;
 #[cfg(test)]
 mod fixture;
 mod hierarchy;
@@ -71,6 +72,7 @@ pub use central::{Sentence, central};
 pub use components::{components, disconnected, split_disconnected};
 pub use config::GraphConfig;
 pub use csr::{Csr, Node};
+pub use files::GraphFiles;
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use index::{Entity, GraphIndex};
 pub use indexer::GraphIndexer;

@@ -7,13 +7,15 @@ use tantivy::{
     },
 };
 use trefoil_core::{
-    Analyzer, Collection, IndexedUnit, Language, RowId, Sensitivity, UnitKind, UnitState,
+    Analyzer, Collection, Digest, IndexedUnit, Language, RowId, Sensitivity, UnitKind, UnitState,
 };
 
 use crate::terms::{TERM_READER, Terms};
 
 /// Name of the column that holds the row of each document.
 pub(crate) const ROW: &str = "row";
+/// Name of the column that holds [`digest`] of what each document was made from.
+pub(crate) const DIGEST: &str = "digest";
 
 /// Positions left free between title, headings and text, so that no phrase or
 /// neighbourhood spans two of them.
@@ -29,6 +31,7 @@ pub(crate) struct Fields {
     /// The heading path again, alone.
     pub(crate) headings: Field,
     row: Field,
+    digest: Field,
     collection: Field,
     kind: Field,
     occurred_day: Field,
@@ -51,6 +54,7 @@ impl Fields {
             title: schema.add_text_field("title", terms(IndexRecordOption::WithFreqs)),
             headings: schema.add_text_field("headings", terms(IndexRecordOption::WithFreqs)),
             row: schema.add_u64_field(ROW, INDEXED | FAST),
+            digest: schema.add_u64_field(DIGEST, FAST),
             collection: schema.add_u64_field("collection", FAST),
             kind: schema.add_u64_field("kind", FAST),
             occurred_day: schema.add_i64_field("occurred_day", FAST),
@@ -85,6 +89,7 @@ impl Fields {
         document.add_text(self.title, title_terms.encoded());
         document.add_text(self.headings, headings.encoded());
         document.add_u64(self.row, unit.row().get());
+        document.add_u64(self.digest, digest(unit));
         document.add_u64(self.collection, labels.collection.code().into());
         document.add_u64(self.kind, labels.kind.code().into());
         if let Some(day) = labels.occurred_day {
@@ -149,6 +154,17 @@ impl Labels {
             },
         }
     }
+
+/// A digest of all that is indexed of a unit.
+pub(crate) fn digest(unit: &IndexedUnit) -> u64 {
+    let Searched { title, headings, text, language } = Searched::of(unit);
+    let Labels { collection, kind, occurred_day, state, sensitivity } = Labels::of(unit);
+    let day = occurred_day.map_or_else(String::new, |day| day.to_string());
+    let labels = [collection.code(), kind.code(), state.code(), sensitivity.code()];
+    let parts = [language.code(), &day, title].into_iter();
+    let parts = parts.chain(headings.iter().map(String::as_str)).map(str::as_bytes);
+    parts.fold(Digest::new().with(&labels), Digest::with).with(text.as_bytes()).get()
+}
 }
 
 fn days_since_1970(day: Date) -> i64 {

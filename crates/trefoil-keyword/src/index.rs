@@ -131,7 +131,7 @@ pub(crate) fn not_locked(dir: &Path) -> impl Fn(TantivyError) -> Error {
 }
 
 /// The index cannot be trusted and must be rebuilt from the store.
-fn corrupt(reason: impl Into<String>) -> Error {
+pub(crate) fn corrupt(reason: impl Into<String>) -> Error {
     Error::Corrupt { part: PART, reason: reason.into() }
 }
 

@@ -51,6 +51,7 @@ mod confidence;
 mod config;
 mod directory;
 mod document;
+mod files;
 mod held;
 mod index;
 mod indexer;
@@ -65,5 +66,6 @@ mod tests;
 mod vocabulary;
 
 pub use config::KeywordConfig;
+pub use files::KeywordFiles;
 pub use indexer::KeywordIndexer;
 pub use retriever::KeywordRetriever;

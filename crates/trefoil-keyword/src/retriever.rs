@@ -43,11 +43,11 @@ struct Shared {
 }
 
 /// One commit: its documents and the change that it reaches.
-struct Snapshot {
-    searcher: Searcher,
+pub(crate) struct Snapshot {
+    pub(crate) searcher: Searcher,
     /// The row of each document, one column a segment.
     rows: Vec<Column<u64>>,
-    seq: Seq,
+    pub(crate) seq: Seq,
 }
 
 impl KeywordRetriever {
@@ -149,7 +149,7 @@ impl Retriever for KeywordRetriever {
 impl Snapshot {
     /// The last commit. Another process may commit between the two reads that this
     /// takes: then they are made again.
-    fn newest(index: &KeywordIndex, reader: &IndexReader) -> Result<Self> {
+    pub(crate) fn newest(index: &KeywordIndex, reader: &IndexReader) -> Result<Self> {
         let mut seq = index.committed()?;
         loop {
             reader.reload().map_err(backend("load the last commit"))?;

@@ -37,6 +37,7 @@
 mod candidates;
 mod code;
 mod config;
+mod files;
 mod graph;
 mod hnsw;
 mod index;
@@ -54,6 +55,7 @@ mod tombstones;
 mod vector;
 
 pub use config::VectorConfig;
+pub use files::VectorFiles;
 pub use index::VectorIndex;
 pub use indexer::VectorIndexer;
 pub use retriever::SemanticRetriever;

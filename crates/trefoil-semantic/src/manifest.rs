@@ -165,9 +165,7 @@ impl Manifest {
         fail::fail_point!("vectors-written");
         sync_directory(dir)?;
         let temporary = dir.join(TEMPORARY);
-        let json = serde_json::to_vec(self).map_err(|e| {
-            Error::backend(Part::Index(Strategy::Semantic), "write its manifest", e)
-        })?;
+        let json = self.json()?;
         let stamp = stamp_line(VERSION, self.commits, crc32fast::hash(&json));
         let write = || {
             let mut file = File::create(&temporary)?;
@@ -183,6 +181,12 @@ impl Manifest {
         #[cfg(feature = "failpoints")]
         fail::fail_point!("vectors-manifest-renamed");
         sync_directory(dir)
+    }
+
+    /// What stands below the first line of its file.
+    pub(crate) fn json(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self)
+            .map_err(|e| Error::backend(Part::Index(Strategy::Semantic), "write its manifest", e))
     }
 
     /// Removes the files of ours that this manifest does not name. What cannot be
