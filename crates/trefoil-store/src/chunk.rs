@@ -6,7 +6,7 @@ use trefoil_core::{
     ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId, StoredChunk,
 };
 
-use crate::{Store, fault::unreadable, file::language};
+use crate::{Store, change::limit_of, fault::unreadable, file::language};
 
 /// The leaves before and after one of the same file.
 type Neighbours = (Option<Arc<StoredChunk>>, Option<Arc<StoredChunk>>);
@@ -19,6 +19,20 @@ impl Store {
             let mut reader = Reader::new(tx)?;
             let chunks = rows.iter().filter_map(|&row| reader.chunk(row).transpose());
             chunks.collect()
+        })
+    }
+
+    /// At most `limit` rows of leaves above `after`, ascending.
+    pub fn leaf_rows(&self, after: RowId, limit: usize) -> Result<Vec<RowId>> {
+        self.read("list chunks", |tx| {
+            tx.prepare_cached(
+                "SELECT unit_id FROM payload_chunk
+                 WHERE unit_id > ?1 AND ordinal >= 0 ORDER BY unit_id LIMIT ?2",
+            )?
+            .query_map([after.get().cast_signed(), limit_of(limit)], |row| {
+                row.get(0).map(RowId::new)
+            })?
+            .collect()
         })
     }
 

@@ -318,7 +318,12 @@ fn waiting(tx: &Connection, now: i64, limit: usize) -> rusqlite::Result<Vec<Wait
 }
 
 fn payload(row: RowId, hash: &str) -> String {
-    serde_json::json!({ "hash": hash, "row": row.get() }).to_string()
+    payload_of(row.get().cast_signed(), hash)
+}
+
+/// The payload of the job that embeds the text with `hash` for a unit.
+pub(crate) fn payload_of(unit: i64, hash: &str) -> String {
+    serde_json::json!({ "hash": hash, "row": unit }).to_string()
 }
 
 fn current_hash(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {

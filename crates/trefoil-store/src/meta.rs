@@ -13,6 +13,13 @@ impl Store {
     pub fn set_meta(&self, key: &str, value: &str) -> Result<()> {
         self.write("write a setting", |tx, _| set(tx, key, value))
     }
+
+    /// Forgets a setting that is kept with the data.
+    pub fn forget_meta(&self, key: &str) -> Result<()> {
+        self.write("forget a setting", |tx, _| {
+            tx.execute("DELETE FROM meta WHERE key = ?1", [key]).map(drop)
+        })
+    }
 }
 
 pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
@@ -39,6 +46,9 @@ mod tests {
         assert_eq!(fixture.store.meta("mode").unwrap(), None);
         fixture.store.set_meta("mode", "one").unwrap();
         fixture.store.set_meta("mode", "두번째").unwrap();
-        assert_eq!(fixture.reopen().store.meta("mode").unwrap().as_deref(), Some("두번째"));
+        let fixture = fixture.reopen();
+        assert_eq!(fixture.store.meta("mode").unwrap().as_deref(), Some("두번째"));
+        fixture.store.forget_meta("mode").unwrap();
+        assert_eq!(fixture.store.meta("mode").unwrap(), None);
     }
 }

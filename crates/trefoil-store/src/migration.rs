@@ -91,7 +91,9 @@ mod tests {
         old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", 1).unwrap();
         drop(old);
+        assert!(crate::is_older(&path).unwrap());
         let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
+        assert!(!crate::is_older(&path).unwrap());
         let row = RowId::new(4);
         let log = [(Seq::new(1), Change::Text(row)), (Seq::new(2), Change::Vector(row))];
         assert_eq!(store.changes(Seq::ZERO, 9).unwrap(), log);

@@ -37,8 +37,9 @@ pub enum Access {
 pub struct Store {
     path: PathBuf,
     clock: Arc<dyn Clock>,
+    /// Closed before the writer: only a connection that writes moves the log into the file when
+    /// it is the last to go.
     readers: Mutex<Vec<Connection>>,
-    /// Closed last: of the connections only it may move the log into the file.
     writer: Option<Mutex<Connection>>,
 }
 
@@ -56,7 +57,7 @@ impl Store {
             Access::ReadOnly => None,
         };
         let store =
-            Self { path: path.to_path_buf(), clock, writer, readers: Mutex::new(Vec::new()) };
+            Self { path: path.to_path_buf(), clock, readers: Mutex::new(Vec::new()), writer };
         if access == Access::ReadOnly {
             store.check_readable()?;
         }
@@ -206,7 +207,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let opened = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(readable);
     match opened {
         // Where nothing can be written there is no place for the index of the log, and where
@@ -382,6 +383,19 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
             assert_eq!(fixture.store.changes(Seq::ZERO, 10).unwrap(), before);
         }
         fixture.store.check().unwrap();
+    }
+
+    #[test]
+    fn a_closed_store_is_one_file() {
+        let fixture = Fixture::new();
+        let rows = fixture.put(&file("a", &["one"]));
+        assert_eq!(fixture.store.chunks(&rows).unwrap().len(), 1);
+        let path = fixture.path();
+        let log = path.with_file_name("store.db-wal");
+        assert!(log.exists());
+        drop(fixture.store);
+        assert!(!log.exists());
+        assert!(fs::read(&path).unwrap().windows(3).any(|window| window == b"one"));
     }
 
     #[test]

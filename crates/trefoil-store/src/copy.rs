@@ -1,0 +1,69 @@
+use std::path::Path;
+
+use trefoil_core::Result;
+
+use crate::{
+    fault::fault,
+    migration::{self, Format},
+    store::open_reader,
+};
+
+/// Writes what the store at `from` holds now, whatever version wrote it, into a new file at
+/// `to`: page by page in order and without what was deleted, so that the same content is the
+/// same bytes.
+///
+/// # Errors
+/// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if it is damaged, a full disk, or there is
+/// a file at `to`.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let copy = || open_reader(from)?.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
+    copy().map(drop).map_err(|error| fault(to, "copy the store", error))
+}
+
+/// True if an older version wrote the store at `path`, so that it has to be brought up to date
+/// before it is read.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_older(path: &Path) -> Result<bool> {
+    let format = || migration::format(&open_reader(path)?);
+    let format = format().map_err(|error| fault(path, "open", error))?;
+    Ok(matches!(format, Format::Old))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use trefoil_core::Seq;
+
+    use super::*;
+    use crate::{
+        Access, Store, SystemClock,
+        fixture::{Fixture, file},
+    };
+
+    #[test]
+    fn a_copy_is_the_same_for_the_same_content_and_holds_nothing_that_was_removed() {
+        let fixture = Fixture::new();
+        fixture.put(&file("a", &["walrus"]));
+        fixture.put(&file("b", &["heron"]));
+        fixture.store.remove_file("b").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let copies = ["one", "two"].map(|name| {
+            let path = folder.path().join(name);
+            copy(&fixture.path(), &path).unwrap();
+            path
+        });
+        let bytes = copies.clone().map(|path| std::fs::read(path).unwrap());
+        assert_eq!(bytes[0], bytes[1]);
+        let holds = |word: &[u8]| bytes[0].windows(word.len()).any(|window| window == word);
+        assert!(holds(b"walrus") && !holds(b"heron"));
+        assert!(copy(&fixture.path(), &copies[0]).is_err());
+        assert!(!is_older(&copies[0]).unwrap());
+        let copied = Store::open(&copies[0], Access::ReadOnly, Arc::new(SystemClock)).unwrap();
+        assert_eq!(copied.verify().unwrap(), []);
+        let changes = |store: &Store| store.changes(Seq::ZERO, 99).unwrap();
+        assert_eq!(changes(&copied), changes(&fixture.store));
+    }
+}

@@ -1,0 +1,636 @@
+//! What can be saved of a damaged store, row by row, into a new one.
+//!
+//! SQLite's own recovery is no part of the library that is built in. So each table is read
+//! from both ends up to where it cannot be read, and what lies between is halved and tried
+//! again: what is on an intact page that an intact page leads to is found. What was read is
+//! believed only if it has its hash. Everything that follows from it (the change log, the
+//! jobs, and the graph if any of it is lost) is made anew.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    path::Path,
+    sync::Arc,
+};
+
+use rusqlite::{Connection, OpenFlags, types::Value};
+use trefoil_core::{Error, Part, Result};
+
+use crate::{
+    Access, Clock, Store,
+    fault::fault,
+    file_id,
+    verify::{is_usable, is_what_it_says},
+};
+
+/// What is made anew and not copied.
+const MADE_ANEW: [&str; 2] = ["change_log", "jobs"];
+/// What follows from the texts as a whole: kept only if all of it is there.
+const GRAPH: [&str; 7] = [
+    "entities",
+    "entity_aliases",
+    "unit_entities",
+    "unit_edges",
+    "edges",
+    "communities",
+    "community_members",
+];
+/// Ranges of rows that are tried in one table before the rest of it is given up: under a second.
+const MOST_TRIES: usize = 20_000;
+/// Row numbers that are tried where nobody can say which were given.
+const ROWS: i64 = 1 << 20;
+
+/// What was saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Salvaged {
+    /// Table by table, by name.
+    pub tables: Vec<TableSaved>,
+    /// Paths of the files and documents that have lost chunks, or themselves, in order.
+    pub incomplete: Vec<String>,
+    /// False if the graph was lost and has to be made from the texts.
+    pub graph: bool,
+}
+
+/// What was saved of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSaved {
+    /// Its name.
+    pub table: String,
+    /// Rows that were saved.
+    pub saved: usize,
+    /// Rows that were not; none if nobody can say how many there were.
+    pub lost: Option<usize>,
+}
+
+/// Copies what can be read of the store at `from`, which is not changed, into a new one at
+/// `to`, where there is none yet.
+///
+/// # Errors
+/// [`Error::Corrupt`] if nothing at all can be read; then there is nothing at `to`.
+pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged> {
+    let nothing = |reason: String| Error::Corrupt {
+        part: Part::Store,
+        reason: format!(
+            "nothing can be saved from `{}` ({reason}); index the files anew in another directory",
+            from.display()
+        ),
+    };
+    let old = Connection::open_with_flags(
+        from,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )
+    .map_err(|error| nothing(error.to_string()))?;
+    let checked = old.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;");
+    checked.map_err(|error| nothing(error.to_string()))?;
+    if columns(&old, "units").map_err(|error| nothing(error.to_string()))?.is_empty() {
+        return Err(nothing("it has no tables".to_owned()));
+    }
+
+    let store = Store::open(to, Access::ReadWrite, clock)?;
+    let run = || {
+        let new = Connection::open(to)?;
+        new.execute_batch(
+            "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
+        )?;
+        let salvaged = Salvage { old: &old, new: &new, given: given(&old) }.run()?;
+        new.execute_batch("COMMIT")?;
+        Ok(salvaged)
+    };
+    let salvaged = run().map_err(|error| fault(to, "save what can be read", error))?;
+    store.requeue_embeddings()?;
+    Ok(salvaged)
+}
+
+/// A table, as far as copying cares.
+struct Table {
+    name: String,
+    /// The columns that both stores have.
+    columns: Vec<String>,
+    /// The columns of its key, if it has no row numbers.
+    key: Option<Vec<String>>,
+}
+
+struct Salvage<'c> {
+    old: &'c Connection,
+    new: &'c Connection,
+    /// The last number that was given in each table that never gives one twice.
+    given: Vec<(String, i64)>,
+}
+
+impl Salvage<'_> {
+    fn run(&self) -> rusqlite::Result<Salvaged> {
+        let tables = self.tables()?;
+        let mut saved = Vec::with_capacity(tables.len());
+        for table in &tables {
+            saved.push(TableSaved { table: table.name.clone(), saved: 0, lost: self.copy(table)? });
+        }
+        let said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
+        self.drop_what_is_not_what_it_says()?;
+        self.drop_orphans()?;
+        let still_said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
+        let graph = said == still_said
+            && GRAPH.iter().all(|name| {
+                saved.iter().any(|table| table.table == *name && table.lost == Some(0))
+            })
+            && !self.has_orphans_in_graph()?;
+        if !graph {
+            for table in GRAPH {
+                self.new.execute_batch(&format!("DELETE FROM {table};"))?;
+            }
+            self.drop_orphans()?;
+        }
+        for table in &mut saved {
+            table.saved = count(self.new, &table.table)?;
+            let before = count(self.old, &table.table).ok();
+            table.lost = match (table.lost, before) {
+                (_, Some(before)) => Some(before.saturating_sub(table.saved)),
+                (Some(0), None) => Some(0),
+                (_, None) => None,
+            };
+        }
+        let incomplete = self.incomplete()?;
+        self.log(graph)?;
+        Ok(Salvaged { tables: saved, incomplete, graph })
+    }
+
+    /// The tables of the new store that are to be filled.
+    fn tables(&self) -> rusqlite::Result<Vec<Table>> {
+        let names: Vec<(String, bool)> = self
+            .new
+            .prepare(
+                "SELECT name, wr FROM pragma_table_list
+                 WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+            )?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let names = names.into_iter().filter(|(name, _)| !MADE_ANEW.contains(&name.as_str()));
+        let table = |(name, keyed): (String, bool)| {
+            let before: BTreeSet<String> = columns(self.old, &name)?.into_iter().collect();
+            let mut both = columns(self.new, &name)?;
+            both.retain(|column| before.contains(column));
+            let key = if keyed { Some(key(self.new, &name)?) } else { None };
+            Ok(Table { name, columns: both, key })
+        };
+        names.map(table).collect()
+    }
+
+    /// Copies the rows that can be read; `Some(0)` if no row was met that cannot.
+    fn copy(&self, table: &Table) -> rusqlite::Result<Option<usize>> {
+        if table.columns.is_empty() {
+            return Ok(Some(0));
+        }
+        let whole = match &table.key {
+            Some(key) => self.copy_by_key(table, key)?,
+            None => self.copy_by_row(table)?,
+        };
+        Ok(whole.then_some(0))
+    }
+
+    /// From both ends, and then every gap from its middle. True if there is none.
+    fn copy_by_row(&self, table: &Table) -> rusqlite::Result<bool> {
+        // Tables that do not count have about as many rows as those that do.
+        let highest = self.given.iter().map(|(_, given)| given.saturating_mul(4)).max();
+        let mut ranges = VecDeque::from([(0, highest.unwrap_or(ROWS).max(1_000))]);
+        let mut whole = true;
+        for _ in 0..MOST_TRIES {
+            let Some((low, high)) = ranges.pop_front() else { return Ok(whole) };
+            let Some(low) = self.copy_range(table, low, high, false)? else { continue };
+            whole = false;
+            let Some(high) = self.copy_range(table, low, high, true)? else { continue };
+            // One that is alone between two that were tried is lost.
+            if low < high {
+                let middle = low + (high - low) / 2;
+                ranges.extend([(low, middle), (middle + 1, high)]);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies rows from one end of a range on. Where it came to if it could not go on: the
+    /// end of what is left that is nearer.
+    fn copy_range(
+        &self,
+        table: &Table,
+        low: i64,
+        high: i64,
+        down: bool,
+    ) -> rusqlite::Result<Option<i64>> {
+        let order = if down { "DESC" } else { "ASC" };
+        let select = format!(
+            "SELECT {}, rowid FROM {} WHERE rowid BETWEEN {low} AND {high} ORDER BY rowid {order}",
+            table.columns.join(", "),
+            table.name,
+        );
+        let mut end = if down { high } else { low };
+        let whole = self.copy_rows(table, &select, |row| {
+            end = if down { row.saturating_sub(1) } else { row.saturating_add(1) };
+        })?;
+        Ok((!whole && low <= end && end <= high).then_some(end))
+    }
+
+    /// From both ends. True if all could be read.
+    fn copy_by_key(&self, table: &Table, key: &[String]) -> rusqlite::Result<bool> {
+        for order in ["ASC", "DESC"] {
+            let by: Vec<String> = key.iter().map(|column| format!("{column} {order}")).collect();
+            let (columns, name) = (table.columns.join(", "), &table.name);
+            let select = format!("SELECT {columns}, 0 FROM {name} ORDER BY {}", by.join(", "));
+            if self.copy_rows(table, &select, |_| ())? {
+                return Ok(order == "ASC");
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies what a query gives until it fails; true if it does not. What the new store does
+    /// not take is left out.
+    fn copy_rows(
+        &self,
+        table: &Table,
+        select: &str,
+        mut on_row: impl FnMut(i64),
+    ) -> rusqlite::Result<bool> {
+        let places = vec!["?"; table.columns.len()].join(", ");
+        let mut insert = self.new.prepare_cached(&format!(
+            "INSERT OR IGNORE INTO {} ({}) VALUES ({places})",
+            table.name,
+            table.columns.join(", "),
+        ))?;
+        let Ok(mut select) = self.old.prepare(select) else { return Ok(false) };
+        let Ok(mut rows) = select.query([]) else { return Ok(false) };
+        loop {
+            let row = match rows.next() {
+                Ok(Some(row)) => row,
+                Ok(None) => return Ok(true),
+                Err(_) => return Ok(false),
+            };
+            let values: rusqlite::Result<Vec<Value>> =
+                (0..table.columns.len()).map(|column| row.get(column)).collect();
+            on_row(row.get(table.columns.len())?);
+            if let Ok(values) = values {
+                // Of another type than its column: damage that is left out.
+                let _ = insert.execute(rusqlite::params_from_iter(values));
+            }
+        }
+    }
+
+    fn drop_what_is_not_what_it_says(&self) -> rusqlite::Result<()> {
+        let mut wrong: Vec<(&str, i64)> = Vec::new();
+        let mut select = self.new.prepare("SELECT id, public_id, path FROM files")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let (id, path): (String, String) = (row.get(1)?, row.get(2)?);
+            if file_id(&path).map_or(true, |expected| expected.as_str() != id) {
+                wrong.push(("files WHERE id", row.get(0)?));
+            }
+        }
+        let mut select = self.new.prepare(
+            "SELECT u.public_id, f.public_id, c.ordinal, c.heading_path, c.text, c.hash, c.unit_id
+             FROM payload_chunk c JOIN units u ON u.id = c.unit_id JOIN files f ON f.id = c.file_id",
+        )?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if !is_what_it_says(row).unwrap_or(false) {
+                wrong.push(("payload_chunk WHERE unit_id", row.get(6)?));
+            }
+        }
+        let mut select = self.new.prepare("SELECT rowid, vector FROM embedding_cache")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if !row.get_ref(1)?.as_blob().is_ok_and(is_usable) {
+                wrong.push(("embedding_cache WHERE rowid", row.get(0)?));
+            }
+        }
+        drop(rows);
+        for (rows, number) in wrong {
+            self.new.execute(&format!("DELETE FROM {rows} = ?1"), [number])?;
+        }
+        Ok(())
+    }
+
+    /// Drops rows whose owner is gone, and units of which nothing else is left.
+    fn drop_orphans(&self) -> rusqlite::Result<()> {
+        let references: Vec<(String, String, String, String, String)> = self
+            .new
+            .prepare(
+                "SELECT t.name, f.\"from\", f.\"table\", ifnull(f.\"to\", 'id'), f.on_delete
+                 FROM pragma_table_list t, pragma_foreign_key_list(t.name) f
+                 WHERE t.schema = 'main' ORDER BY t.name, f.id",
+            )?
+            .query_map([], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let bodies: Vec<String> = self
+            .new
+            .prepare(
+                "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name LIKE 'payload_%'",
+            )?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        loop {
+            let mut changed = 0;
+            for (table, column, owner, of, rule) in &references {
+                let lost =
+                    format!("{column} IS NOT NULL AND {column} NOT IN (SELECT {of} FROM {owner})");
+                changed += self.new.execute(
+                    &if rule == "SET NULL" {
+                        format!("UPDATE {table} SET {column} = NULL WHERE {lost}")
+                    } else {
+                        format!("DELETE FROM {table} WHERE {lost}")
+                    },
+                    [],
+                )?;
+            }
+            let body = |table: &String| format!("SELECT unit_id FROM {table}");
+            let bodies: Vec<String> = bodies.iter().map(body).collect();
+            changed += self.new.execute(
+                &format!("DELETE FROM units WHERE id NOT IN ({})", bodies.join(" UNION ALL ")),
+                [],
+            )?;
+            if changed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// True if the graph says something of units that are gone, or sums up other than it says.
+    fn has_orphans_in_graph(&self) -> rusqlite::Result<bool> {
+        self.new.query_row(
+            "SELECT EXISTS (SELECT 1 FROM unit_edges
+                 WHERE src_entity_id NOT IN (SELECT id FROM entities)
+                    OR dst_entity_id NOT IN (SELECT id FROM entities))
+             OR EXISTS (SELECT 1 FROM edges e
+                 LEFT JOIN (SELECT src_entity_id s, relation_label l, dst_entity_id d, sum(count) n
+                            FROM unit_edges GROUP BY s, l, d) u
+                     ON u.s = e.src_entity_id AND u.l = e.relation_label AND u.d = e.dst_entity_id
+                 WHERE u.n IS NOT e.count)
+             OR EXISTS (SELECT 1 FROM unit_edges u WHERE NOT EXISTS (SELECT 1 FROM edges e
+                 WHERE e.src_entity_id = u.src_entity_id AND e.relation_label = u.relation_label
+                     AND e.dst_entity_id = u.dst_entity_id))
+             OR EXISTS (SELECT 1 FROM entities e
+                 WHERE NOT EXISTS (SELECT 1 FROM unit_entities WHERE entity_id = e.id)
+                     AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE subject_entity_id = e.id)
+                     AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE object_entity_id = e.id))",
+            [],
+            |row| row.get(0),
+        )
+    }
+
+    /// Paths of the files that lost something, told from indexes that are not the tables that
+    /// were lost; of all files if those cannot be read either. Their stamps are forgotten, so
+    /// that they are read again.
+    fn incomplete(&self) -> rusqlite::Result<Vec<String>> {
+        let mut incomplete = BTreeSet::new();
+        let kept: BTreeSet<i64> = ids(self.new, "SELECT unit_id FROM payload_chunk")?;
+        let chunks = pairs(
+            self.old,
+            "SELECT file_id, unit_id FROM payload_chunk INDEXED BY sqlite_autoindex_payload_chunk_1",
+        )
+        .or_else(|_| pairs(self.old, "SELECT file_id, unit_id FROM payload_chunk NOT INDEXED"));
+        let files: BTreeSet<i64> = match chunks {
+            Ok(chunks) => chunks
+                .into_iter()
+                .filter_map(|(file, unit)| (!kept.contains(&unit)).then_some(file))
+                .collect(),
+            Err(_) => ids(self.new, "SELECT id FROM files")?,
+        };
+        let mut path = self.new.prepare("SELECT path FROM files WHERE id = ?1")?;
+        let mut forget =
+            self.new.prepare("UPDATE files SET sha256 = '', mtime = ?2 WHERE id = ?1")?;
+        for file in files {
+            for path in path.query_map([file], |row| row.get::<_, String>(0))? {
+                incomplete.insert(path?);
+            }
+            forget.execute([file, i64::MIN])?;
+        }
+        let mut known = self.new.prepare("SELECT 1 FROM files WHERE path = ?1")?;
+        let select = "SELECT path FROM files INDEXED BY sqlite_autoindex_files_2";
+        if let Ok(mut select) = self.old.prepare(select)
+            && let Ok(mut rows) = select.query([])
+        {
+            while let Ok(Some(row)) = rows.next() {
+                let Ok(path) = row.get::<_, String>(0) else { continue };
+                if !known.exists([&path])? {
+                    incomplete.insert(path);
+                }
+            }
+        }
+        Ok(incomplete.into_iter().collect())
+    }
+
+    /// Begins the log anew, above every number that was given.
+    fn log(&self, graph: bool) -> rusqlite::Result<()> {
+        for (name, seq) in &self.given {
+            let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+            if self.new.prepare(exists)?.exists([name])? {
+                let highest = "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = ?1), 0)";
+                let here: i64 = self.new.query_row(highest, [name], |row| row.get(0))?;
+                self.new.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [name])?;
+                self.new.execute(
+                    "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+                    rusqlite::params![name, here.max(*seq)],
+                )?;
+            }
+        }
+        self.new.execute_batch(
+            "INSERT INTO change_log (unit_id, kind) SELECT id, 0 FROM units
+             WHERE id NOT IN (SELECT unit_id FROM payload_chunk WHERE ordinal < 0) ORDER BY id;",
+        )?;
+        if graph {
+            self.new.execute_batch(
+                "INSERT INTO change_log (unit_id, kind) SELECT unit_id, 2 FROM unit_entities
+                 UNION SELECT unit_id, 2 FROM unit_edges ORDER BY 1;",
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What SQLite notes of the numbers that it gave; nothing if that cannot be read.
+fn given(old: &Connection) -> Vec<(String, i64)> {
+    let select =
+        old.prepare("SELECT name, seq FROM sqlite_sequence WHERE seq BETWEEN 0 AND 1 << 40");
+    let given = select.and_then(|mut select| {
+        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    });
+    given.unwrap_or_default()
+}
+
+fn count(connection: &Connection, table: &str) -> rusqlite::Result<usize> {
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
+}
+
+fn ids(connection: &Connection, select: &str) -> rusqlite::Result<BTreeSet<i64>> {
+    connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
+}
+
+fn pairs(connection: &Connection, select: &str) -> rusqlite::Result<Vec<(i64, i64)>> {
+    connection.prepare(select)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+/// The columns of a table that hold something.
+fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT '\"' || name || '\"' FROM pragma_table_xinfo(?1) WHERE hidden = 0")?
+        .query_map([table], |row| row.get(0))?
+        .collect()
+}
+
+fn key(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    connection
+        .prepare("SELECT '\"' || name || '\"' FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk")?
+        .query_map([table], |row| row.get(0))?
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+    use trefoil_core::RowId;
+
+    use super::*;
+    use crate::{
+        SystemClock,
+        fixture::{Fixture, extraction, file},
+    };
+
+    const PAGE: usize = 4096;
+
+    /// A closed store of some hundred pages, in a folder that lasts.
+    fn filled() -> (Fixture, PathBuf, Vec<u8>) {
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
+        for n in 0..40 {
+            let texts: Vec<String> =
+                (0..8).map(|m| format!("walrus {n} {m} {}", "tusk ".repeat(60))).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let mut doc = file(&format!("docs/{n:02}.md"), &texts);
+            doc.chunks[0].extraction = extraction(&[&format!("Name {n}"), "Walrus"]);
+            fixture.put(&doc);
+        }
+        fixture.embed_all();
+        let path = fixture.path();
+        let fixture = fixture.reopen();
+        let bytes = copy_of(&path);
+        (fixture, path, bytes)
+    }
+
+    /// The bytes of the file with all that its log holds.
+    fn copy_of(path: &Path) -> Vec<u8> {
+        Connection::open(path)
+            .unwrap()
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    fn save(bytes: &[u8]) -> Result<(tempfile::TempDir, Salvaged, Store)> {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
+        std::fs::write(&from, bytes).unwrap();
+        let salvaged = salvage(&from, &to, Arc::new(SystemClock))?;
+        assert_eq!(std::fs::read(&from).unwrap(), bytes, "the damaged file was changed");
+        let store = Store::open(&to, Access::ReadWrite, Arc::new(SystemClock))?;
+        Ok((folder, salvaged, store))
+    }
+
+    /// Every chunk of a file that is not named is there; nothing else is.
+    fn check(original: &Store, salvaged: &Salvaged, saved: &Store) {
+        assert_eq!(saved.verify().unwrap(), []);
+        for path in original.files().unwrap().into_iter().map(|file| file.path) {
+            let texts = |store: &Store| -> Vec<(RowId, String)> {
+                let chunks = store.chunks_of(&path).unwrap();
+                chunks.iter().map(|one| (one.row, one.chunk.text.clone())).collect()
+            };
+            let (before, after) = (texts(original), texts(saved));
+            assert!(after.iter().all(|one| before.contains(one)), "{path}");
+            if !salvaged.incomplete.contains(&path) {
+                assert_eq!(after, before, "{path} is not named");
+            } else if let Some(state) = saved.file(&path).unwrap() {
+                assert_eq!((state.sha256.as_str(), state.mtime), ("", i64::MIN));
+            }
+        }
+        assert!(saved.seq().unwrap() >= original.seq().unwrap());
+    }
+
+    #[test]
+    fn an_intact_store_is_saved_as_a_whole() {
+        let (fixture, _, bytes) = filled();
+        let (_folder, salvaged, saved) = save(&bytes).unwrap();
+        check(&fixture.store, &salvaged, &saved);
+        assert_eq!(salvaged.incomplete, [] as [&str; 0]);
+        assert!(salvaged.graph && salvaged.tables.iter().all(|table| table.lost == Some(0)));
+        assert_eq!(saved.graph().unwrap(), fixture.store.graph().unwrap());
+        let (before, after) = (fixture.store.stats().unwrap(), saved.stats().unwrap());
+        assert_eq!(
+            (after.files, after.chunks, after.cached_embeddings, after.jobs),
+            (before.files, before.chunks, before.cached_embeddings, before.jobs)
+        );
+    }
+
+    #[test]
+    fn what_stands_around_a_damaged_page_is_saved() {
+        let (fixture, _, mut bytes) = filled();
+        let at = bytes.windows(12).position(|window| window == b"walrus 20 3 ").unwrap();
+        let page = at / PAGE * PAGE;
+        bytes[page..page + PAGE].fill(0xa5);
+        let (_folder, salvaged, saved) = save(&bytes).unwrap();
+        check(&fixture.store, &salvaged, &saved);
+        let chunks = salvaged.tables.iter().find(|table| table.table == "payload_chunk").unwrap();
+        assert!(chunks.saved >= 300 && chunks.lost.unwrap() + chunks.saved == 320, "{chunks:?}");
+        assert!((1..=4).contains(&salvaged.incomplete.len()), "{salvaged:?}");
+        assert!(salvaged.incomplete.contains(&"docs/20.md".to_owned()));
+    }
+
+    #[test]
+    fn a_changed_letter_costs_its_chunk() {
+        let (fixture, _, mut bytes) = filled();
+        let at = bytes.windows(12).position(|window| window == b"walrus 20 3 ").unwrap();
+        bytes[at] = b'W';
+        let (_folder, salvaged, saved) = save(&bytes).unwrap();
+        check(&fixture.store, &salvaged, &saved);
+        assert_eq!(salvaged.incomplete, ["docs/20.md"]);
+    }
+
+    #[test]
+    fn nothing_is_made_of_what_cannot_be_read() {
+        for bytes in [b"not a database".to_vec(), vec![0; 9 * PAGE], Vec::new()] {
+            let folder = tempfile::tempdir().unwrap();
+            let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
+            std::fs::write(&from, &bytes).unwrap();
+            assert!(matches!(
+                salvage(&from, &to, Arc::new(SystemClock)),
+                Err(Error::Corrupt { .. })
+            ));
+            assert!(!to.exists());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_damage_leaves_a_sound_store_or_none(
+            pages in prop::collection::vec((1_usize..400, 0_usize..PAGE, 1_usize..600), 1..6),
+            cut in prop::option::of(0.3_f64..1.0),
+        ) {
+            static FILLED: std::sync::OnceLock<(std::sync::Mutex<Fixture>, Vec<u8>)> = std::sync::OnceLock::new();
+            let (fixture, bytes) = FILLED.get_or_init(|| {
+                let (fixture, _, bytes) = filled();
+                (std::sync::Mutex::new(fixture), bytes)
+            });
+            let mut bytes = bytes.clone();
+            let len = bytes.len();
+            for (page, from, length) in pages {
+                let start = (page * PAGE + from) % len;
+                bytes[start..(start + length).min(len)].fill(0x5a);
+            }
+            if let Some(cut) = cut {
+                bytes.truncate((len as f64 * cut) as usize);
+            }
+            if let Ok((_folder, salvaged, saved)) = save(&bytes) {
+                check(&fixture.lock().unwrap().store, &salvaged, &saved);
+            }
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Everything that must hold of a store, checked on one snapshot of it. Changes nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use rusqlite::{Connection, Row, params};
+use trefoil_core::{ChunkLevel, Error, FileId, Result};
+
+use crate::{
+    Store, chunk_id, embedding, file_id,
+    id::{hex, sha256},
+    migration,
+};
+
+/// Findings of one kind that are told one by one.
+const EXAMPLES: usize = 5;
+/// Equal pieces of text that one file may hold: beyond it an id is taken to be wrong.
+const OCCURRENCES: u32 = 10_000;
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum StoreCheck {
+    /// SQLite's own: every page, every index, every type.
+    Pages,
+    /// Every table, index and rule is that of this format, and there are no others.
+    Schema,
+    /// Every row has its owner.
+    References,
+    /// A text, a path and an id are what their hashes say.
+    Hashes,
+    /// A vector is finite, not zero, and as long as the others of its model.
+    Embeddings,
+    /// The change log tells of every unit that there is, and of nothing else.
+    Log,
+    /// A chunk has its vector, or a job that makes it.
+    Jobs,
+    /// Entities and relations are what the chunks add up to.
+    Graph,
+}
+
+impl fmt::Display for StoreCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pages => "pages",
+            Self::Schema => "schema",
+            Self::References => "references",
+            Self::Hashes => "hashes",
+            Self::Embeddings => "embeddings",
+            Self::Log => "change log",
+            Self::Jobs => "jobs",
+            Self::Graph => "graph",
+        })
+    }
+}
+
+/// Something that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFault {
+    /// What was checked.
+    pub check: StoreCheck,
+    /// What is wrong, as a phrase in the plural.
+    pub what: &'static str,
+    /// How many there are.
+    pub count: usize,
+    /// The first of them.
+    pub examples: Vec<String>,
+}
+
+impl Store {
+    /// Checks everything that must hold. Takes time proportional to the store, and shows it
+    /// as it was at the beginning however long a writer goes on beside it.
+    ///
+    /// # Errors
+    /// The file cannot be read at all; damage that is met on the way is a finding.
+    pub fn verify(&self) -> Result<Vec<StoreFault>> {
+        let found = self.read("check the store", |tx| {
+            let mut faults = Faults::default();
+            let checked = pages(tx, &mut faults).and_then(|()| rows(tx, &mut faults));
+            Ok((faults, checked.err()))
+        });
+        let (mut faults, stopped) = match found {
+            Ok(found) => found,
+            Err(Error::Corrupt { reason, .. }) => {
+                let mut faults = Faults::default();
+                faults.add(StoreCheck::Pages, UNREADABLE, reason);
+                return Ok(faults.list());
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(error) = stopped {
+            faults.add(StoreCheck::Pages, UNREADABLE, error.to_string());
+        }
+        Ok(faults.list())
+    }
+}
+
+const UNREADABLE: &str = "pages that cannot be read";
+
+/// Faults as they are found, one entry a kind.
+#[derive(Default)]
+struct Faults(BTreeMap<(StoreCheck, &'static str), (usize, Vec<String>)>);
+
+impl Faults {
+    fn add(&mut self, check: StoreCheck, what: &'static str, example: impl Into<String>) {
+        let (count, examples) = self.0.entry((check, what)).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES {
+            examples.push(example.into());
+        }
+    }
+
+    fn list(self) -> Vec<StoreFault> {
+        let fault =
+            |((check, what), (count, examples))| StoreFault { check, what, count, examples };
+        self.0.into_iter().map(fault).collect()
+    }
+}
+
+fn pages(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let mut check = tx.prepare("PRAGMA integrity_check")?;
+    let mut lines = check.query([])?;
+    while let Some(line) = lines.next()? {
+        let line: String = line.get(0)?;
+        if line != "ok" {
+            faults.add(StoreCheck::Pages, "pages or indexes that contradict each other", line);
+        }
+    }
+    Ok(())
+}
+
+/// What another program put there could act on every write.
+fn schema(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let new = Connection::open_in_memory()?;
+    migration::migrate(&new)?;
+    let of = |connection: &Connection| -> rusqlite::Result<BTreeSet<(String, Option<String>)>> {
+        connection
+            .prepare("SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
+    };
+    let (expected, found) = (of(&new)?, of(tx)?);
+    for (name, _) in expected.symmetric_difference(&found) {
+        faults.add(StoreCheck::Schema, "tables or rules that are not those of this format", name);
+    }
+    Ok(())
+}
+
+fn rows(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    schema(tx, faults)?;
+    let mut orphans = tx.prepare("PRAGMA foreign_key_check")?;
+    let mut rows = orphans.query([])?;
+    while let Some(row) = rows.next()? {
+        let (table, id): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
+        let id = id.map_or_else(String::new, |id| format!(" {id}"));
+        faults.add(
+            StoreCheck::References,
+            "rows that have lost their owner",
+            format!("{table}{id}"),
+        );
+    }
+    drop(rows);
+    paths(tx, faults)?;
+    texts(tx, faults)?;
+    embeddings(tx, faults)?;
+    for (check, what, sql) in COUNTED {
+        let mut select = tx.prepare(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            faults.add(*check, what, named(row)?);
+        }
+    }
+    jobs(tx, faults)
+}
+
+/// Each selects what should not be there, in one column.
+const COUNTED: &[(StoreCheck, &str, &str)] = &[
+    (
+        StoreCheck::Log,
+        "chunks that the change log does not tell of",
+        "SELECT u.public_id FROM payload_chunk c JOIN units u ON u.id = c.unit_id
+         WHERE c.ordinal >= 0 AND NOT EXISTS
+             (SELECT 1 FROM change_log WHERE unit_id = c.unit_id AND kind = 0 AND removed = 0)",
+    ),
+    (
+        StoreCheck::Log,
+        "chunks whose mentions the change log does not tell of",
+        "SELECT DISTINCT unit_id FROM unit_entities m WHERE NOT EXISTS
+             (SELECT 1 FROM change_log WHERE unit_id = m.unit_id AND kind = 2)",
+    ),
+    (
+        StoreCheck::Log,
+        "changes of units that are gone",
+        "SELECT seq FROM change_log l WHERE removed = 0
+             AND NOT EXISTS (SELECT 1 FROM units WHERE id = l.unit_id)",
+    ),
+    (
+        StoreCheck::Log,
+        "removals of units that are there",
+        "SELECT seq FROM change_log l WHERE removed = 1
+             AND EXISTS (SELECT 1 FROM units WHERE id = l.unit_id)",
+    ),
+    (
+        StoreCheck::Log,
+        "changes above the last number that was given",
+        "SELECT seq FROM change_log
+         WHERE seq > ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'change_log'), 0)",
+    ),
+    (
+        StoreCheck::Graph,
+        "relations whose count is not the sum of what the chunks say",
+        "SELECT e.src_entity_id || ' ' || e.relation_label || ' ' || e.dst_entity_id FROM edges e
+         LEFT JOIN (SELECT src_entity_id s, relation_label l, dst_entity_id d, sum(count) n
+                    FROM unit_edges GROUP BY s, l, d) u
+             ON u.s = e.src_entity_id AND u.l = e.relation_label AND u.d = e.dst_entity_id
+         WHERE u.n IS NOT e.count",
+    ),
+    (
+        StoreCheck::Graph,
+        "relations that chunks state and nobody has summed up",
+        "SELECT DISTINCT u.src_entity_id || ' ' || u.relation_label || ' ' || u.dst_entity_id
+         FROM unit_edges u WHERE NOT EXISTS (SELECT 1 FROM edges e
+             WHERE e.src_entity_id = u.src_entity_id AND e.relation_label = u.relation_label
+                 AND e.dst_entity_id = u.dst_entity_id)",
+    ),
+    (
+        StoreCheck::Graph,
+        "entities that nothing names",
+        "SELECT name FROM entities e
+         WHERE NOT EXISTS (SELECT 1 FROM unit_entities WHERE entity_id = e.id)
+             AND NOT EXISTS (SELECT 1 FROM edges WHERE src_entity_id = e.id)
+             AND NOT EXISTS (SELECT 1 FROM edges WHERE dst_entity_id = e.id)
+             AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE subject_entity_id = e.id)
+             AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE object_entity_id = e.id)",
+    ),
+];
+
+fn named(row: &Row<'_>) -> rusqlite::Result<String> {
+    Ok(match row.get_ref(0)? {
+        rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+        other => String::from_utf8_lossy(other.as_bytes().unwrap_or_default()).into_owned(),
+    })
+}
+
+fn paths(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let mut select = tx.prepare("SELECT public_id, path FROM files")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, path): (String, String) = (row.get(0)?, row.get(1)?);
+        if file_id(&path).is_ok_and(|expected| expected.as_str() != id) {
+            faults.add(StoreCheck::Hashes, "files whose path is not what their id says", path);
+        }
+    }
+    Ok(())
+}
+
+fn texts(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let mut select = tx.prepare(
+        "SELECT u.public_id, f.public_id, c.ordinal, c.heading_path, c.text, c.hash
+         FROM payload_chunk c JOIN units u ON u.id = c.unit_id JOIN files f ON f.id = c.file_id",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let id: String = row.get(0)?;
+        if !is_what_it_says(row)? {
+            faults.add(StoreCheck::Hashes, "chunks whose text is not what their hash says", id);
+        }
+    }
+    Ok(())
+}
+
+/// True if a chunk's text has its hash, and its id is that of file, headings and text: what is
+/// selected are both ids with the chunk's first, ordinal, headings, text and hash.
+pub(crate) fn is_what_it_says(row: &Row<'_>) -> rusqlite::Result<bool> {
+    let (id, file): (String, String) = (row.get(0)?, row.get(1)?);
+    let level = if row.get::<_, i64>(2)? < 0 { ChunkLevel::Parent } else { ChunkLevel::Leaf };
+    let headings = crate::chunk::texts(row, 3)?;
+    let (text, hash): (String, String) = (row.get(4)?, row.get(5)?);
+    if hex(&sha256(text.as_bytes())) != hash {
+        return Ok(false);
+    }
+    let Ok(file) = FileId::new(file) else { return Ok(false) };
+    let is = |occurrence| {
+        chunk_id(&file, level, &headings, &text, occurrence).is_ok_and(|one| one.as_str() == id)
+    };
+    Ok((0..OCCURRENCES).any(is))
+}
+
+fn embeddings(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let mut lengths: BTreeMap<String, usize> = BTreeMap::new();
+    let mut select = tx.prepare("SELECT fingerprint, text_hash, vector FROM embedding_cache")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (space, hash): (String, String) = (row.get(0)?, row.get(1)?);
+        let bytes = row.get_ref(2)?.as_blob()?;
+        if !is_usable(bytes) {
+            faults.add(StoreCheck::Embeddings, "vectors that are not finite, or zero", hash);
+        } else if *lengths.entry(space).or_insert(bytes.len()) != bytes.len() {
+            faults.add(StoreCheck::Embeddings, "vectors of another length than others", hash);
+        }
+    }
+    Ok(())
+}
+
+/// True if the bytes are a vector that can be searched.
+pub(crate) fn is_usable(bytes: &[u8]) -> bool {
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
+    rest.is_empty() && numbers.clone().all(f32::is_finite) && numbers.any(|number| number != 0.0)
+}
+
+fn jobs(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let space = embedding::space(tx)?;
+    let mut cached = tx.prepare(
+        "SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE text_hash = ?1 AND fingerprint = ?2),
+                EXISTS (SELECT 1 FROM change_log WHERE unit_id = ?3 AND kind = 1)",
+    )?;
+    let mut job = tx.prepare(
+        "SELECT 1 FROM jobs WHERE kind = 'embed' AND payload_json = ?1 AND status IN (0, 1, 3)",
+    )?;
+    let mut leaves =
+        tx.prepare("SELECT unit_id, embedding_hash FROM payload_chunk WHERE ordinal >= 0")?;
+    let mut leaves = leaves.query([])?;
+    while let Some(leaf) = leaves.next()? {
+        let (row, hash): (i64, String) = (leaf.get(0)?, leaf.get(1)?);
+        let (cached, logged): (bool, bool) = cached
+            .query_row(params![hash, space, row], |found| Ok((found.get(0)?, found.get(1)?)))?;
+        if !(cached && logged) && !job.exists([embedding::payload_of(row, &hash)])? {
+            let what = "chunks without a vector that no job makes one for";
+            faults.add(StoreCheck::Jobs, what, row.to_string());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, extraction, file, parent};
+
+    fn filled() -> Fixture {
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
+        let mut doc = file("a", &["one", "two", "one"]);
+        doc.chunks[0].extraction = extraction(&["Ada", "Babbage"]);
+        doc.chunks.push(parent(0, "all", 0, 300));
+        fixture.put(&doc);
+        fixture.put(&file("b", &["three"]));
+        fixture.store.claim_embed_jobs(1, 60).unwrap();
+        fixture
+    }
+
+    #[test]
+    fn a_store_in_any_stage_of_work_is_sound() {
+        let fixture = filled();
+        assert_eq!(fixture.store.verify().unwrap(), []);
+        fixture.embed_all();
+        assert_eq!(fixture.store.verify().unwrap(), []);
+        fixture.store.remove_file("a").unwrap();
+        assert_eq!(fixture.store.verify().unwrap(), []);
+    }
+
+    #[test]
+    fn each_contradiction_is_found_by_its_check() {
+        use StoreCheck::{Embeddings, Graph, Hashes, Jobs, Log, References, Schema};
+        for (sql, check, count) in [
+            ("DROP INDEX units_state", Schema, 1),
+            ("CREATE TRIGGER t AFTER INSERT ON units BEGIN DELETE FROM files; END", Schema, 1),
+            ("UPDATE payload_chunk SET text = 'eins' WHERE text = 'one'", Hashes, 2),
+            ("UPDATE payload_chunk SET heading_path = '[\"x\"]' WHERE text = 'two'", Hashes, 1),
+            ("UPDATE files SET path = 'c' WHERE path = 'b'", Hashes, 1),
+            ("UPDATE embedding_cache SET vector = x'0000c07f'", Embeddings, 3),
+            ("UPDATE embedding_cache SET vector = x'0000803f' WHERE rowid = 2", Embeddings, 1),
+            ("DELETE FROM change_log WHERE kind = 0 AND unit_id = 2", Log, 1),
+            ("DELETE FROM change_log WHERE kind = 2", Log, 1),
+            ("INSERT INTO change_log (unit_id, kind) VALUES (99, 0)", Log, 1),
+            ("INSERT OR REPLACE INTO change_log (unit_id, kind, removed) VALUES (2, 0, 1)", Log, 1),
+            ("UPDATE edges SET count = count + 1", Graph, 1),
+            ("DELETE FROM edges", Graph, 1),
+            (
+                "DELETE FROM unit_entities WHERE entity_id = 1; DELETE FROM edges; DELETE FROM unit_edges",
+                Graph,
+                1,
+            ),
+            ("DELETE FROM embedding_cache WHERE rowid = 1", Jobs, 1),
+            ("PRAGMA foreign_keys = OFF; DELETE FROM units WHERE id = 3", References, 1),
+        ] {
+            let fixture = filled();
+            fixture.embed_all();
+            let path = fixture.path();
+            Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+            let faults = fixture.store.verify().unwrap();
+            let found = faults.iter().find(|fault| fault.check == check);
+            assert!(found.is_some_and(|fault| fault.count >= count), "{sql}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_page_is_found() {
+        let fixture = filled();
+        let path = fixture.path();
+        drop(fixture.store);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let text = bytes.windows(5).position(|window| window == b"three").unwrap();
+        bytes[text..text + 5].copy_from_slice(b"throw");
+        let page = text / 4096 * 4096;
+        std::fs::write(&path, &bytes).unwrap();
+        let open = || {
+            crate::Store::open(
+                &path,
+                crate::Access::ReadOnly,
+                std::sync::Arc::new(crate::SystemClock),
+            )
+        };
+        let faults = open().unwrap().verify().unwrap();
+        assert!(faults.iter().any(|fault| fault.check == StoreCheck::Hashes), "{faults:?}");
+        bytes[page..page + 64].fill(0xff);
+        std::fs::write(&path, &bytes).unwrap();
+        let faults = open().unwrap().verify().unwrap();
+        assert!(faults.iter().any(|fault| fault.check == StoreCheck::Pages), "{faults:?}");
+    }
+}
