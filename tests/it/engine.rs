@@ -364,6 +364,14 @@ pub(crate) mod letters {
         }
     }
 
+    impl Letters {
+        pub(crate) fn named(name: &str) -> Self {
+            let mut letters = Self::default();
+            letters.0.model = name.to_owned();
+            letters
+        }
+    }
+
     impl Embedder for Letters {
         fn space(&self) -> &EmbeddingSpace {
             &self.0

@@ -9,6 +9,7 @@
 
 mod campaign;
 mod classify;
+mod compatibility;
 mod corrupt;
 mod crag;
 mod crash;
@@ -18,6 +19,7 @@ mod faults;
 mod fixtures;
 mod forget;
 mod fuzz;
+mod generation;
 mod graph;
 mod hostile;
 mod ledger;
@@ -26,7 +28,10 @@ mod memory_crash;
 mod models;
 mod nouns;
 mod page;
+mod reindex;
 mod rerank;
+mod snapshot;
 mod soak;
 mod tidy;
 mod trigrams;
+mod verify;

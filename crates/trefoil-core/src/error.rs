@@ -14,8 +14,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Part {
     /// The SQLite store.
     Store,
-    /// One leg's index.
+    /// One leg's index of documents.
     Index(Strategy),
+    /// One leg's index of memory.
+    MemoryIndex(Strategy),
     /// An ONNX model or its tokenizer.
     Model,
     /// Reading and cutting of documents.
@@ -29,6 +31,7 @@ impl std::fmt::Display for Part {
         match self {
             Self::Store => f.write_str("store"),
             Self::Index(strategy) => write!(f, "{strategy} index"),
+            Self::MemoryIndex(strategy) => write!(f, "{strategy} index of memory"),
             Self::Model => f.write_str("model"),
             Self::Text => f.write_str("text"),
             Self::Snapshot => f.write_str("snapshot"),

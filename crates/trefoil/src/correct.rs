@@ -130,7 +130,7 @@ impl Engine {
             if evidence.grade.relevance == CragRelevance::Correct || search.is_late() {
                 break;
             }
-            match self.repair(search, repair, &evidence) {
+            match self.try_repair(search, repair, &evidence) {
                 Ok((candidates, more)) => {
                     let kept = more.filter(|more| more.is_no_worse_than(&evidence));
                     let found = candidates.rows.len();
@@ -152,7 +152,7 @@ impl Engine {
 
     /// Looks for more with one repair, and takes what it finds through the stages that
     /// the first list went through: legs, fusion, passages, reading, grade.
-    fn repair(
+    fn try_repair(
         &self,
         search: Search<'_>,
         repair: Repair,

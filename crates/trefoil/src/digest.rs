@@ -8,11 +8,11 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> String {
     for part in parts {
         hasher.update(part);
     }
-    let mut hex = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        for digit in [byte >> 4, byte & 15] {
-            hex.extend(char::from_digit(u32::from(digit), 16));
-        }
-    }
-    hex
+    hex(&hasher.finalize())
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }

@@ -5,11 +5,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
+use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Collection, Degraded, Embedder, Embedding, EmbeddingSpace, Error,
     Fused, IndexInput, Language, NameLookup, Passage, Plan, QueryClassification, QueryText,
     Question, Ranked, RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter,
+    SearchResult, SearchStrategy, Seq, Stage, StoredChunk, Strategy, TokenCounter,
 };
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
@@ -21,6 +22,7 @@ use crate::{
     collection::{Indexed, Indexers},
     correct::Judged,
     embed::Worker,
+    export,
     fuse::fuser,
     leaves,
     legs::{Legs, run_beside, run_legs},
@@ -41,6 +43,8 @@ use crate::{
 pub struct Engine {
     worker: Option<Worker>,
     inner: Arc<Inner>,
+    /// Removed when the engine is gone.
+    _unpacked: Option<TempDir>,
 }
 
 /// What the engine and its worker share.
@@ -75,7 +79,7 @@ pub(crate) struct Inner {
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     /// The store's last change when the legs were last refreshed.
-    seq: trefoil_core::Seq,
+    seq: Seq,
     /// Legs that are behind the store.
     lagging: Vec<Degraded>,
     /// The same of memory.
@@ -127,32 +131,48 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens the index in `dir` to read, beside a process that writes or alone.
+    /// Opens the index in `dir` to read, beside a process that writes or alone. A snapshot
+    /// file in its place is unpacked into a private folder for as long as the engine lives, and
+    /// an index that an older version wrote is copied there and brought up to date.
     ///
     /// # Errors
-    /// [`Error::IndexMissing`] if there is none.
+    /// [`Error::IndexMissing`] if there is none, [`Error::Corrupt`] if a snapshot is damaged.
     pub fn open_read_only(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
         let dir = dir.as_ref();
         config.check()?;
+        let unpacked = export::readable(dir, &config)?;
+        let dir = unpacked.as_ref().map_or(dir, TempDir::path);
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let inner = Inner::open(dir, config, None, OtherModel::Refuse)?;
         inner.publish()?;
-        Ok(Self { worker: None, inner: Arc::new(inner) })
+        Ok(Self { worker: None, inner: Arc::new(inner), _unpacked: unpacked })
     }
 
     fn open_writer(dir: &Path, config: EngineConfig, other: OtherModel) -> Result<Self> {
         config.check()?;
+        if dir.is_file() {
+            let doing = "write to a snapshot (`trefoil import` makes an index of it)";
+            return Err(Error::ReadOnly { path: dir.to_owned(), doing });
+        }
         std::fs::create_dir_all(dir)
             .map_err(|source| Error::io("create the index directory", dir, source))?;
-        let lock = lock(dir)?;
+        Self::open_held(dir, config, lock(dir)?, other)
+    }
+
+    /// Opens the index in `dir` to read and write, whose lock the caller has taken.
+    pub(crate) fn open_locked(dir: &Path, config: EngineConfig, lock: File) -> Result<Self> {
+        Self::open_held(dir, config, lock, OtherModel::Refuse)
+    }
+
+    fn open_held(dir: &Path, config: EngineConfig, lock: File, other: OtherModel) -> Result<Self> {
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
         inner.extract_first()?;
         inner.replay_all()?;
         inner.clean_up()?;
         let worker = Worker::start(&inner)?;
-        Ok(Self { worker, inner })
+        Ok(Self { worker, inner, _unpacked: None })
     }
 
     /// Answers `query`: kind → plan → legs → fusion → passages → grade → selection → results.
@@ -569,15 +589,34 @@ impl Inner {
     /// Shows the newest commits of all legs to the searches that start from now on.
     pub(crate) fn publish(&self) -> Result<()> {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        let seq = self.store.seq()?;
-        let mut lagging = self.documents.refresh(&self.store)?;
+        // Before and after, for what is done in between is not in the legs yet.
+        let before = self.waiting_embeddings()?;
+        let (seq, mut lagging, mut memory_lagging) = self.refresh_all()?;
+        let after = self.waiting_embeddings()?;
         lagging.extend(self.stale_extractions()?);
-        let waiting = self.waiting_embeddings()?;
-        lagging.extend(vectors_wait(waiting.documents, "chunks"));
-        let mut memory_lagging = self.memory.refresh(&self.store)?;
-        memory_lagging.extend(vectors_wait(waiting.memory, "units"));
+        lagging.extend(vectors_wait(before.documents.max(after.documents), "chunks"));
+        memory_lagging.extend(vectors_wait(before.memory.max(after.memory), "units"));
         *shown = Shown { seq, lagging, memory_lagging, languages: self.store.languages()? };
         Ok(())
+    }
+
+    /// Shows the newest commit of each leg, and says which of them are behind the store, whose
+    /// last change this is about: those of documents, and those of memory.
+    ///
+    /// Another process may commit while one leg after the other is shown. Then it is done
+    /// again, a few times; legs that differ in the end are behind, for each is compared with
+    /// the log after all are shown.
+    fn refresh_all(&self) -> Result<(Seq, Vec<Degraded>, Vec<Degraded>)> {
+        let mut tries = REFRESHES;
+        loop {
+            let seq = self.store.seq()?;
+            let documents = self.documents.refresh(&self.store)?;
+            let memory = self.memory.refresh(&self.store)?;
+            tries -= 1;
+            if tries == 0 || self.store.seq()? == seq {
+                return Ok((seq, documents, memory));
+            }
+        }
     }
 
     /// Brings the indexes of memory to the end of the change log and shows the result to new
@@ -614,13 +653,15 @@ impl Inner {
     }
 }
 
-const STORE: &str = "store.db";
+pub(crate) const STORE: &str = "store.db";
 const LOCK: &str = "LOCK";
+/// How often the legs are shown anew because another process commits meanwhile.
+const REFRESHES: u32 = 4;
 /// Stands for the text of a search by vector.
 const BY_EMBEDDING: &str = "(embedding)";
 
 /// Takes the writer's lock, which the operating system frees with the process.
-fn lock(dir: &Path) -> Result<File> {
+pub(crate) fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
     let file = File::options()
         .create(true)

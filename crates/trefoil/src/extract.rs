@@ -4,6 +4,8 @@
 use trefoil_core::RowId;
 use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
 
+use trefoil_store::Store;
+
 use crate::engine::Inner;
 
 /// The store's setting that says which extractor found what the chunks mention.
@@ -84,6 +86,15 @@ impl Inner {
     fn extractions(&self, _: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
         Ok(Vec::new())
     }
+}
+
+/// Lets the next engine that writes to `store` say anew what its chunks mention.
+pub(crate) fn forget_extractor(store: &Store) -> Result<()> {
+    #[cfg(feature = "graph")]
+    store.forget_meta(EXTRACTOR)?;
+    #[cfg(not(feature = "graph"))]
+    let _ = store;
+    Ok(())
 }
 
 fn titled<'a>(title: &'a str, chunk: &'a Chunk) -> TitledText<'a> {

@@ -3,7 +3,8 @@
 use std::{path::Path, sync::Arc};
 
 use trefoil_core::{
-    Analyzer, Collection, Degraded, Embedder, Error, Indexer, NameLookup, Result, Retriever, Stage,
+    Analyzer, Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
+    Retriever, Stage, Strategy,
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
@@ -43,10 +44,10 @@ pub(crate) fn open(
     #[cfg(not(feature = "graph"))]
     let _ = config;
     #[cfg(feature = "keyword")]
-    leaves.keyword(&dir.join("keyword"), analyzer, write)?;
+    leaves.keyword(&dir.join(Strategy::Keyword.name()), analyzer, write)?;
     #[cfg(feature = "semantic")]
     match embedder {
-        Some(embedder) => leaves.semantic(&dir.join("semantic"), embedder, write)?,
+        Some(embedder) => leaves.semantic(&dir.join(Strategy::Semantic.name()), embedder, write)?,
         None => leaves.absent.push(Degraded {
             stage: Stage::Semantic,
             reason: "no model; run `trefoil models pull`".to_owned(),
@@ -54,9 +55,66 @@ pub(crate) fn open(
     }
     #[cfg(feature = "graph")]
     if collection == Collection::Documents && !matches!(config.extractor, Extractor::None) {
-        leaves.graph(&dir.join("graph"), config, write)?;
+        leaves.graph(&dir.join(Strategy::Graph.name()), config, write)?;
     }
     Ok(leaves)
+}
+
+/// One index of a collection, as files and rows.
+#[derive(Debug)]
+pub(crate) struct LeafFiles {
+    pub(crate) collection: Collection,
+    pub(crate) index: Box<dyn IndexFiles>,
+}
+
+impl LeafFiles {
+    /// What findings call it.
+    pub(crate) fn part(&self) -> Part {
+        let leg = self.index.strategy();
+        match self.collection {
+            Collection::Documents => Part::Index(leg),
+            Collection::Memory => Part::MemoryIndex(leg),
+        }
+    }
+
+    /// Its directory below that of all indexes.
+    pub(crate) fn folder(&self) -> String {
+        folder(self.collection, self.index.strategy())
+    }
+}
+
+/// The directory of an index below that of all indexes.
+pub(crate) fn folder(collection: Collection, leg: Strategy) -> String {
+    format!("{}/{}", collection.name(), leg.name())
+}
+
+/// The indexes of both collections below `dir`, whatever model their vectors are of. There
+/// may be none of them.
+pub(crate) fn files(dir: &Path, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
+    Collection::ALL.into_iter().flat_map(|of| files_of(dir, of, analyzer)).collect()
+}
+
+fn files_of(dir: &Path, collection: Collection, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
+    let mut files: Vec<Box<dyn IndexFiles>> = Vec::new();
+    #[cfg(not(feature = "keyword"))]
+    let _ = analyzer;
+    #[cfg(not(any(feature = "keyword", feature = "semantic", feature = "graph")))]
+    let _ = dir;
+    #[cfg(feature = "keyword")]
+    files.push(Box::new(trefoil_keyword::KeywordFiles::new(
+        &dir.join(folder(collection, Strategy::Keyword)),
+        Arc::clone(analyzer),
+    )));
+    #[cfg(feature = "semantic")]
+    files.push(Box::new(trefoil_semantic::VectorFiles::new(
+        &dir.join(folder(collection, Strategy::Semantic)),
+    )));
+    #[cfg(feature = "graph")]
+    if collection == Collection::Documents {
+        let dir = dir.join(folder(collection, Strategy::Graph));
+        files.push(Box::new(trefoil_graph::GraphFiles::new(&dir)));
+    }
+    files.into_iter().map(|index| LeafFiles { collection, index }).collect()
 }
 
 impl Leaves {

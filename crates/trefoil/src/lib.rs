@@ -65,17 +65,23 @@ mod correct;
 #[cfg(feature = "engine")]
 mod digest;
 #[cfg(feature = "engine")]
+mod doctor;
+#[cfg(feature = "engine")]
 mod embed;
 #[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
 mod explain;
 #[cfg(feature = "engine")]
+mod export;
+#[cfg(feature = "engine")]
 mod extract;
 #[cfg(feature = "engine")]
 mod feedback;
 #[cfg(feature = "engine")]
 mod forget;
+#[cfg(feature = "engine")]
+mod index_repair;
 #[cfg(feature = "engine")]
 mod ingest;
 #[cfg(feature = "engine")]
@@ -111,12 +117,15 @@ mod reread;
 #[cfg(feature = "web")]
 mod searxng;
 #[cfg(feature = "engine")]
+mod snapshot;
+#[cfg(feature = "engine")]
 mod strips;
 #[cfg(feature = "graph")]
 mod summarize;
 #[cfg(feature = "engine")]
 mod trace;
-
+#[cfg(feature = "engine")]
+mod verify;
 #[cfg(all(feature = "engine", not(feature = "graph")))]
 mod without_graph;
 
@@ -129,11 +138,15 @@ pub use config::Extractor;
 pub use config::{EngineConfig, Model, Rerankers};
 pub use crag::{CragConfig, IncorrectPolicy};
 #[cfg(feature = "engine")]
+pub use doctor::{CheckUp, Diagnosis, Reading, Symptom};
+#[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
 #[cfg(feature = "engine")]
 pub use forget::{ForgetReceipt, ScannedFile};
 pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};
 pub use grade::{GradeThresholds, JUDGED};
+#[cfg(feature = "engine")]
+pub use index_repair::IndexRepair;
 #[cfg(feature = "engine")]
 pub use ingest::{IngestProgress, Ingested, Skipped};
 pub use isotonic::Isotonic;
@@ -148,6 +161,8 @@ pub use relevance::final_scores;
 pub use rerank::{Blended, blend};
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
+#[cfg(feature = "engine")]
+pub use snapshot::{Manifest, Snapshot, SnapshotPart};
 #[cfg(feature = "graph")]
 pub use summarize::CentralSentences;
 pub use trefoil_core::*;
@@ -161,7 +176,11 @@ pub use trefoil_model as model;
 pub use trefoil_store::{Clock, JobCounts, StoreStats, SystemClock};
 #[cfg(feature = "graph")]
 pub use trefoil_store::{CommunityRow, ReportSource};
+#[cfg(feature = "engine")]
+pub use trefoil_store::{Salvaged, StoreCheck, StoreFault, TableSaved};
 #[cfg(feature = "lindera")]
 pub use trefoil_text::MorphologicalExtractor;
 #[cfg(feature = "engine")]
 pub use trefoil_text::{ScriptExtractor, language_of};
+#[cfg(feature = "engine")]
+pub use verify::{Fault, Finding, Rows, Verification};

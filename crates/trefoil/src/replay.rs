@@ -1,7 +1,7 @@
 //! The crash rule: the store is the truth, and an index is a cache of it that knows
 //! how far it has come. Ingest, recovery and rebuild are one thing: replay the rest.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use trefoil_core::{
     Change, Collection, Extraction, IndexEntry, IndexInput, IndexedUnit, Indexer, Result, RowId,
@@ -56,6 +56,25 @@ pub(crate) fn lags(
     }
 }
 
+/// The rows that an index of this input has yet to be given, or to lose, after `seq`.
+pub(crate) fn changed_rows(
+    store: &Store,
+    collection: Collection,
+    input: IndexInput,
+    seq: Seq,
+) -> Result<BTreeSet<RowId>> {
+    let mut changed = BTreeSet::new();
+    let mut reached = seq;
+    loop {
+        let changes = store.changes_of(collection, reached, BATCH)?;
+        let Some(&(last, _)) = changes.last() else { return Ok(changed) };
+        changed.extend(changes.iter().filter_map(|(_, change)| match concerns(input, *change)? {
+            Step::Add(row) | Step::Remove(row) => Some(row),
+        }));
+        reached = last;
+    }
+}
+
 enum Step {
     Add(RowId),
     Remove(RowId),
@@ -94,7 +113,7 @@ fn apply(
 }
 
 /// What the index needs of each row; a row that is gone by now is left out.
-fn entries(
+pub(crate) fn entries(
     store: &Store,
     collection: Collection,
     input: IndexInput,

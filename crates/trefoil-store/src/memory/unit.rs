@@ -264,6 +264,19 @@ impl Store {
         })
     }
 
+    /// At most `limit` rows of memory above `after`, ascending, of whatever state and class.
+    pub fn memory_rows(&self, after: RowId, limit: usize) -> Result<Vec<RowId>> {
+        self.read("list units", |tx| {
+            tx.prepare_cached(
+                "SELECT id FROM units WHERE id > ?1 AND kind <> 8 ORDER BY id LIMIT ?2",
+            )?
+            .query_map([after.get().cast_signed(), limit_of(limit)], |row| {
+                row.get(0).map(RowId::new)
+            })?
+            .collect()
+        })
+    }
+
     /// The texts of the secret units among those that are allowed, by row. No index has them;
     /// archived ones are left out.
     pub fn secret_texts(&self, allowed: &Allowed) -> Result<Vec<(RowId, String)>> {

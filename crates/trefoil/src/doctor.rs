@@ -1,0 +1,411 @@
+//! How well an index does its work: what is no damage and still not as it should be.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::Path,
+    sync::Arc,
+};
+
+use serde::Serialize;
+use trefoil_core::{
+    Collection, Contents, Digest, Error, QueryText, Result, Role, RowId, Score, SearchFilters,
+    SearchOptions, SearchQuery, StoredChunk, Strategy,
+};
+use trefoil_text::{ScriptAnalyzer, contextual_text, sentences, terms};
+
+use crate::{
+    Engine, EngineConfig, Model,
+    leaves::{self, LeafFiles, folder},
+    replay::changed_rows,
+    select::cosine,
+    verify::Pages,
+};
+
+/// What is wrong, as far as it is told one by one.
+const EXAMPLES: usize = 5;
+/// Texts of which the stored vector is compared with a new one.
+const EMBEDDED_AGAIN: usize = 8;
+/// Cosine below which two vectors of one text are not of the same model: rounding on another
+/// processor costs less than .0001.
+const SAME_VECTOR: f32 = 0.999;
+
+/// How an index is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckUp {
+    /// Chunks that are asked for, 100 by default.
+    pub sample: usize,
+    /// They are to be among so many results, 10 by default.
+    pub k: usize,
+    /// Which chunks: the same for the same number.
+    pub seed: u64,
+}
+
+impl Default for CheckUp {
+    fn default() -> Self {
+        Self { sample: 100, k: 10, seed: 0 }
+    }
+}
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Symptom {
+    /// Chunks that are not found when asked with a sentence of their own.
+    SelfRetrieval,
+    /// Nearest vectors that the graph walk misses.
+    Recall,
+    /// Chunks that no question finds: without a term and without a vector.
+    Unfindable,
+    /// Chunks that say the same as another.
+    Duplicates,
+    /// The index was made with another model.
+    Model,
+    /// Vectors that the model makes otherwise today.
+    VectorDrift,
+    /// The keyword index cannot be read with this version's analyser, or is damaged.
+    Analyzer,
+    /// What chunks mention was found by another extractor.
+    Extractor,
+    /// Rows that an index is yet to be given.
+    Lag(Strategy),
+    /// Chunks that wait for their vectors.
+    Waiting,
+    /// Work in the background that was given up.
+    FailedJobs,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reading {
+    /// What.
+    pub symptom: Symptom,
+    /// How many are not as they should be.
+    pub found: usize,
+    /// Of how many.
+    pub of: usize,
+    /// Some of them.
+    pub examples: Vec<String>,
+}
+
+/// How an index is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnosis {
+    /// All that was looked at, in one order.
+    pub readings: Vec<Reading>,
+}
+
+impl Diagnosis {
+    /// True if nothing needs to be done.
+    pub fn is_healthy(&self) -> bool {
+        self.readings.iter().all(Reading::is_healthy)
+    }
+}
+
+impl Reading {
+    /// True if no more is found than is usual.
+    pub fn is_healthy(&self) -> bool {
+        // A sentence that many chunks hold, and boilerplate, are in every corpus.
+        let usual = match self.symptom {
+            Symptom::SelfRetrieval => self.of / 10,
+            Symptom::Recall | Symptom::Duplicates => self.of / 20,
+            _ => 0,
+        };
+        self.found <= usual
+    }
+
+    /// What to do about it.
+    pub const fn next(&self) -> &'static str {
+        match self.symptom {
+            Symptom::SelfRetrieval => "ask `trefoil why-not SENTENCE CHUNK` where it was lost",
+            Symptom::Recall | Symptom::VectorDrift | Symptom::Extractor => "run `trefoil reindex`",
+            Symptom::Unfindable => "pull a model (`trefoil models pull`) so that they have vectors",
+            Symptom::Duplicates => "index one of the copies only (`trefoil remove PATH`)",
+            Symptom::Model => "use the index's model, or run `trefoil reindex`",
+            Symptom::Analyzer => "run `trefoil repair`",
+            Symptom::Lag(_) | Symptom::Waiting => "run `trefoil index` and let it finish",
+            Symptom::FailedJobs => "see the reasons with `--json`; `trefoil reindex` tries again",
+        }
+    }
+}
+
+impl fmt::Display for Symptom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SelfRetrieval => "not found by own sentence",
+            Self::Recall => "missed by the graph walk",
+            Self::Unfindable => "without term and vector",
+            Self::Duplicates => "equal to another chunk",
+            Self::Model => "another model",
+            Self::VectorDrift => "other vector today",
+            Self::Analyzer => "keyword index unreadable",
+            Self::Extractor => "another extractor",
+            Self::Lag(leg) => return write!(f, "not yet in the {leg} index"),
+            Self::Waiting => "waiting for a vector",
+            Self::FailedJobs => "failed in the background",
+        })
+    }
+}
+
+impl Engine {
+    /// Looks at how well the index in `dir` does its work. The same sample is taken every time
+    /// as long as the index is the same. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`], or those of a search.
+    pub fn doctor(
+        dir: impl AsRef<Path>,
+        config: EngineConfig,
+        options: &CheckUp,
+    ) -> Result<Diagnosis> {
+        let dir = dir.as_ref();
+        let mut other_model = Vec::new();
+        let engine = match Self::open_read_only(dir, config.clone()) {
+            Err(error @ Error::ModelMismatch { .. }) => {
+                other_model.push(error.to_string());
+                Self::open_read_only(dir, EngineConfig { model: Model::None, ..config })?
+            }
+            opened => opened?,
+        };
+        let mut examination = Examination::of(&engine, options)?;
+        examination.readings.push(reading(Symptom::Model, other_model, 1));
+        examination.retrieve()?;
+        examination.recall()?;
+        examination.rows()?;
+        examination.duplicates()?;
+        examination.drift()?;
+        examination.background()?;
+        Ok(Diagnosis { readings: examination.readings })
+    }
+}
+
+fn reading(symptom: Symptom, mut examples: Vec<String>, of: usize) -> Reading {
+    let found = examples.len();
+    examples.truncate(EXAMPLES);
+    Reading { symptom, found, of, examples }
+}
+
+/// A look at one index.
+struct Examination<'e> {
+    engine: &'e Engine,
+    options: &'e CheckUp,
+    files: Vec<LeafFiles>,
+    /// The sampled chunks, by row.
+    sample: Vec<Arc<StoredChunk>>,
+    readings: Vec<Reading>,
+}
+
+impl<'e> Examination<'e> {
+    fn of(engine: &'e Engine, options: &'e CheckUp) -> Result<Self> {
+        let inner = engine.inner();
+        let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
+        let mut files = leaves::files(&inner.dir, &analyzer);
+        files.retain(|leaf| leaf.collection == Collection::Documents);
+        // The rows with the smallest digests: any rows, and the same ones every time.
+        let mut smallest: BTreeSet<(u64, RowId)> = BTreeSet::new();
+        for page in Pages::of(&inner.store, Collection::Documents) {
+            for row in page? {
+                let digest = Digest::new().with(&options.seed.to_le_bytes());
+                smallest.insert((digest.with(&row.get().to_le_bytes()).get(), row));
+                if smallest.len() > options.sample {
+                    smallest.pop_last();
+                }
+            }
+        }
+        let rows: BTreeSet<RowId> = smallest.into_iter().map(|(_, row)| row).collect();
+        let sample = inner.store.chunks(&rows.into_iter().collect::<Vec<_>>())?;
+        Ok(Self { engine, options, files, sample, readings: Vec::new() })
+    }
+
+    /// Asks each sampled chunk's fullest sentence.
+    fn retrieve(&mut self) -> Result<()> {
+        let (mut lost, mut asked) = (Vec::new(), 0);
+        for chunk in &self.sample {
+            let Some(sentence) = self.fullest_sentence(chunk) else { continue };
+            let Ok(text) = QueryText::new(&sentence) else { continue };
+            let query = SearchQuery {
+                text,
+                query_type: None,
+                embedding: None,
+                filters: SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() },
+                options: SearchOptions {
+                    limit: self.options.k,
+                    adjoining: true,
+                    rerank_enabled: false,
+                    include_highlights: false,
+                    ..SearchOptions::default()
+                },
+            };
+            asked += 1;
+            let found = self.engine.search(&query)?;
+            // A copy of it is as good.
+            if !found.results.iter().any(|one| one.content.text == chunk.chunk.text) {
+                lost.push(format!("{} of {}: {sentence}", chunk.id, chunk.file.path));
+            }
+        }
+        self.readings.push(reading(Symptom::SelfRetrieval, lost, asked));
+        Ok(())
+    }
+
+    /// The sentence with the most different terms, cut to what a question may be.
+    fn fullest_sentence(&self, chunk: &StoredChunk) -> Option<String> {
+        let text = &chunk.chunk.text;
+        let language = chunk.chunk.language;
+        let analyzer = self.engine.inner().analyzer();
+        let longest = sentences(text, language).into_iter().filter_map(|span| {
+            let sentence = text.get(span.start..span.end)?;
+            let terms: BTreeSet<String> = terms(analyzer, sentence, language).into_iter().collect();
+            Some((terms.len(), std::cmp::Reverse(span.start), sentence))
+        });
+        let (terms, _, sentence) = longest.max()?;
+        (terms > 0).then(|| sentence.chars().take(1_000).collect())
+    }
+
+    fn recall(&mut self) -> Result<()> {
+        #[cfg(feature = "semantic")]
+        {
+            let dir = self.engine.inner().dir.join(folder(Collection::Documents, Strategy::Semantic));
+            let CheckUp { sample, k, .. } = *self.options;
+            // Damage is for `verify` to tell.
+            if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
+                let of = sample * k;
+                let found = ((1.0 - recall) * of as f32).round();
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a share of a count"
+                )]
+                let found = found as usize;
+                self.readings.push(Reading {
+                    symptom: Symptom::Recall,
+                    found,
+                    of,
+                    examples: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What each index of documents holds: how far it lags, and what is in none.
+    fn rows(&mut self) -> Result<()> {
+        let store = &self.engine.inner().store;
+        let mut held: BTreeMap<Strategy, BTreeSet<RowId>> = BTreeMap::new();
+        for LeafFiles { collection, index } in &self.files {
+            let leg = index.strategy();
+            let Contents { seq, rows } = match index.contents() {
+                Ok(contents) => contents.unwrap_or_default(),
+                Err(error) if leg == Strategy::Keyword => {
+                    self.readings.push(reading(Symptom::Analyzer, vec![error.chain()], 1));
+                    Contents::default()
+                }
+                Err(_) => Contents::default(),
+            };
+            let of = rows.len();
+            let lagging = changed_rows(store, *collection, index.input(), seq)?;
+            held.insert(leg, rows.into_iter().map(|(row, _)| row).collect());
+            let lagging = lagging.iter().map(|row| format!("row {}", row.get())).collect();
+            self.readings.push(reading(Symptom::Lag(leg), lagging, of));
+        }
+        let holds = |leg, row| held.get(&leg).is_some_and(|rows| rows.contains(&row));
+        let (mut unfindable, mut of) = (Vec::new(), 0);
+        for page in Pages::of(store, Collection::Documents) {
+            for chunk in store.chunks(&page?)? {
+                of += 1;
+                let by_term = || holds(Strategy::Keyword, chunk.row) && self.has_terms(&chunk);
+                if !holds(Strategy::Semantic, chunk.row) && !by_term() {
+                    unfindable.push(format!("{} of {}", chunk.id, chunk.file.path));
+                }
+            }
+        }
+        self.readings.push(reading(Symptom::Unfindable, unfindable, of));
+        Ok(())
+    }
+
+    fn has_terms(&self, chunk: &StoredChunk) -> bool {
+        let texts = [&chunk.file.title, &chunk.chunk.text];
+        let mut texts = texts.into_iter().chain(&chunk.chunk.heading_path);
+        texts.any(|text| {
+            let mut any = false;
+            let analyzer = self.engine.inner().analyzer();
+            analyzer.analyze(text, chunk.chunk.language, &mut |token| {
+                any |= !token.stop;
+            });
+            any
+        })
+    }
+
+    fn duplicates(&mut self) -> Result<()> {
+        let store = &self.engine.inner().store;
+        let found = store.duplicates(EXAMPLES)?;
+        let of = store.stats()?.chunks;
+        let example = |(count, first, last): (usize, String, String)| {
+            if first == last {
+                format!("{count} times in {first}")
+            } else {
+                format!("{count} times, as in {first} and {last}")
+            }
+        };
+        self.readings.push(Reading {
+            symptom: Symptom::Duplicates,
+            found: found.chunks,
+            of,
+            examples: found.examples.into_iter().map(example).collect(),
+        });
+        Ok(())
+    }
+
+    /// What would be made otherwise today.
+    fn drift(&mut self) -> Result<()> {
+        let inner = self.engine.inner();
+        if let Some(embedder) = &inner.embedder {
+            let rows: Vec<RowId> = self.sample.iter().map(|chunk| chunk.row).collect();
+            let mut stored = inner.store.cached_embeddings(&rows)?;
+            stored.truncate(EMBEDDED_AGAIN);
+            let chunk_of = |row| self.sample.iter().find(|chunk| chunk.row == row);
+            let mut other = Vec::new();
+            for (row, vector) in &stored {
+                let Some(chunk) = chunk_of(*row) else { continue };
+                let StoredChunk { file, chunk: text, id, .. } = chunk.as_ref();
+                let text = contextual_text(&file.title, &text.heading_path, &text.text);
+                let again = embedder.embed(Role::Passage, &[&text])?;
+                let cosine = again.first().map_or(0.0, |again| cosine(&[vector, again])(0, 1));
+                if cosine < SAME_VECTOR {
+                    other.push(format!("{id} of {}: cosine {cosine:.4}", file.path));
+                }
+            }
+            let of = stored.len();
+            self.readings.push(reading(Symptom::VectorDrift, other, of));
+        }
+        let stale = inner.stale_extractions()?.map(|degraded| degraded.reason);
+        self.readings.push(reading(Symptom::Extractor, stale.into_iter().collect(), 1));
+        Ok(())
+    }
+
+    fn background(&mut self) -> Result<()> {
+        let store = &self.engine.inner().store;
+        let jobs = store.pending_jobs()?;
+        let of = store.stats()?.chunks;
+        let waiting = jobs.queued + jobs.running;
+        self.readings.push(Reading {
+            symptom: Symptom::Waiting,
+            found: waiting,
+            of,
+            examples: Vec::new(),
+        });
+        let failed = store.failed_jobs(EXAMPLES)?;
+        self.readings.push(Reading {
+            symptom: Symptom::FailedJobs,
+            found: jobs.failed,
+            of,
+            examples: failed
+                .into_iter()
+                .map(|job| format!("{} {}: {}", job.kind, job.payload_json, job.error))
+                .collect(),
+        });
+        Ok(())
+    }
+}

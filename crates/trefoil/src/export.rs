@@ -1,0 +1,224 @@
+//! A whole index into one file and back.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, ErrorKind, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use tempfile::{Builder, TempDir};
+use trefoil_core::{Error, Part, Result};
+use trefoil_store::{Access, Store, SystemClock};
+use trefoil_text::ScriptAnalyzer;
+
+use crate::{
+    Engine, EngineConfig,
+    engine::STORE,
+    index_repair::sync,
+    leaves::{self, LeafFiles},
+    replay::{changed_rows, replay},
+    snapshot::{Manifest, Snapshot, SnapshotPart, copy},
+};
+
+impl Engine {
+    /// Writes the index in `dir` into the new file `to`: one state of it, also beside a writer,
+    /// checked before it is written. The file is there complete, or not at all. It opens with
+    /// [`Engine::open_read_only`], and [`Engine::import`] makes an index of it. As long as
+    /// nothing is written to an index and no index is behind its store, every export of it is
+    /// the same file, with the same id.
+    ///
+    /// Needs as much room again beside `to` while it runs.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`], [`Error::Corrupt`] if the index is not sound,
+    /// [`Error::Io`] if `to` is there already or cannot be written.
+    pub fn export(dir: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Snapshot> {
+        let (dir, to) = (dir.as_ref(), to.as_ref());
+        if !dir.join(STORE).exists() {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        if to.exists() {
+            return Err(Error::io("export to", to, ErrorKind::AlreadyExists.into()));
+        }
+        let folder = folder_of(to);
+        fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+        let staging = staging_in(folder)?;
+        let copied = copy_state(dir, staging.path())?;
+        write(&copied, staging.path(), folder, to)
+    }
+
+    /// Makes an index in the new directory `dir` of the snapshot file `from`. Everything is
+    /// checked before anything is put in place; a directory that holds something is refused.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the snapshot is damaged or its index is not sound,
+    /// [`Error::UnsupportedFormat`] if a newer version wrote it, [`Error::Io`] if `dir` is there.
+    pub fn import(from: impl AsRef<Path>, dir: impl AsRef<Path>) -> Result<Snapshot> {
+        let (from, dir) = (from.as_ref(), dir.as_ref());
+        let taken = || Error::io("import into", dir, ErrorKind::AlreadyExists.into());
+        let is_empty = match fs::read_dir(dir) {
+            Ok(mut entries) => entries.next().is_none(),
+            Err(error) if error.kind() == ErrorKind::NotFound => true,
+            Err(_) => false,
+        };
+        if !is_empty {
+            return Err(taken());
+        }
+        let folder = folder_of(dir);
+        fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
+        let staging = staging_in(folder)?;
+        let snapshot = Snapshot::unpack(from, staging.path())?;
+        check(staging.path(), "make the snapshot anew from an index that is")?;
+        match fs::remove_dir(dir) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(taken()),
+            _ => {}
+        }
+        // No longer private: others may read an index unless its folder says otherwise.
+        let unpacked = staging.keep();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&unpacked, fs::Permissions::from_mode(0o755))
+                .map_err(|error| Error::io("open to others", &unpacked, error))?;
+        }
+        fs::rename(&unpacked, dir).map_err(|error| Error::io("import into", dir, error))?;
+        sync(folder)?;
+        Ok(snapshot)
+    }
+}
+
+/// Unpacks a snapshot into a private folder that is removed when it is dropped.
+pub(crate) fn unpack(from: &Path) -> Result<TempDir> {
+    let folder = private(from)?;
+    Snapshot::unpack(from, folder.path())?;
+    Ok(folder)
+}
+
+/// What is to be read of `path`, if it is not read where it is: a snapshot is unpacked, and an
+/// index of an older version copied and brought up to date, for a reader changes nothing.
+pub(crate) fn readable(path: &Path, config: &EngineConfig) -> Result<Option<TempDir>> {
+    let unpacked = path.is_file().then(|| unpack(path)).transpose()?;
+    let dir = unpacked.as_ref().map_or(path, TempDir::path);
+    let store = dir.join(STORE);
+    if !store.exists() || !trefoil_store::is_older(&store)? {
+        return Ok(unpacked);
+    }
+    let folder = private(path)?;
+    // What is left out is made anew from the store.
+    copy_files(dir, folder.path())?;
+    drop(Engine::open_with(folder.path(), config.clone())?);
+    Ok(Some(folder))
+}
+
+fn private(path: &Path) -> Result<TempDir> {
+    let folder = Builder::new().prefix("trefoil-").tempdir();
+    folder.map_err(|error| Error::io("make a private copy of", path, error))
+}
+
+/// Copies one state of the index in `dir`: its indexes, its store as of later, and what the
+/// store has more into the copies of the indexes.
+fn copy_state(dir: &Path, into: &Path) -> Result<Manifest> {
+    let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
+    if let Some(error) = copy_files(dir, into)?.into_iter().next() {
+        return Err(error);
+    }
+    let copied = into.join(STORE);
+    let store = Store::open(&copied, Access::ReadOnly, Arc::new(SystemClock))?;
+    let mut parts = vec![part(STORE.to_owned(), &copied)?];
+    for leaf in leaves::files(into, &analyzer) {
+        let LeafFiles { collection, index } = &leaf;
+        if let Some(contents) = index.contents()?
+            && !changed_rows(&store, *collection, index.input(), contents.seq)?.is_empty()
+        {
+            replay(&store, *collection, index.indexer()?.as_mut())?;
+        }
+        for file in index.files()? {
+            let path = format!("{}/{}", leaf.folder(), file.name);
+            parts.push(part(path.clone(), &into.join(path))?);
+        }
+    }
+    check(into, "run `trefoil repair`")?;
+    Ok(Manifest { seq: store.seq()?, model: store.fingerprint()?, parts })
+}
+
+/// Copies the files of the last commits, and then the store. Tells which indexes are left out
+/// because they cannot be read.
+fn copy_files(dir: &Path, into: &Path) -> Result<Vec<Error>> {
+    let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
+    let mut left_out = Vec::new();
+    for leaf in leaves::files(dir, &analyzer) {
+        let files = match leaf.index.files() {
+            Err(error @ (Error::Corrupt { .. } | Error::UnsupportedFormat { .. })) => {
+                left_out.push(error);
+                continue;
+            }
+            files => files?,
+        };
+        let folder = into.join(leaf.folder());
+        for mut file in files {
+            fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+            let path = folder.join(&file.name);
+            File::create_new(&path)
+                .and_then(|mut to| io::copy(&mut file.content, &mut to))
+                .map_err(|error| Error::io("copy", path, error))?;
+        }
+    }
+    trefoil_store::copy(&dir.join(STORE), &into.join(STORE))?;
+    Ok(left_out)
+}
+
+fn part(path: String, file: &Path) -> Result<SnapshotPart> {
+    let hashed = File::open(file).and_then(|mut file| copy(&mut file, io::sink(), |_| Ok(())));
+    let (bytes, sha256) = hashed.map_err(|error| Error::io("read", file, error))?;
+    Ok(SnapshotPart { path, bytes, sha256 })
+}
+
+/// Writes the snapshot of the copied files beside `to`, and gives it its name when it is durable.
+fn write(manifest: &Manifest, copied: &Path, folder: &Path, to: &Path) -> Result<Snapshot> {
+    let failed = |error| Error::io("write", to, error);
+    let json = manifest.json()?;
+    let (header, _) = Manifest::header(&json);
+    let mut file = Builder::new().prefix(".trefoil-").tempfile_in(folder).map_err(failed)?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+    out.write_all(&header).and_then(|()| out.write_all(&json)).map_err(failed)?;
+    for part in &manifest.parts {
+        let path = copied.join(&part.path);
+        let copied = File::open(&path).and_then(|mut file| copy(&mut file, &mut out, |_| Ok(())));
+        let (bytes, sha256) = copied.map_err(|error| Error::io("read", &path, error))?;
+        if (bytes, &sha256) != (part.bytes, &part.sha256) {
+            let (expected, found) = (part.sha256.clone(), sha256);
+            return Err(Error::Checksum { path, expected, found });
+        }
+    }
+    out.flush().map_err(failed)?;
+    drop(out);
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist_noclobber(to).map_err(|error| failed(error.error))?;
+    sync(folder)?;
+    Snapshot::read(to)
+}
+
+/// Refuses an index that is not sound.
+fn check(dir: &Path, next: &str) -> Result<()> {
+    let verification = Engine::verify(dir)?;
+    match verification.findings.first() {
+        None => Ok(()),
+        Some(finding) => Err(Error::Corrupt {
+            part: Part::Snapshot,
+            reason: format!("the {}: {}; {next}", finding.part, finding.fault),
+        }),
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A private folder beside what is to be made, so that it can be moved there.
+fn staging_in(folder: &Path) -> Result<TempDir> {
+    Builder::new()
+        .prefix(".trefoil-")
+        .tempdir_in(folder)
+        .map_err(|error| Error::io("write below", folder, error))
+}

@@ -1,0 +1,204 @@
+//! Repair of an index on disk: what is damaged is set aside, never overwritten, and made anew;
+//! of a damaged store, what can be read is saved first.
+
+use std::{
+    fs::{self, File},
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use trefoil_core::{Error, Part, Result};
+use trefoil_store::{Access, Salvaged, Store, SystemClock, salvage};
+use trefoil_text::ScriptAnalyzer;
+
+use crate::{
+    Engine, EngineConfig, Fault, Finding, Verification,
+    engine::{STORE, lock},
+    extract::forget_extractor,
+    leaves::{self, LeafFiles},
+};
+
+/// What is saved of a damaged store, complete under this name and not yet in its place.
+const SAVED: &str = "store.saved";
+const SAVING: &str = "store.saving";
+/// Files beside the store that belong to it.
+const BESIDE: [&str; 2] = ["-wal", "-shm"];
+
+/// What a repair did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexRepair {
+    /// What was wrong before.
+    pub before: Verification,
+    /// The folder that now holds what was damaged, if anything was.
+    pub set_aside: Option<PathBuf>,
+    /// What was saved of the store, if it was damaged.
+    pub saved: Option<Salvaged>,
+    /// Indexes that were made anew.
+    pub rebuilt: Vec<Part>,
+    /// What is wrong now: nothing, unless it cannot be repaired.
+    pub after: Verification,
+}
+
+impl Engine {
+    /// Repairs the index in `dir`. What is damaged moves into a folder `damaged-N` below it.
+    /// A damaged index is made anew from the store. Of a damaged store every row that can be
+    /// read, and that has its checksum, goes into a new one; the files that lost something are
+    /// named, and are read again by the next ingest of their folder. A sound index is left
+    /// alone. Vectors of an index that is made anew without its model wait for the next
+    /// engine that has it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes to it, [`Error::Corrupt`] if nothing at all
+    /// can be read of the store, [`Error::UnsupportedFormat`] if a newer version wrote it; then
+    /// nothing was changed.
+    pub fn repair(dir: impl AsRef<Path>, config: EngineConfig) -> Result<IndexRepair> {
+        let dir = dir.as_ref();
+        if !dir.join(STORE).exists() {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        let lock = lock(dir)?;
+        finish_earlier(dir)?;
+        let before = match Self::verify(dir) {
+            // Of an older format, which only a writer changes.
+            Err(Error::ReadOnly { .. }) => {
+                Store::open(&dir.join(STORE), Access::ReadWrite, Arc::new(SystemClock))?;
+                Self::verify(dir)?
+            }
+            verified => verified?,
+        };
+        if before.is_sound() {
+            let (rebuilt, after) = (Vec::new(), before.clone());
+            return Ok(IndexRepair { before, set_aside: None, saved: None, rebuilt, after });
+        }
+        for Finding { fault, .. } in &before.findings {
+            if let Fault::Newer { found, supported } = *fault {
+                return Err(Error::UnsupportedFormat { found, supported });
+            }
+        }
+        let damaged = |part| before.findings.iter().any(|finding| finding.part == part);
+        let mut saved = None;
+        let aside = if damaged(Part::Store) {
+            saved = Some(save(dir)?);
+            set_store_aside(dir)?
+        } else {
+            folder_for(dir)?
+        };
+        let mut rebuilt = Vec::new();
+        for leaf in every_index(dir) {
+            // The indexes of another log are of no use.
+            if saved.is_some() || damaged(leaf.part()) {
+                move_aside(dir, &leaf, &aside)?;
+                rebuilt.push(leaf.part());
+            }
+        }
+        sync(dir)?;
+        drop(Self::open_locked(dir, config, lock)?);
+        let after = Self::verify(dir)?;
+        Ok(IndexRepair { before, set_aside: Some(aside), saved, rebuilt, after })
+    }
+}
+
+/// Saves what can be read of the store into a file that is complete when it has its name.
+fn save(dir: &Path) -> Result<Salvaged> {
+    let saving = dir.join(SAVING);
+    for suffix in [""].into_iter().chain(BESIDE) {
+        remove_if_there(&dir.join(format!("{SAVING}{suffix}")))?;
+    }
+    let saved = salvage(&dir.join(STORE), &saving, Arc::new(SystemClock))?;
+    if !saved.graph {
+        let store = Store::open(&saving, Access::ReadWrite, Arc::new(SystemClock))?;
+        forget_extractor(&store)?;
+    }
+    let path = dir.join(SAVED);
+    fs::rename(&saving, &path).map_err(|error| Error::io("rename", path, error))?;
+    sync(dir)?;
+    Ok(saved)
+}
+
+/// A process may have died between saving and putting in place.
+fn finish_earlier(dir: &Path) -> Result<()> {
+    if dir.join(SAVED).exists() {
+        let aside = set_store_aside(dir)?;
+        for leaf in every_index(dir) {
+            move_aside(dir, &leaf, &aside)?;
+        }
+        sync(dir)?;
+    }
+    Ok(())
+}
+
+/// The indexes as they are, or are not, on disk.
+fn every_index(dir: &Path) -> Vec<LeafFiles> {
+    leaves::files(dir, &(Arc::new(ScriptAnalyzer::default()) as _))
+}
+
+/// Each under a name of its own.
+fn move_aside(dir: &Path, leaf: &LeafFiles, aside: &Path) -> Result<()> {
+    let folder = leaf.folder();
+    rename_if_there(&dir.join(&folder), &aside.join(folder.replace('/', "-")))
+}
+
+/// Puts what was saved in the place of the store. There is a store at any moment; what was
+/// damaged is copied before.
+fn set_store_aside(dir: &Path) -> Result<PathBuf> {
+    let aside = folder_for(dir)?;
+    for suffix in [""].into_iter().chain(BESIDE) {
+        let (from, to) =
+            (dir.join(format!("{STORE}{suffix}")), aside.join(format!("{STORE}{suffix}")));
+        match fs::copy(&from, &to) {
+            Ok(_) => sync(&to)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("set aside", from, error)),
+        }
+    }
+    sync(&aside)?;
+    // The log of the one is none of the other.
+    for suffix in BESIDE {
+        remove_if_there(&dir.join(format!("{STORE}{suffix}")))?;
+    }
+    sync(dir)?;
+    let path = dir.join(STORE);
+    fs::rename(dir.join(SAVED), &path).map_err(|error| Error::io("replace", path, error))?;
+    sync(dir)?;
+    Ok(aside)
+}
+
+/// A new folder for what is damaged.
+fn folder_for(dir: &Path) -> Result<PathBuf> {
+    for number in 1_u32.. {
+        let aside = dir.join(format!("damaged-{number}"));
+        match fs::create_dir(&aside) {
+            Ok(()) => return Ok(aside),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io("create", aside, error)),
+        }
+    }
+    Ok(dir.join("damaged"))
+}
+
+fn rename_if_there(from: &Path, to: &Path) -> Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(Error::io("set aside", from, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes a file, or the names in a directory, durable.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    // Only Unix lets a directory be synced; elsewhere renaming is as durable as it gets.
+    if cfg!(unix) || path.is_file() {
+        let sync = File::open(path).and_then(|file| file.sync_all());
+        sync.map_err(|error| Error::io("sync", path, error))?;
+    }
+    Ok(())
+}
