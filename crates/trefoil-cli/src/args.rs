@@ -1,11 +1,15 @@
 //! The command line, as clap reads it.
 
+mod evaluation;
+
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
 use trefoil::{Cursor, FileId, Language, QueryType, Score, SearchStrategy};
+
+pub(crate) use self::evaluation::{CalibrateArgs, EvalArgs, TuneArgs};
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
 #[derive(Debug, Parser)]
@@ -171,6 +175,65 @@ Examples:
   trefoil stats
   trefoil stats --index ~/notes/.trefoil --json")]
     Stats,
+    /// Check every part of the index; changes nothing
+    #[command(after_help = "\
+Reads every file, compares every checksum, and each index with the store, row by row. Works
+beside a process that writes, on a read-only copy, and on a snapshot.
+
+Exit codes: 0 sound, 1 something is wrong, 3 it could not be checked.
+
+Examples:
+  trefoil verify
+  trefoil verify --index notes.snapshot --json")]
+    Verify,
+    /// Set aside what is damaged and make it anew
+    #[command(after_help = "\
+Indexes are made anew from the store. Of a damaged store, what can be read is saved into a new
+one, and the files that lost something are named. Nothing is deleted: what was damaged is in
+the folder damaged-N of the index.
+
+Exit codes: 0 sound now, 1 something is still wrong, 3 it could not be repaired.
+
+Examples:
+  trefoil repair
+  trefoil repair && trefoil index docs/")]
+    Repair,
+    /// Look at how well the index does its work
+    #[command(after_help = "\
+Asks a sample of passages for themselves, compares the approximate vector search with the
+exact one, and counts what no question finds, what is there twice, what lags and what failed.
+
+Exit codes: 0 healthy, 1 something should be done, 3 it could not be looked at.
+
+Examples:
+  trefoil doctor
+  trefoil doctor --sample 1000 --seed 7 --json")]
+    Doctor(DoctorArgs),
+    /// Write the index into one file
+    #[command(after_help = "\
+The file is named by its content: the same index gives the same id. It can be searched as it
+is (`--index FILE`), and `trefoil import` makes an index of it.
+
+Examples:
+  trefoil export notes.snapshot
+  trefoil search tides --index notes.snapshot")]
+    Export {
+        /// The file to write; must not be there
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Make an index of a file that `export` wrote
+    #[command(after_help = "\
+Everything is checked before anything is put in place. An index that is there is not replaced.
+
+Examples:
+  trefoil import notes.snapshot
+  trefoil import notes.snapshot --index ~/notes/.trefoil")]
+    Import {
+        /// The file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -211,78 +274,16 @@ pub(crate) struct RemoveArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-pub(crate) struct EvalArgs {
-    /// Folders of the collections
-    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) collections: Vec<PathBuf>,
-    /// Write the first 100 documents of each question as a TREC run
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) run: Option<PathBuf>,
-    /// Legs to run, such as `keyword,semantic` [default: all of them]
-    #[arg(long, value_delimiter = ',', value_name = "LEGS")]
-    pub(crate) strategies: Vec<StrategyArg>,
-    /// Leave the fused order as it is
-    #[arg(long)]
-    pub(crate) no_rerank: bool,
-    /// Fuser: adaptive, rrf, relativeScore or distributionBased
-    #[arg(long, value_name = "NAME", conflicts_with = "profile")]
-    pub(crate) fuser: Option<String>,
-    /// Ask no more than this many questions, spread over all of them
-    #[arg(long, value_name = "N")]
-    pub(crate) queries: Option<usize>,
-    /// Show what each leg is worth alone, and what fusion and reranking add, as Markdown
-    #[arg(long, conflicts_with_all = ["run", "strategies", "compare"])]
-    pub(crate) legs: bool,
-    /// Judge two TREC runs, question by question, instead of measuring
-    #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
-    pub(crate) compare: Vec<PathBuf>,
-    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) indexes: Option<PathBuf>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct TuneArgs {
-    /// Folders of the collections
-    #[arg(required = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) collections: Vec<PathBuf>,
-    /// What is to grow, such as ndcg@10, recall@5 or map
-    #[arg(long, value_name = "METRIC", default_value = "ndcg@10")]
-    pub(crate) metric: String,
-    /// Folds of the cross-validation, 2–20
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(2..=20))]
-    pub(crate) folds: u8,
-    /// Do not try reranking, which takes most of the time
-    #[arg(long)]
-    pub(crate) no_rerank: bool,
-    /// Ask no more than this many questions of each collection, spread over all of them
-    #[arg(long, value_name = "N")]
-    pub(crate) queries: Option<usize>,
-    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) indexes: Option<PathBuf>,
-    /// Keep what the legs and the reranker answered, as JSON lines; asked again only if absent
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) lists: Option<PathBuf>,
-    /// The profile to write
-    #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct CalibrateArgs {
-    /// Folders of collections, or TOML files of questions over the index
-    #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
-    pub(crate) sources: Vec<PathBuf>,
-    /// Ask no more than this many answerable questions of each collection
-    #[arg(long, value_name = "N")]
-    pub(crate) queries: Option<usize>,
-    /// Folder that indexes are kept in [default: `eval` beside the models]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) indexes: Option<PathBuf>,
-    /// The profile to write
-    #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+pub(crate) struct DoctorArgs {
+    /// How many passages are asked for
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) sample: usize,
+    /// They are to be among so many results, 1–100
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Which passages: the same for the same number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// What of the graph to show.

@@ -3,16 +3,20 @@
 mod calibrate;
 mod completions;
 mod demo;
+mod doctor;
 mod eval;
+mod export;
 mod fill;
 mod graph;
 mod index;
 mod models;
 mod reindex;
 mod remove;
+mod repair;
 mod search;
 mod stats;
 mod tune;
+mod verify;
 mod watch;
 mod why_not;
 
@@ -31,13 +35,15 @@ pub(crate) enum Outcome {
     Found,
     /// There was nothing.
     NothingFound,
+    /// The index is not as it should be.
+    Wrong,
 }
 
 impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Found => Self::SUCCESS,
-            Outcome::NothingFound => Self::from(1),
+            Outcome::NothingFound | Outcome::Wrong => Self::from(1),
         }
     }
 }
@@ -61,6 +67,11 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Models(command) => models::run(&command, &settings, console),
         Command::Graph(args) => graph::run(&args, &settings, console),
         Command::Stats => stats::run(&settings, console),
+        Command::Verify => verify::run(&settings, console),
+        Command::Repair => repair::run(&settings, console),
+        Command::Doctor(args) => doctor::run(&args, &settings, console),
+        Command::Export { file } => export::run(&file, &settings, console),
+        Command::Import { file } => export::import(&file, &settings, console),
         Command::Completions { .. } => Ok(Outcome::Found),
     }
 }

@@ -1,0 +1,106 @@
+use std::fmt::Write;
+
+use serde::Serialize;
+use trefoil::{Engine, IndexRepair, Salvaged, TableSaved};
+
+use super::{
+    Outcome,
+    fill::{plural, shown},
+    verify::{self, Verified},
+};
+use crate::{
+    console::{Console, print, print_json},
+    settings::Settings,
+    show::printable,
+};
+
+/// What a repair did, on the wire.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Repaired {
+    before: Verified,
+    set_aside: Option<String>,
+    saved: Option<Saved>,
+    rebuilt: Vec<&'static str>,
+    after: Verified,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Saved {
+    tables: Vec<Table>,
+    incomplete: Vec<String>,
+    graph: bool,
+}
+
+#[derive(Serialize)]
+struct Table {
+    table: String,
+    saved: usize,
+    lost: Option<usize>,
+}
+
+/// Sets aside what is damaged and makes it anew.
+pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+    let repair = Engine::repair(settings.index(), settings.engine.clone())?;
+    let sound = repair.after.is_sound();
+    if console.json {
+        print_json(&Repaired::from(repair))?;
+    } else {
+        print(text(&repair))?;
+    }
+    Ok(if sound { Outcome::Found } else { Outcome::Wrong })
+}
+
+impl From<IndexRepair> for Repaired {
+    fn from(repair: IndexRepair) -> Self {
+        let IndexRepair { before, set_aside, saved, rebuilt, after } = repair;
+        let table = |TableSaved { table, saved, lost }: TableSaved| Table { table, saved, lost };
+        Self {
+            before: (&before).into(),
+            set_aside: set_aside.map(|folder| folder.display().to_string()),
+            saved: saved.map(|Salvaged { tables, incomplete, graph }| Saved {
+                tables: tables.into_iter().map(table).collect(),
+                incomplete,
+                graph,
+            }),
+            rebuilt: rebuilt.into_iter().map(trefoil::Strategy::name).collect(),
+            after: (&after).into(),
+        }
+    }
+}
+
+fn text(repair: &IndexRepair) -> String {
+    let mut text = String::new();
+    for finding in &repair.before.findings {
+        _ = writeln!(text, "the {}: {}", finding.part, printable(&finding.fault.to_string()));
+    }
+    if let Some(saved) = &repair.saved {
+        for TableSaved { table, saved, lost } in &saved.tables {
+            _ = match lost {
+                Some(0) if *saved == 0 => Ok(()),
+                Some(lost) => writeln!(text, "{table:<20} {saved} rows saved, {lost} lost"),
+                None => writeln!(text, "{table:<20} {saved} rows saved, others lost"),
+            };
+        }
+        if !saved.graph {
+            _ = writeln!(text, "the graph was made anew from the texts");
+        }
+        if !saved.incomplete.is_empty() {
+            let files = plural(saved.incomplete.len(), "file");
+            let count = saved.incomplete.len();
+            _ = writeln!(text, "{count} {files} lost something; `trefoil index` them again:");
+            for path in &saved.incomplete {
+                _ = writeln!(text, "  {}", printable(path));
+            }
+        }
+    }
+    let rebuilt: Vec<&str> = repair.rebuilt.iter().map(|leg| leg.name()).collect();
+    if !rebuilt.is_empty() {
+        _ = writeln!(text, "made anew: {}", rebuilt.join(", "));
+    }
+    if let Some(folder) = &repair.set_aside {
+        _ = writeln!(text, "what was damaged is in {}", shown(folder));
+    }
+    text + &verify::text(&repair.after)
+}
