@@ -254,6 +254,23 @@ fn a_sound_index_is_left_alone_and_a_hopeless_one_too() {
 }
 
 #[test]
+fn a_repair_that_was_interrupted_is_finished() {
+    let (_folder, index) = filled();
+    let at = |name: &str| index.join(name);
+    // What was saved is complete, and not yet in its place.
+    fs::copy(at("store.db"), at("store.saved")).unwrap();
+    fs::write(at("store.db"), "damaged").unwrap();
+    let repair = Engine::repair(&index, letters()).unwrap();
+    assert!(repair.after.is_sound(), "{:?}", repair.after);
+    assert_eq!(fs::read(repair.set_aside.unwrap().join("store.db")).unwrap(), b"damaged");
+    assert!(!at("store.saved").exists());
+    let engine = Engine::open_with(&index, letters()).unwrap();
+    assert!(finds(&engine, "the harbour of Whitby 7", "docs/07.md"));
+    drop(engine);
+    assert!(Engine::verify(&index).unwrap().lagging.is_empty());
+}
+
+#[test]
 fn a_repair_waits_for_the_writer() {
     let (_folder, index) = filled();
     let _writer = Engine::open_with(&index, letters()).unwrap();

@@ -58,7 +58,7 @@ impl Engine {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let lock = lock(dir)?;
-        finish_earlier(dir)?;
+        let finished = finish_earlier(dir)?;
         let before = match Self::verify(dir) {
             // Of an older format, which only a writer changes.
             Err(Error::ReadOnly { .. }) => {
@@ -69,7 +69,7 @@ impl Engine {
         };
         if before.is_sound() {
             let (rebuilt, after) = (Vec::new(), before.clone());
-            return Ok(IndexRepair { before, set_aside: None, saved: None, rebuilt, after });
+            return Ok(IndexRepair { before, set_aside: finished, saved: None, rebuilt, after });
         }
         for Finding { fault, .. } in &before.findings {
             if let Fault::Newer { found, supported } = *fault {
@@ -77,21 +77,16 @@ impl Engine {
             }
         }
         let damaged = |part| before.findings.iter().any(|finding| finding.part == part);
-        let mut saved = None;
-        let aside = if damaged(Part::Store) {
-            saved = Some(save(dir)?);
-            set_store_aside(dir)?
+        let (saved, aside, rebuilt) = if damaged(Part::Store) {
+            let rebuilt = every_index(dir);
+            (Some(save(dir)?), put_in_place(dir)?, rebuilt)
         } else {
-            folder_for(dir)?
+            let (mut rebuilt, aside) = (every_index(dir), folder_for(dir)?);
+            rebuilt.retain(|leaf| damaged(leaf.part()));
+            set_aside(dir, &rebuilt, &aside)?;
+            (None, aside, rebuilt)
         };
-        let mut rebuilt = Vec::new();
-        for leaf in every_index(dir) {
-            // The indexes of another log are of no use.
-            if saved.is_some() || damaged(leaf.part()) {
-                move_aside(dir, &leaf, &aside)?;
-                rebuilt.push(leaf.part());
-            }
-        }
+        let rebuilt = rebuilt.iter().map(LeafFiles::part).collect();
         sync(dir)?;
         drop(Self::open_locked(dir, config, lock)?);
         let after = Self::verify(dir)?;
@@ -116,36 +111,19 @@ fn save(dir: &Path) -> Result<Salvaged> {
     Ok(saved)
 }
 
-/// A process may have died between saving and putting in place.
-fn finish_earlier(dir: &Path) -> Result<()> {
-    if dir.join(SAVED).exists() {
-        let aside = set_store_aside(dir)?;
-        for leaf in every_index(dir) {
-            move_aside(dir, &leaf, &aside)?;
-        }
-        sync(dir)?;
-    }
-    Ok(())
+/// A process may have died between saving and putting in place. Tells the folder of what was
+/// damaged, if so; the indexes are made anew by the next writer.
+fn finish_earlier(dir: &Path) -> Result<Option<PathBuf>> {
+    dir.join(SAVED).exists().then(|| put_in_place(dir)).transpose()
 }
 
-/// The indexes as they are, or are not, on disk.
-fn every_index(dir: &Path) -> Vec<LeafFiles> {
-    leaves::files(dir, &(Arc::new(ScriptAnalyzer::default()) as _))
-}
-
-/// Each under a name of its own.
-fn move_aside(dir: &Path, leaf: &LeafFiles, aside: &Path) -> Result<()> {
-    let folder = leaf.folder();
-    rename_if_there(&dir.join(&folder), &aside.join(folder.replace('/', "-")))
-}
-
-/// Puts what was saved in the place of the store. There is a store at any moment; what was
-/// damaged is copied before.
-fn set_store_aside(dir: &Path) -> Result<PathBuf> {
+/// Puts what was saved in the place of the store. There is a store at any moment, and as long
+/// as it is the damaged one, what was saved stays under its own name.
+fn put_in_place(dir: &Path) -> Result<PathBuf> {
     let aside = folder_for(dir)?;
     for suffix in [""].into_iter().chain(BESIDE) {
-        let (from, to) =
-            (dir.join(format!("{STORE}{suffix}")), aside.join(format!("{STORE}{suffix}")));
+        let name = format!("{STORE}{suffix}");
+        let (from, to) = (dir.join(&name), aside.join(&name));
         match fs::copy(&from, &to) {
             Ok(_) => sync(&to)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -153,6 +131,8 @@ fn set_store_aside(dir: &Path) -> Result<PathBuf> {
         }
     }
     sync(&aside)?;
+    // The indexes of another log are of no use.
+    set_aside(dir, &every_index(dir), &aside)?;
     // The log of the one is none of the other.
     for suffix in BESIDE {
         remove_if_there(&dir.join(format!("{STORE}{suffix}")))?;
@@ -162,6 +142,25 @@ fn set_store_aside(dir: &Path) -> Result<PathBuf> {
     fs::rename(dir.join(SAVED), &path).map_err(|error| Error::io("replace", path, error))?;
     sync(dir)?;
     Ok(aside)
+}
+
+/// The indexes of both collections, whether they are there or not.
+fn every_index(dir: &Path) -> Vec<LeafFiles> {
+    leaves::files(dir, &(Arc::new(ScriptAnalyzer::default()) as _))
+}
+
+/// Moves indexes into a folder, each under a name of its own.
+fn set_aside(dir: &Path, indexes: &[LeafFiles], aside: &Path) -> Result<()> {
+    for index in indexes {
+        let from = dir.join(index.folder());
+        match fs::rename(&from, aside.join(index.folder().replace('/', "-"))) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Error::io("set aside", from, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A new folder for what is damaged.
@@ -175,15 +174,6 @@ fn folder_for(dir: &Path) -> Result<PathBuf> {
         }
     }
     Ok(dir.join("damaged"))
-}
-
-fn rename_if_there(from: &Path, to: &Path) -> Result<()> {
-    match fs::rename(from, to) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io("set aside", from, error))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn remove_if_there(path: &Path) -> Result<()> {
