@@ -3,7 +3,6 @@
 #[cfg(feature = "graph")]
 use trefoil_core::RowId;
 use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
-
 use trefoil_store::Store;
 
 use crate::engine::Inner;
