@@ -14,8 +14,8 @@ use trefoil_core::{BoundaryClass, ByteSpan};
 
 use crate::normalize::Normalized;
 
-/// What is cut out of a text, the more telling first: where two overlap, the first names
-/// both.
+/// What is cut out of a text, in the order in which it is looked for: where two overlap, the
+/// first names both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Redaction {
@@ -107,24 +107,27 @@ pub fn redact(text: &str, kinds: &[Redaction]) -> Redacted {
 /// width are one.
 pub fn find_sensitive(text: &str, kinds: &[Redaction]) -> Vec<(Redaction, ByteSpan)> {
     let normalized = Normalized::new(text);
+    let mut left = normalized.text.to_string();
     let mut found = Vec::new();
-    for &kind in kinds {
+    for kind in Redaction::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
         let mut spans = Vec::new();
-        kind.find(&normalized.text, &mut spans);
-        found.extend(spans.into_iter().map(|span| {
-            let span = normalized.original(span.start, span.end);
-            (span.start, span.end, kind)
-        }));
+        kind.find(&left, &mut spans);
+        for span in spans {
+            // What is found is a gap to what is looked for next, as its mark will be.
+            left.replace_range(span.start..span.end, &"[".repeat(span.end - span.start));
+            found.push((kind, normalized.original(span.start, span.end)));
+        }
     }
-    found.sort_unstable();
+    found.sort_unstable_by_key(|&(kind, span)| (span.start, span.end, kind));
+    // A private key may run on over what was found before it.
     let mut apart: Vec<(Redaction, ByteSpan)> = Vec::new();
-    for (start, end, kind) in found {
+    for (kind, span) in found {
         match apart.last_mut() {
-            Some((first, span)) if start < span.end => {
+            Some((first, last)) if span.start < last.end => {
                 *first = kind.min(*first);
-                span.end = end.max(span.end);
+                last.end = span.end.max(last.end);
             }
-            _ => apart.push((kind, ByteSpan { start, end })),
+            _ => apart.push((kind, span)),
         }
     }
     apart

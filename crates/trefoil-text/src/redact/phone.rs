@@ -13,7 +13,7 @@ use super::stands_alone;
 const JOIN: &str = "[-.‐–−ー ]";
 
 /// What joins a number to more of it: then it is something else.
-const JOINS: [char; 9] = ['-', '.', '‐', '–', '−', 'ー', '/', ':', ','];
+const JOINS: [char; 7] = ['-', '.', '‐', '–', '−', 'ー', ':'];
 
 /// Forms of a number, `_` for [`JOIN`], and how many digits it has in all.
 const FORMS: [(&str, RangeInclusive<usize>); 8] = [
@@ -34,7 +34,7 @@ const FORMS: [(&str, RangeInclusive<usize>); 8] = [
 ];
 
 /// A word for a telephone, and the digits that soon follow it.
-const CUED: &str = r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})";
+const CUED: &str = r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(\[\]]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})";
 
 /// Finds telephone numbers.
 pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
