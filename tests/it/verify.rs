@@ -177,7 +177,7 @@ fn a_damaged_index_is_found_and_made_anew() {
         };
         let is_damage = |fault: &Fault| matches!(fault, Fault::Damaged { .. });
         let (_folder, index, repair) = damaged(flip, Part::Index(leg), is_damage);
-        assert_eq!(repair.rebuilt, [leg]);
+        assert_eq!(repair.rebuilt, [Part::Index(leg)]);
         assert_eq!(repair.saved, None);
         assert!(repair.after.lagging.is_empty(), "{:?}", repair.after);
         let engine = Engine::open_with(&index, letters()).unwrap();

@@ -86,10 +86,13 @@ impl Run {
 #[test]
 fn a_sound_index_is_said_to_be() {
     let place = Place::indexed();
-    place.run(&["verify"]).expect(0).says(&["keyword    3 rows", "sound, up to change"]);
+    place
+        .run(&["verify"])
+        .expect(0)
+        .says(&["keyword index            3 rows", "sound, up to change"]);
     let json = place.run(&["verify", "--json"]).expect(0).json();
     assert_eq!(json["sound"], true);
-    assert_eq!(json["rows"]["keyword"], 3);
+    assert_eq!(json["rows"]["keyword index"], 3);
     place.run(&["repair"]).expect(0).says(&["sound"]);
     assert!(!place.path(".trefoil/damaged-1").exists());
 }
@@ -105,7 +108,7 @@ fn what_is_damaged_is_named_repaired_and_indexed_again() {
         "payload_chunk        2 rows saved, 1 lost",
         "1 file lost something; `trefoil index` them again:",
         "docs/tides.md",
-        "made anew: keyword",
+        "made anew: keyword index",
         "what was damaged is in .trefoil/damaged-1",
         "sound",
     ]);

@@ -154,6 +154,7 @@ impl Labels {
             },
         }
     }
+}
 
 /// A digest of all that is indexed of a unit.
 pub(crate) fn digest(unit: &IndexedUnit) -> u64 {
@@ -164,7 +165,6 @@ pub(crate) fn digest(unit: &IndexedUnit) -> u64 {
     let parts = [language.code(), &day, title].into_iter();
     let parts = parts.chain(headings.iter().map(String::as_str)).map(str::as_bytes);
     parts.fold(Digest::new().with(&labels), Digest::with).with(text.as_bytes()).get()
-}
 }
 
 fn days_since_1970(day: Date) -> i64 {

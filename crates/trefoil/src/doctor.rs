@@ -267,7 +267,8 @@ impl<'e> Examination<'e> {
     fn recall(&mut self) -> Result<()> {
         #[cfg(feature = "semantic")]
         {
-            let dir = self.engine.inner().dir.join(folder(Collection::Documents, Strategy::Semantic));
+            let dir =
+                self.engine.inner().dir.join(folder(Collection::Documents, Strategy::Semantic));
             let CheckUp { sample, k, .. } = *self.options;
             // Damage is for `verify` to tell.
             if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {

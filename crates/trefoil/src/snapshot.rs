@@ -25,11 +25,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trefoil_core::{Collection, Error, Part, Result, Seq, Strategy};
 
-use crate::{
-    digest::hex,
-    engine::STORE,
-    index_repair::sync,
-};
+use crate::{digest::hex, engine::STORE, index_repair::sync};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TREFSNAP";
 pub(crate) const VERSION: u32 = 1;

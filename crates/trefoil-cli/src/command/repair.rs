@@ -21,7 +21,7 @@ struct Repaired {
     before: Verified,
     set_aside: Option<String>,
     saved: Option<Saved>,
-    rebuilt: Vec<&'static str>,
+    rebuilt: Vec<String>,
     after: Verified,
 }
 
@@ -64,7 +64,7 @@ impl From<IndexRepair> for Repaired {
                 incomplete,
                 graph,
             }),
-            rebuilt: rebuilt.into_iter().map(trefoil::Strategy::name).collect(),
+            rebuilt: rebuilt.iter().map(ToString::to_string).collect(),
             after: (&after).into(),
         }
     }
@@ -95,7 +95,7 @@ fn text(repair: &IndexRepair) -> String {
             }
         }
     }
-    let rebuilt: Vec<&str> = repair.rebuilt.iter().map(|leg| leg.name()).collect();
+    let rebuilt: Vec<String> = repair.rebuilt.iter().map(ToString::to_string).collect();
     if !rebuilt.is_empty() {
         _ = writeln!(text, "made anew: {}", rebuilt.join(", "));
     }

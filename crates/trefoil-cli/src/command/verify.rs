@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde::Serialize;
-use trefoil::{Engine, Finding, Verification};
+use trefoil::{Engine, Finding, Part, Verification};
 
 use super::Outcome;
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
 pub(super) struct Verified {
     sound: bool,
     change: u64,
-    rows: BTreeMap<&'static str, usize>,
-    lagging: BTreeMap<&'static str, usize>,
+    rows: BTreeMap<String, usize>,
+    lagging: BTreeMap<String, usize>,
     findings: Vec<Found>,
 }
 
@@ -40,8 +40,8 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
 
 impl From<&Verification> for Verified {
     fn from(verification: &Verification) -> Self {
-        let counts = |counts: &[(trefoil::Strategy, usize)]| {
-            counts.iter().map(|&(leg, rows)| (leg.name(), rows)).collect()
+        let counts = |counts: &[(Part, usize)]| {
+            counts.iter().map(|&(part, rows)| (part.to_string(), rows)).collect()
         };
         Self {
             sound: verification.is_sound(),
@@ -66,11 +66,14 @@ impl From<&Finding> for Found {
 /// What was found, a line each, and in the end what it means.
 pub(super) fn text(verification: &Verification) -> String {
     let mut text = String::new();
-    for (leg, rows) in &verification.rows {
-        _ = writeln!(text, "{:<10} {rows} rows", leg.name());
+    for (part, rows) in &verification.rows {
+        // Most have no memory.
+        if *rows > 0 || matches!(part, Part::Index(_)) {
+            _ = writeln!(text, "{:<24} {rows} rows", part.to_string());
+        }
     }
-    for (leg, rows) in &verification.lagging {
-        _ = writeln!(text, "{:<10} {rows} rows behind the store", leg.name());
+    for (part, rows) in &verification.lagging {
+        _ = writeln!(text, "{:<24} {rows} rows behind the store", part.to_string());
     }
     for finding in &verification.findings {
         let fault = printable(&finding.fault.to_string());

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Store,
-    change::log,
+    change::{limit_of, log},
     chunk::{texts, to_json},
     embedding,
     fault::unreadable,
