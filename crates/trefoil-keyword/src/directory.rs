@@ -41,7 +41,11 @@ impl Directory for SealedDirectory {
     }
 
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.files.get_file_handle(path)
+        let file = self.files.get_file_handle(path)?;
+        let has_footer = has_footer(file.as_ref());
+        let has_footer =
+            has_footer.map_err(|error| OpenReadError::wrap_io_error(error, path.to_owned()))?;
+        if has_footer { Ok(file) } else { Err(damaged(path, "it is cut off")) }
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
@@ -50,11 +54,8 @@ impl Directory for SealedDirectory {
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         let bytes = self.files.atomic_read(path)?;
-        unsealed(&bytes).map(<[u8]>::to_vec).ok_or_else(|| {
-            let reason = "it does not have its checksum";
-            let error = io::Error::new(io::ErrorKind::InvalidData, reason);
-            OpenReadError::wrap_io_error(error, path.to_owned())
-        })
+        let data = unsealed(&bytes).map(<[u8]>::to_vec);
+        data.ok_or_else(|| damaged(path, "it does not have its checksum"))
     }
 
     fn watch(&self, callback: WatchCallback) -> tantivy::Result<WatchHandle> {
@@ -88,6 +89,20 @@ impl Directory for SealedDirectory {
     }
 }
 
+/// Whether a file of a segment is as long as its footer says. tantivy panics on one that is
+/// not; its last eight bytes are the length of the footer and a mark.
+fn has_footer(file: &dyn FileHandle) -> io::Result<bool> {
+    let Some(end) = file.len().checked_sub(8) else { return Ok(false) };
+    let bytes = file.read_bytes(end..end + 4)?;
+    let length = bytes.first_chunk().map(|&bytes| u32::from_le_bytes(bytes));
+    Ok(length.is_some_and(|length| length as usize <= end))
+}
+
+fn damaged(path: &Path, reason: &str) -> OpenReadError {
+    let error = io::Error::new(io::ErrorKind::InvalidData, reason);
+    OpenReadError::wrap_io_error(error, path.to_owned())
+}
+
 /// Bytes of a line break and a CRC-32 in hexadecimal.
 const SEAL: usize = 9;
 
@@ -116,6 +131,16 @@ fn read_only() -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_off_has_no_footer() {
+        let check = |bytes: &'static [u8]| has_footer(&bytes).unwrap();
+        assert!(check(b"body{}\x02\0\0\0mark"));
+        assert!(!check(b"{}\x03\0\0\0mark"));
+        for short in [&b""[..], b"\0\0\0\0", b"\0\0\0\0mar"] {
+            assert!(!check(short));
+        }
+    }
 
     #[test]
     fn a_seal_breaks_wherever_a_bit_changes() {

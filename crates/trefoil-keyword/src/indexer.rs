@@ -48,6 +48,9 @@ impl KeywordIndexer {
             .memory_budget_per_thread(WRITER_MEMORY)
             .build();
         let writer = index.index.writer_with_options(options).map_err(not_locked(dir))?;
+        // A commit that a crash cut off would find its own files in the way: their names are
+        // given anew from where the last commit stands.
+        writer.garbage_collect_files().wait().map_err(backend("remove what a crash left"))?;
         let mut merging = LogMergePolicy::default();
         merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
         writer.set_merge_policy(Box::new(merging));
