@@ -1,7 +1,7 @@
 //! Observations become claims, under policies, corrected by feedback; recall is a search.
 //!
-//! This crate is the domain: values and pure functions. It reads no clock and names no search
-//! strategy; what it needs is handed in. Only a [`SourceProbe`] looks at files.
+//! The domain is values and pure functions. It reads no clock and names no search strategy; what
+//! it needs is handed in, and only a [`SourceProbe`] looks at files. [`Memory`] puts it on an engine.
 //!
 //! ```
 //! use jiff::Timestamp;
@@ -40,6 +40,7 @@ pub mod integrate;
 mod invariant;
 mod layer;
 mod lifecycle;
+mod memory;
 mod observation;
 mod open_loop;
 pub mod pack;
@@ -49,6 +50,7 @@ mod provenance;
 pub mod recall;
 mod reflect;
 mod rolling;
+mod rows;
 mod rule;
 mod schedule;
 mod session;
@@ -75,6 +77,7 @@ pub use id::{IdGenerator, MemoryId};
 pub use invariant::{Invariant, InvariantEvaluator, RuleEvaluator};
 pub use layer::{FoundUnit, Layer, View, views};
 pub use lifecycle::{Action, Fold, action, folds, is_stale, status, verify};
+pub use memory::{Activated, Heard, Memory, Opinion, ScoringParams, Worked};
 pub use observation::{Observation, ObservationDraft, ObservationKind, SourceType};
 pub use open_loop::{OpenLoop, open_loops};
 pub use policy::{

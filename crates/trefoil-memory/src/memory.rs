@@ -1,0 +1,224 @@
+//! The domain on an engine: observe, remember, recall, forget.
+
+mod activate;
+mod feedback;
+#[cfg(test)]
+mod tests;
+mod work;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use trefoil::{
+    Engine, ForgetReceipt,
+    memory::{EvidenceRow, MemoryWrite, PatchReason},
+};
+use trefoil_core::{ClaimId, Error, EvidenceId, ObservationId, Result, SessionId};
+
+pub use self::{
+    activate::{Activated, ScoringParams},
+    feedback::{Heard, Opinion},
+    work::Worked,
+};
+use crate::{
+    Claim, ClaimDraft, EvidenceMethod, IdGenerator, MemoryId, Observation, ObservationDraft,
+    Origin, Policy, PolicyVersion, Session, admit,
+    extract::{Extractor, RuleExtractor},
+    rows,
+};
+
+/// Governed memory on an engine. Share it by reference; what it writes is durable when the
+/// call returns.
+#[derive(Debug)]
+pub struct Memory {
+    engine: Arc<Engine>,
+    ids: IdGenerator,
+    extractor: Arc<dyn Extractor>,
+}
+
+impl Memory {
+    /// The memory of an engine, with ids that nobody else makes.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self::with_ids(engine, IdGenerator::new())
+    }
+
+    /// The same with ids of a generator.
+    pub fn with_ids(engine: Arc<Engine>, ids: IdGenerator) -> Self {
+        Self { engine, ids, extractor: Arc::new(RuleExtractor::default()) }
+    }
+
+    /// The same with what finds claims in observations.
+    #[must_use]
+    pub fn with_extractor(self, extractor: Arc<dyn Extractor>) -> Self {
+        Self { extractor, ..self }
+    }
+
+    /// The policy that was applied last; the built-in one before any was.
+    pub fn policy(&self) -> Result<Policy> {
+        let stored = self
+            .engine
+            .memory()
+            .read("read the policy", |rows| Ok(rows.current_policy()?.map(|policy| policy.yaml)))?;
+        stored.map_or_else(Policy::built_in, |yaml| Policy::from_yaml(&yaml))
+    }
+
+    /// The policy of a version.
+    ///
+    /// # Errors
+    /// [`Error::PolicyMissing`] if there is none.
+    pub fn policy_of(&self, version: &PolicyVersion) -> Result<Policy> {
+        let text = version.to_string();
+        let stored = self.engine.memory().read("read a policy", |rows| rows.policy(&text))?;
+        let stored = stored.ok_or(Error::PolicyMissing { version: Some(text) })?;
+        Policy::from_yaml(&stored.yaml)
+    }
+
+    /// Makes a policy the current one, unless this is a `dry_run`. Its version.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPolicy`] with every mistake in it.
+    pub fn apply_policy(&self, yaml: &str, dry_run: bool) -> Result<PolicyVersion> {
+        let version = Policy::from_yaml(yaml)?.version;
+        if !dry_run {
+            self.write("apply a policy", |rows| rows.apply_policy(&version.to_string(), yaml))?;
+        }
+        Ok(version)
+    }
+
+    /// Begins a session of work on the project in a folder.
+    pub fn create_session(&self, project_path: &str) -> Result<Session> {
+        let session = Session::new(self.id()?, project_path, self.now()?);
+        self.write("begin a session", |write| write.put_session(&rows::of_session(&session)))?;
+        Ok(session)
+    }
+
+    /// The session with this id.
+    pub fn session(&self, id: &SessionId) -> Result<Option<Session>> {
+        let row = self.engine.memory().read("read a session", |rows| rows.session(id.as_str()))?;
+        row.as_ref().map(rows::to_session).transpose()
+    }
+
+    /// Ends a session with what was done in it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidState`] if it has ended, or was never begun.
+    pub fn end_session(&self, id: &SessionId, summary: &str) -> Result<Session> {
+        let state = format!("session {id} that was never begun");
+        let unknown = Error::InvalidState { state, call: "end a session" };
+        let session = self.session(id)?.ok_or(unknown)?.ended(summary, self.now()?)?;
+        self.write("end a session", |write| write.put_session(&rows::of_session(&session)))?;
+        Ok(session)
+    }
+
+    /// Stores what happened, without what the policy cuts out of it. It is found by its words
+    /// at once; what it says is learnt by [`Memory::work`].
+    ///
+    /// # Errors
+    /// [`Error::BoundaryDenied`] for what may not be stored, [`Error::InvalidField`] for what
+    /// is out of range.
+    pub fn observe(&self, draft: ObservationDraft) -> Result<Observation> {
+        let draft = admit(draft, &self.policy()?)?;
+        let observation = draft.into_observation(self.id()?, self.now()?)?;
+        let tokens = self.engine.memory().count_tokens(&observation.content);
+        let (unit, payload) = rows::of_observation(&observation, tokens);
+        self.write("store an observation", |write| {
+            let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
+            write.add_event("observed", Some(row), "{}")
+        })?;
+        Ok(observation)
+    }
+
+    /// The observation with this id; absent if there is none, or its content was scrubbed.
+    pub fn observation(&self, id: &ObservationId) -> Result<Option<Observation>> {
+        let unit =
+            self.engine.memory().read("read an observation", |rows| rows.unit(id.as_str()))?;
+        Ok(unit.as_ref().map(rows::to_observation).transpose()?.flatten())
+    }
+
+    /// Stores a claim that is new, with its observation as evidence.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateClaim`] if another says the same, and those of
+    /// [`ClaimDraft::into_claim`].
+    pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
+        let (claim, _) = draft.into_claim(self.id()?, self.now()?)?;
+        let evidence: EvidenceId = self.id()?;
+        let (unit, payload) = rows::of_claim(&claim)?;
+        self.write("store a claim", |write| {
+            if let Some(existing) = write.claim_by_hash(claim.content_hash.as_str())? {
+                let existing = ClaimId::new(&existing.unit.id)?;
+                return Err(Error::DuplicateClaim {
+                    hash: claim.content_hash.to_string(),
+                    existing,
+                });
+            }
+            let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
+            match &claim.origin {
+                Origin::Observed(observation) => {
+                    let observation = write.row_of(observation.as_str())?;
+                    write.add_evidence(&EvidenceRow {
+                        id: evidence.to_string(),
+                        claim: row,
+                        observation,
+                        method: EvidenceMethod::Rule.to_string(),
+                        note: None,
+                        created_at: claim.created_at.as_second(),
+                    })?;
+                }
+                Origin::Derived(sources) => {
+                    for source in sources {
+                        if let Some(source) = write.row_of(source.as_str())? {
+                            write.add_source(row, source)?;
+                        }
+                    }
+                }
+            }
+            write.add_event("integrated", Some(row), "{}")
+        })?;
+        Ok(claim)
+    }
+
+    /// The claim with this id.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClaim`] if there is none.
+    pub fn claim(&self, id: &ClaimId) -> Result<Claim> {
+        let unit = self.engine.memory().read("read a claim", |rows| rows.unit(id.as_str()))?;
+        let claim = unit.as_ref().map(rows::to_claim).transpose()?.flatten();
+        claim.ok_or_else(|| Error::UnknownClaim { id: id.clone() })
+    }
+
+    /// Forgets all that speaks of a subject, and proves it.
+    ///
+    /// # Errors
+    /// As [`Engine::forget_document`].
+    pub fn forget_subject(&self, subject: &str) -> Result<ForgetReceipt> {
+        self.engine.memory().forget_subject(subject)
+    }
+
+    /// Forgets the unit with this id and all that was made from it.
+    ///
+    /// # Errors
+    /// As [`Engine::forget_document`].
+    pub fn forget_unit(&self, id: &str) -> Result<ForgetReceipt> {
+        let memory = self.engine.memory();
+        let row = memory.read("look up a unit", |rows| rows.row_of(id))?;
+        memory.forget_units(row.as_slice())
+    }
+
+    fn write<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.engine.memory().write(doing, work)
+    }
+
+    fn id<I: MemoryId>(&self) -> Result<I> {
+        self.ids.generate(self.now()?)
+    }
+
+    fn now(&self) -> Result<Timestamp> {
+        rows::time(self.engine.memory().now())
+    }
+}

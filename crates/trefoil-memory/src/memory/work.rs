@@ -1,0 +1,203 @@
+//! What is done in the background: observations become claims, loops and mentions.
+
+use jiff::Timestamp;
+use trefoil::{
+    RowId,
+    memory::{
+        AffectRow, EvidenceRow, Job, LinkRelation, LoopPayload, MemoryWrite, PatchReason, Payload,
+        UnitRow,
+    },
+};
+use trefoil_core::{Error, EvidenceId, Result};
+
+use super::Memory;
+use crate::{
+    Boundary, Claim, ClaimDraft, EvidenceMethod, Invariant, OpenLoop, RuleEvaluator,
+    extract::LoopDraft,
+    integrate::{IntegrateOptions, integrate},
+    reflect, rows,
+};
+
+/// The kinds of work, in the order in which they are done.
+const KINDS: [&str; 4] = ["reflect", "extract_entities", "extract_facts", "extract_loops"];
+/// Seconds after which work that nobody finished is taken up again.
+const LEASE: u32 = 600;
+/// Jobs that are taken at once.
+const BATCH: usize = 64;
+
+/// What background work has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// Jobs that are done.
+    pub done: usize,
+    /// Jobs that failed, and are tried again later.
+    pub failed: usize,
+}
+
+impl Memory {
+    /// Does what observations ask for, as far as it is due: reflects, and extracts mentions,
+    /// claims and loops within `boundary`. Each job is done wholly or not at all; one that is
+    /// done again changes nothing.
+    pub fn work(&self, boundary: &Boundary) -> Result<Worked> {
+        let memory = self.engine.memory();
+        let mut worked = Worked::default();
+        for kind in KINDS {
+            loop {
+                let jobs = memory.claim_jobs(kind, BATCH, LEASE)?;
+                if jobs.is_empty() {
+                    break;
+                }
+                for job in jobs {
+                    match self.do_job(&job, boundary) {
+                        Ok(()) => {
+                            memory.finish_jobs(&[job.id])?;
+                            worked.done += 1;
+                        }
+                        Err(error) => {
+                            memory.fail_jobs(&[job.id], &error.chain())?;
+                            worked.failed += 1;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(worked)
+    }
+
+    fn do_job(&self, job: &Job, boundary: &Boundary) -> Result<()> {
+        let memory = self.engine.memory();
+        let row = rows::job_row(&job.payload_json)?;
+        let unit = memory.read("read an observation", |read| Ok(read.units(&[row])?.pop()))?;
+        // What is gone, or was scrubbed, asks for nothing any more.
+        let observation = unit.as_ref().map(rows::to_observation).transpose()?.flatten();
+        let (Some(unit), Some(observation)) = (unit, observation) else { return Ok(()) };
+        if job.kind == "reflect" {
+            let found = reflect(&observation);
+            let reflected = UnitRow {
+                salience: f64::from(found.salience.get()),
+                confidence: f64::from(found.confidence.get()),
+                affect: Some(AffectRow {
+                    label: found.affect.label.to_string(),
+                    intensity: f64::from(found.affect.intensity.get()),
+                }),
+                ..unit.unit
+            };
+            return self.write("reflect", |write| {
+                write.put_unit(&reflected, &unit.payload, PatchReason::Reflect)?;
+                write.add_event("reflected", Some(row), "{}")
+            });
+        }
+        let found = self.extractor.extract(&observation, boundary)?;
+        let now = self.now()?;
+        self.write("learn from an observation", |write| match job.kind.as_str() {
+            "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
+            "extract_facts" => {
+                let learning = Learning { memory: self, write, boundary, now };
+                let mut claims = found.claims.into_iter();
+                claims.try_for_each(|draft| learning.claim(draft, row, found.method))
+            }
+            _ => found.loops.iter().try_for_each(|open| self.keep_loop(write, open, row, now)),
+        })
+    }
+
+    /// Keeps what is left to do; told again, the loop that is there is brought up to date.
+    fn keep_loop(
+        &self,
+        write: &MemoryWrite<'_>,
+        draft: &LoopDraft,
+        observation: RowId,
+        now: Timestamp,
+    ) -> Result<()> {
+        let told = OpenLoop::new(self.id()?, &draft.text, draft.due_at, draft.boundary_class, now)?;
+        let known = write.loop_by_text(&told.text)?;
+        let open = match &known {
+            Some(unit) => {
+                rows::to_loop(unit)?.map_or_else(|| told.clone(), |old| old.told_again(&told))
+            }
+            None => told,
+        };
+        let unit = UnitRow {
+            boundary: open.boundary_class,
+            updated_at: now.as_second(),
+            source: Some("extract_loops".to_owned()),
+            ..UnitRow::new(open.id.as_str(), open.created_at.as_second())
+        };
+        let payload = LoopPayload {
+            text: open.text,
+            expires_at: open.expires_at.as_second(),
+            due_at: open.due_at.map(Timestamp::as_second),
+        };
+        let row = write.put_unit(&unit, &Payload::Loop(payload), PatchReason::ExtractUpdate)?;
+        write.add_source(row, observation)?;
+        write.add_event("loop", Some(row), "{}")
+    }
+}
+
+/// One observation on its way into the claims.
+struct Learning<'a> {
+    memory: &'a Memory,
+    write: &'a MemoryWrite<'a>,
+    boundary: &'a Boundary,
+    now: Timestamp,
+}
+
+impl Learning<'_> {
+    /// Integrates a claim; one that breaks a rule is refused, which an event tells.
+    fn claim(&self, draft: ClaimDraft, observation: RowId, method: EvidenceMethod) -> Result<()> {
+        let (write, now) = (self.write, self.now);
+        let (incoming, _) = draft.into_claim(self.memory.id()?, now)?;
+        let same = write.claim_by_hash(incoming.content_hash.as_str())?;
+        let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
+        let related = match &incoming.subject {
+            Some(subject) => write.claims_about(subject, None)?,
+            None => Vec::new(),
+        };
+        let related: Vec<Claim> = related
+            .iter()
+            .filter_map(|unit| rows::to_claim(unit).transpose())
+            .collect::<Result<_>>()?;
+        let policy = self.memory.policy()?;
+        let definitions = policy.invariants.iter().chain(&self.boundary.invariants);
+        let invariants: Vec<Invariant> =
+            definitions.map(Invariant::try_from).collect::<Result<_>>()?;
+        let evaluator = RuleEvaluator::new(now);
+        let options = IntegrateOptions::default();
+        let integrated =
+            match integrate(incoming, same.as_ref(), &related, &invariants, &evaluator, &options) {
+                Ok(integrated) => integrated,
+                Err(Error::BoundaryDenied { .. }) => {
+                    return write.add_event("refused", Some(observation), "{}");
+                }
+                Err(error) => return Err(error),
+            };
+        let row = self.put(&integrated.claim)?;
+        let known = write.evidences(row)?;
+        if known.iter().all(|evidence| evidence.observation != Some(observation)) {
+            let evidence: EvidenceId = self.memory.id()?;
+            write.add_evidence(&EvidenceRow {
+                id: evidence.to_string(),
+                claim: row,
+                observation: Some(observation),
+                method: method.to_string(),
+                note: None,
+                created_at: now.as_second(),
+            })?;
+        }
+        for ended in &integrated.ended {
+            let other = self.put(ended)?;
+            write.link_claims(row, other, LinkRelation::Supersedes)?;
+            write.add_event("ended", Some(other), "{}")?;
+        }
+        for other in &integrated.contradicts {
+            if let Some(other) = write.row_of(other.as_str())? {
+                write.link_claims(row, other, LinkRelation::Contradicts)?;
+            }
+        }
+        write.add_event("integrated", Some(row), "{}")
+    }
+
+    fn put(&self, claim: &Claim) -> Result<RowId> {
+        let (unit, payload) = rows::of_claim(claim)?;
+        self.write.put_unit(&unit, &payload, PatchReason::IntegrateMerge)
+    }
+}
