@@ -102,7 +102,11 @@ fn what_is_damaged_is_named_repaired_and_indexed_again() {
     let place = Place::indexed();
     place.damage_store();
     let verified = place.run(&["verify"]).expect(1);
-    verified.says(&["the store: hashes: 1 chunks", "run `trefoil repair`", "2 faults"]);
+    verified.says(&[
+        "the store: pages: 1 pages that cannot be read",
+        "run `trefoil repair`",
+        "2 faults",
+    ]);
     assert_eq!(place.run(&["verify", "--json"]).expect(1).json()["sound"], false);
     place.run(&["repair"]).expect(0).says(&[
         "payload_chunk        2 rows saved, 1 lost",

@@ -111,7 +111,8 @@ fn seal(data: &[u8]) -> [u8; SEAL] {
     text.as_bytes().first_chunk().copied().unwrap_or_default()
 }
 
-fn sealed(data: &[u8]) -> Vec<u8> {
+/// What is written in one piece, and the checksum after it.
+pub(crate) fn sealed(data: &[u8]) -> Vec<u8> {
     [data, &seal(data)].concat()
 }
 

@@ -13,6 +13,7 @@ use trefoil_core::{
 
 use crate::{
     KeywordConfig, KeywordIndexer,
+    directory::sealed,
     document::{DIGEST, ROW, digest},
     index::{KeywordIndex, backend, corrupt},
     retriever::Snapshot,
@@ -102,7 +103,7 @@ impl IndexFiles for KeywordFiles {
         let managed = serde_json::to_vec(&names).map_err(|error| {
             backend("list the files")(TantivyError::InternalError(error.to_string()))
         })?;
-        for (name, bytes) in [(META, bytes), (MANAGED, managed)] {
+        for (name, bytes) in [(META, bytes), (MANAGED, sealed(&managed))] {
             files.push(IndexFile { name: name.to_owned(), content: Box::new(Cursor::new(bytes)) });
         }
         Ok(files)

@@ -19,6 +19,7 @@ use crate::{
     Access, Clock, Store,
     fault::fault,
     file_id,
+    store::{connect, open_reader},
     verify::{is_usable, is_what_it_says},
 };
 
@@ -34,6 +35,9 @@ const GRAPH: [&str; 7] = [
     "communities",
     "community_members",
 ];
+/// Tables whose rows have hashes of their own: they are believed one by one, also on a page
+/// without its checksum.
+const HASHED: [&str; 2] = ["files", "payload_chunk"];
 /// Ranges of rows that are tried in one table before the rest of it is given up: under a second.
 const MOST_TRIES: usize = 20_000;
 /// Row numbers that are tried where nobody can say which were given.
@@ -79,19 +83,22 @@ pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )
     .map_err(|error| nothing(error.to_string()))?;
-    let checked = old.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;");
-    checked.map_err(|error| nothing(error.to_string()))?;
+    let careful = old.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;");
+    careful.map_err(|error| nothing(error.to_string()))?;
+    // None if the first page does not have its checksum.
+    let checked = open_reader(from).ok();
     if columns(&old, "units").map_err(|error| nothing(error.to_string()))?.is_empty() {
         return Err(nothing("it has no tables".to_owned()));
     }
 
     let store = Store::open(to, Access::ReadWrite, clock)?;
     let run = || {
-        let new = Connection::open(to)?;
+        let new = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         new.execute_batch(
             "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
         )?;
-        let salvaged = Salvage { old: &old, new: &new, given: given(&old) }.run()?;
+        let checked = checked.as_ref().unwrap_or(&old);
+        let salvaged = Salvage { old: &old, checked, new: &new, given: given(&old) }.run()?;
         new.execute_batch("COMMIT")?;
         Ok(salvaged)
     };
@@ -110,7 +117,10 @@ struct Table {
 }
 
 struct Salvage<'c> {
+    /// Reads what a page says, whatever its checksum.
     old: &'c Connection,
+    /// Reads only pages that have their checksum.
+    checked: &'c Connection,
     new: &'c Connection,
     /// The last number that was given in each table that never gives one twice.
     given: Vec<(String, i64)>,
@@ -254,7 +264,9 @@ impl Salvage<'_> {
             table.name,
             table.columns.join(", "),
         ))?;
-        let Ok(mut select) = self.old.prepare(select) else { return Ok(false) };
+        let hashed = HASHED.contains(&table.name.as_str());
+        let from = if hashed { self.old } else { self.checked };
+        let Ok(mut select) = from.prepare(select) else { return Ok(false) };
         let Ok(mut rows) = select.query([]) else { return Ok(false) };
         loop {
             let row = match rows.next() {

@@ -240,7 +240,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// A connection that checks the pages that it reads.
-fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+pub(crate) fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     pages::register()?;
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags_and_vfs(path, flags, pages::CHECKED)?;

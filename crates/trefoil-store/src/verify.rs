@@ -415,7 +415,7 @@ mod tests {
             )
         };
         let faults = open().unwrap().verify().unwrap();
-        assert!(faults.iter().any(|fault| fault.check == StoreCheck::Hashes), "{faults:?}");
+        assert!(faults.iter().any(|fault| fault.check == StoreCheck::Pages), "{faults:?}");
         bytes[page..page + 64].fill(0xff);
         std::fs::write(&path, &bytes).unwrap();
         let faults = open().unwrap().verify().unwrap();
