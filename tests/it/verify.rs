@@ -102,7 +102,10 @@ fn an_index_is_sound_in_every_stage_of_its_life() {
     };
     let engine = fill(&index);
     let filled = check("beside its writer", false);
-    assert!(filled.rows.iter().all(|(_, rows)| *rows > 0), "{filled:?}");
+    assert!(
+        filled.rows.iter().all(|(part, rows)| (*rows > 0) == matches!(part, Part::Index(_))),
+        "{filled:?}"
+    );
     drop(engine);
     assert_eq!(check("closed", false), filled);
     // Without the model the vectors of what is gone stay behind, and are told.
@@ -224,8 +227,8 @@ fn what_the_store_lost_is_named_and_the_rest_is_found() {
         assert!(found > 0);
         fs::write(path, bytes).unwrap();
     };
-    let is_hash = |fault: &Fault| matches!(fault, Fault::Contradicts(fault) if fault.check == trefoil::StoreCheck::Hashes);
-    let (_folder, index, repair) = damaged(change, Part::Store, is_hash);
+    let is_page = |fault: &Fault| matches!(fault, Fault::Contradicts(fault) if fault.check == trefoil::StoreCheck::Pages);
+    let (_folder, index, repair) = damaged(change, Part::Store, is_page);
     assert_eq!(repair.saved.unwrap().incomplete, ["docs/09.md"]);
     assert!(repair.set_aside.unwrap().join("store.db").is_file());
     let engine = Engine::open_with(&index, letters()).unwrap();

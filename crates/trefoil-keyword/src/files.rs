@@ -1,4 +1,5 @@
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::Cursor,
     path::{Path, PathBuf},
@@ -133,14 +134,14 @@ impl KeywordIndex {
     fn commit_files(&self) -> Result<Vec<String>> {
         let metas = self.index.load_metas().map_err(backend("read the last commit"))?;
         let mut names = Vec::new();
-        for path in metas.list_segment_files() {
+        let paths: BTreeSet<PathBuf> = metas.list_segment_files().into_iter().collect();
+        for path in paths {
             // Names are of all the kinds of files that a segment may have.
             let exists = self.index.directory().exists(&path);
             if exists.map_err(|error| backend("look for a file")(error.into()))? {
                 names.push(path.to_string_lossy().into_owned());
             }
         }
-        names.sort_unstable();
         Ok(names)
     }
 }

@@ -31,6 +31,7 @@ use crate::{
     present,
     reread::reread,
     select::{Left, cosine, select},
+    snapshot::Snapshot,
     trace::{Trace, millis},
 };
 
@@ -152,7 +153,7 @@ impl Engine {
 
     fn open_writer(dir: &Path, config: EngineConfig, other: OtherModel) -> Result<Self> {
         config.check()?;
-        if dir.is_file() {
+        if dir.is_file() && Snapshot::read(dir).is_ok() {
             let doing = "write to a snapshot (`trefoil import` makes an index of it)";
             return Err(Error::ReadOnly { path: dir.to_owned(), doing });
         }
