@@ -33,14 +33,14 @@ fn damage_is_repaired_or_told() {
         let is_index = file.starts_with("documents");
         let (sender, receiver) = mpsc::channel();
         let opened = dir.path().to_owned();
-        let work = std::thread::spawn(move || sender.send(answers(&opened)));
+        let work = std::thread::spawn(move || drop(sender.send(answers(&opened))));
         let case = format!("trial {trial}: {damage:?} in {}", file.display());
         let outcome = match receiver.recv_timeout(PATIENCE) {
             Ok(outcome) => outcome,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("{case} hangs"),
             Err(mpsc::RecvTimeoutError::Disconnected) => panic!("{case} panics"),
         };
-        work.join().unwrap().unwrap();
+        work.join().unwrap();
         let kind = file.extension().unwrap_or(file.file_name().unwrap()).to_string_lossy();
         let outcome = match outcome {
             // Those who read only cannot repair.
@@ -204,7 +204,7 @@ impl Told {
         for leg in [Strategy::Keyword, Strategy::Semantic, Strategy::Graph] {
             let available = engine.stats()?.rows.iter().any(|(one, _)| *one == leg);
             let list = if available { Some(list(engine, ALONE, leg)?) } else { None };
-            let rows = list.iter().flat_map(|list| list.hits()).map(|hit| hit.row);
+            let rows = list.iter().flat_map(trefoil::RankedList::hits).map(|hit| hit.row);
             told.said.push(format!("{leg}: {:?}", rows.collect::<Vec<_>>()));
         }
         Ok(told)

@@ -367,7 +367,7 @@ pub(crate) mod letters {
     impl Letters {
         pub(crate) fn named(name: &str) -> Self {
             let mut letters = Self::default();
-            letters.0.model = name.to_owned();
+            name.clone_into(&mut letters.0.model);
             letters
         }
     }

@@ -184,7 +184,7 @@ proptest! {
             fs::read(folder.path().join("snapshot")).unwrap()
         });
         let mut bytes = bytes.clone();
-        let at = (place % bytes.len() as u64) as usize;
+        let at = usize::try_from(place % bytes.len() as u64).unwrap();
         if cut {
             bytes.truncate(at);
         } else {

@@ -53,7 +53,9 @@ fn writers_and_readers_do_not_disturb_each_other() {
         let searchers: Vec<_> =
             (0..2).map(|_| scope.spawn(move || shared.search(engine))).collect();
         let began = Instant::now();
-        while began.elapsed() < duration && !searchers.iter().any(|one| one.is_finished()) {
+        while began.elapsed() < duration
+            && !searchers.iter().any(std::thread::ScopedJoinHandle::is_finished)
+        {
             std::thread::sleep(duration / 100);
             memory.extend(resident());
         }
@@ -203,5 +205,5 @@ fn look_behind(engine: &Engine) -> Result<(), String> {
 fn resident() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
-    Some(pages * 4096 >> 20)
+    Some((pages * 4096) >> 20)
 }

@@ -65,7 +65,9 @@ fn vector(text: &str) -> Vec<f32> {
     if length == 0.0 {
         vector[0] = 1.0;
     } else {
-        vector.iter_mut().for_each(|x| *x /= length);
+        for x in &mut vector {
+            *x /= length;
+        }
     }
     vector
 }

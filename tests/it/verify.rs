@@ -289,9 +289,9 @@ proptest! {
     fn any_changed_byte_is_found_or_harmless(place in any::<u64>(), bit in 0_u8..8, cut in any::<bool>()) {
         let (_folder, index) = filled();
         let files = files(&index);
-        let path = &files[(place % files.len() as u64) as usize];
+        let path = &files[usize::try_from(place % files.len() as u64).unwrap()];
         let mut bytes = fs::read(path).unwrap();
-        let at = (place >> 16) as usize % bytes.len().max(1);
+        let at = usize::try_from(place >> 16).unwrap() % bytes.len().max(1);
         if cut {
             bytes.truncate(at);
         } else if let Some(byte) = bytes.get_mut(at) {

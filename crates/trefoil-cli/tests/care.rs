@@ -1,6 +1,10 @@
 //! The commands that look after an index: `verify`, `repair`, `doctor`, `export`, `import`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on may panic"
+)]
 
 use std::{
     fs,
@@ -58,7 +62,9 @@ impl Place {
         let places: Vec<usize> =
             (0..bytes.len()).filter(|&at| bytes[at..].starts_with(text)).collect();
         assert!(!places.is_empty());
-        places.into_iter().for_each(|at| bytes[at] = b's');
+        for at in places {
+            bytes[at] = b's';
+        }
         fs::write(path, bytes).unwrap();
     }
 }

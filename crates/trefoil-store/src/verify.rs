@@ -238,10 +238,9 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
 ];
 
 fn named(row: &Row<'_>) -> rusqlite::Result<String> {
-    Ok(match row.get_ref(0)? {
-        rusqlite::types::ValueRef::Integer(number) => number.to_string(),
-        other => String::from_utf8_lossy(other.as_bytes().unwrap_or_default()).into_owned(),
-    })
+    let value = row.get_ref(0)?;
+    let text = || String::from_utf8_lossy(value.as_bytes().unwrap_or_default()).into_owned();
+    Ok(value.as_i64().map_or_else(|_| text(), |number| number.to_string()))
 }
 
 fn paths(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
@@ -327,7 +326,8 @@ fn jobs(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
         let (row, hash): (i64, String) = (leaf.get(0)?, leaf.get(1)?);
         let (cached, logged): (bool, bool) = cached
             .query_row(params![hash, space, row], |found| Ok((found.get(0)?, found.get(1)?)))?;
-        if !(cached && logged) && !job.exists([embedding::payload_of(row, &hash)])? {
+        let done = cached && logged;
+        if !done && !job.exists([embedding::payload_of(row, &hash)])? {
             let what = "chunks without a vector that no job makes one for";
             faults.add(StoreCheck::Jobs, what, row.to_string());
         }

@@ -16,7 +16,7 @@ use trefoil_text::{ScriptAnalyzer, contextual_text, sentences, terms};
 
 use crate::{
     Engine, EngineConfig, Model,
-    leaves::{self, LeafFiles, folder},
+    leaves::{self, LeafFiles},
     replay::changed_rows,
     select::cosine,
     verify::Pages,
@@ -112,7 +112,14 @@ impl Reading {
         let usual = match self.symptom {
             Symptom::SelfRetrieval => self.of / 10,
             Symptom::Recall | Symptom::Duplicates => self.of / 20,
-            _ => 0,
+            Symptom::Unfindable
+            | Symptom::Model
+            | Symptom::VectorDrift
+            | Symptom::Analyzer
+            | Symptom::Extractor
+            | Symptom::Lag(_)
+            | Symptom::Waiting
+            | Symptom::FailedJobs => 0,
         };
         self.found <= usual
     }
@@ -173,7 +180,8 @@ impl Engine {
         let mut examination = Examination::of(&engine, options)?;
         examination.readings.push(reading(Symptom::Model, other_model, 1));
         examination.retrieve()?;
-        examination.recall()?;
+        #[cfg(feature = "semantic")]
+        examination.recall();
         examination.rows()?;
         examination.duplicates()?;
         examination.drift()?;
@@ -264,31 +272,24 @@ impl<'e> Examination<'e> {
         (terms > 0).then(|| sentence.chars().take(1_000).collect())
     }
 
-    fn recall(&mut self) -> Result<()> {
-        #[cfg(feature = "semantic")]
-        {
-            let dir =
-                self.engine.inner().dir.join(folder(Collection::Documents, Strategy::Semantic));
-            let CheckUp { sample, k, .. } = *self.options;
-            // Damage is for `verify` to tell.
-            if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
-                let of = sample * k;
-                let found = ((1.0 - recall) * of as f32).round();
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a share of a count"
-                )]
-                let found = found as usize;
-                self.readings.push(Reading {
-                    symptom: Symptom::Recall,
-                    found,
-                    of,
-                    examples: Vec::new(),
-                });
-            }
+    /// How many of the nearest vectors the graph walk finds; damage is for `verify` to tell.
+    #[cfg(feature = "semantic")]
+    fn recall(&mut self) {
+        let dir =
+            self.engine.inner().dir.join(leaves::folder(Collection::Documents, Strategy::Semantic));
+        let CheckUp { sample, k, .. } = *self.options;
+        if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
+            let of = sample * k;
+            let missed = ((1.0 - recall) * of as f32).round();
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a count"
+            )]
+            let found = missed as usize;
+            let symptom = Symptom::Recall;
+            self.readings.push(Reading { symptom, found, of, examples: Vec::new() });
         }
-        Ok(())
     }
 
     /// What each index of documents holds: how far it lags, and what is in none.

@@ -85,9 +85,12 @@ impl Snapshot {
 
     /// The same, and the file at the first part.
     fn open(path: &Path) -> Result<(Self, BufReader<File>)> {
-        let failed = |error: io::Error| match error.kind() {
-            ErrorKind::UnexpectedEof => damaged(path, "it ends early"),
-            _ => Error::io("read", path, error),
+        let failed = |error: io::Error| {
+            if error.kind() == ErrorKind::UnexpectedEof {
+                damaged(path, "it ends early")
+            } else {
+                Error::io("read", path, error)
+            }
         };
         let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
         let bytes = file.metadata().map_err(failed)?.len();

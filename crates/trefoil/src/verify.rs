@@ -228,12 +228,13 @@ impl Verification {
 
 /// Damage is a finding; what keeps one from looking is an error.
 fn finding(part: Part, error: Error) -> Result<Finding> {
-    let fault = match error {
-        Error::UnsupportedFormat { found, supported } => Fault::Newer { found, supported },
-        Error::Io { .. } | Error::IndexMissing { .. } => return Err(error),
-        other => Fault::Damaged { reason: other.chain() },
-    };
-    Ok(Finding { part, fault })
+    if let Error::UnsupportedFormat { found, supported } = error {
+        return Ok(Finding { part, fault: Fault::Newer { found, supported } });
+    }
+    if matches!(error, Error::Io { .. } | Error::IndexMissing { .. }) {
+        return Err(error);
+    }
+    Ok(Finding { part, fault: Fault::Damaged { reason: error.chain() } })
 }
 
 struct Compared {

@@ -10,8 +10,11 @@ mod request;
 #[path = "targets/text.rs"]
 mod text;
 
+/// What a fuzzer calls with bytes of its choice.
+pub(crate) type Target = fn(&[u8]);
+
 /// Name of a target, and what runs it. None may panic, hang or allocate without bound.
-pub(crate) const TARGETS: &[(&str, fn(&[u8]))] = &[
+pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("query", request::query),
     ("request", request::request),
     ("profile", request::profile),

@@ -35,7 +35,8 @@ struct Saved {
 
 #[derive(Serialize)]
 struct Table {
-    table: String,
+    #[serde(rename = "table")]
+    name: String,
     saved: usize,
     lost: Option<usize>,
 }
@@ -55,7 +56,8 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
 impl From<IndexRepair> for Repaired {
     fn from(repair: IndexRepair) -> Self {
         let IndexRepair { before, set_aside, saved, rebuilt, after } = repair;
-        let table = |TableSaved { table, saved, lost }: TableSaved| Table { table, saved, lost };
+        let table =
+            |TableSaved { table: name, saved, lost }: TableSaved| Table { name, saved, lost };
         Self {
             before: (&before).into(),
             set_aside: set_aside.map(|folder| folder.display().to_string()),
