@@ -51,6 +51,10 @@ impl KeywordIndexer {
         // A commit that a crash cut off would find its own files in the way: their names are
         // given anew from where the last commit stands.
         writer.garbage_collect_files().wait().map_err(backend("remove what a crash left"))?;
+        // A new writer would give its first operation the number of the last commit. A merge of
+        // segments of which some have deletions of that commit takes it for done on those, and
+        // a deletion is lost. No operations take a number too.
+        writer.run(Vec::new()).map_err(backend("begin to write"))?;
         let mut merging = LogMergePolicy::default();
         merging.set_del_docs_ratio_before_merge(DELETED_SHARE);
         writer.set_merge_policy(Box::new(merging));
