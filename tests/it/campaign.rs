@@ -1,7 +1,12 @@
 //! What the long campaigns share: how long they are, and documents of which every part
 //! can be told from every other.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use trefoil::{
     Document, Engine, RankedList, Result, Score, SearchFilters, SearchOptions, SearchQuery,
@@ -93,6 +98,13 @@ pub(crate) fn any_relevance(text: &str) -> SearchQuery {
 pub(crate) fn rows(engine: &Engine, leg: Strategy) -> u64 {
     let rows = engine.stats().unwrap().rows;
     rows.into_iter().find(|(one, _)| *one == leg).unwrap().1
+}
+
+/// One test of this program in a process of its own, whose output is read.
+pub(crate) fn process_of(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).stdout(Stdio::piped());
+    command
 }
 
 /// Copies a folder with what is in it.

@@ -4,14 +4,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::Child,
 };
 
 use trefoil::{
     Document, Engine, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, Strategy,
 };
 
-use crate::verify::letters;
+use crate::{campaign::process_of, verify::letters};
 
 const PAIRS: usize = 60;
 /// Pairs that are there at a time.
@@ -49,13 +49,7 @@ fn readers_see_one_state_while_another_process_writes() {
 }
 
 fn spawn(index: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["generation::reader", "--exact", "--nocapture", "--test-threads=1"])
-        .env(READER, index)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap()
+    process_of("generation::reader").env(READER, index).spawn().unwrap()
 }
 
 #[test]

@@ -126,6 +126,7 @@ impl Ledger {
         (self.done, self.begun) = (found, None);
         let left = engine.drain().unwrap();
         assert_eq!((left.queued, left.running, left.failed), (0, 0, 0), "round {round}");
+        Self::check_indexes(&engine, index, round);
         if let Some((document, version)) =
             self.last.filter(|(number, version)| self.done.get(number) == Some(version))
         {
@@ -134,7 +135,6 @@ impl Ledger {
             let first = found.results.first().unwrap().metadata.as_ref().unwrap();
             assert_eq!(first.path, path(document), "round {round}");
         }
-        Self::check_indexes(&engine, index, round);
     }
 
     /// Compares each index with one that is made anew from the same store.

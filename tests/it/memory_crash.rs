@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -17,6 +16,7 @@ use trefoil::{
 };
 
 use crate::{
+    campaign::process_of,
     memory::{episode, remember},
     models::without_model,
 };
@@ -78,12 +78,8 @@ fn survive(deed: &Deed) {
 
 /// Starts a child that does one step after the other and kills it; how many were acknowledged.
 fn work_until_killed(deed: &Deed, index: &Path, first: u64, round: u32) -> u64 {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["memory_crash::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(CHILD, format!("{}:{first}:{}", deed.name, index.display()))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let task = format!("{}:{first}:{}", deed.name, index.display());
+    let mut child = process_of("memory_crash::child").env(CHILD, task).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut done = first;
     let number = |line: &str| line.strip_prefix("done ").and_then(|n| n.parse::<u64>().ok());

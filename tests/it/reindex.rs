@@ -4,7 +4,6 @@
 use std::{
     io::{BufRead, BufReader},
     path::Path,
-    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,6 +13,7 @@ use std::{
 use trefoil::{Document, Embedder, EmbeddingSpace, Engine, EngineConfig, Model, Result, Role};
 
 use crate::{
+    campaign::process_of,
     engine::letters::Letters,
     models::without_model,
     verify::{finds, letters},
@@ -102,12 +102,7 @@ fn a_reindex_that_was_killed_goes_on_where_it_was() {
 
 /// Kills a reindex when it begins its third batch; how many texts it had embedded by then.
 fn reindex_until_killed(index: &Path) -> usize {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["reindex::child", "--exact", "--nocapture", "--test-threads=1"])
-        .env(CHILD, index)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = process_of("reindex::child").env(CHILD, index).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(|line| line.unwrap());
     let batches = lines.filter_map(|line| line.split("embedding ").nth(1)?.parse().ok());
     let batches: Vec<usize> = batches.take(3).collect();

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader},
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -17,7 +17,7 @@ use std::{
 use trefoil::{Engine, EngineConfig};
 
 use crate::{
-    campaign::{any_relevance, document, path},
+    campaign::{any_relevance, document, path, process_of},
     trigrams::with_trigrams,
 };
 
@@ -166,13 +166,7 @@ fn look(engine: &Engine, gone: &BTreeSet<u32>) -> Result<(), String> {
 }
 
 fn start_reader(index: &Path) -> std::process::Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["soak::reader", "--exact", "--nocapture", "--test-threads=1"])
-        .env(READER, index)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    process_of("soak::reader").env(READER, index).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Another process that reads the same index until it is killed.

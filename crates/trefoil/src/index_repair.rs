@@ -165,15 +165,15 @@ fn set_aside(dir: &Path, indexes: &[LeafFiles], aside: &Path) -> Result<()> {
 
 /// A new folder for what is damaged.
 fn folder_for(dir: &Path) -> Result<PathBuf> {
-    for number in 1_u32.. {
+    let mut number = 1_u64;
+    loop {
         let aside = dir.join(format!("damaged-{number}"));
         match fs::create_dir(&aside) {
             Ok(()) => return Ok(aside),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(Error::io("create", aside, error)),
         }
     }
-    Ok(dir.join("damaged"))
 }
 
 fn remove_if_there(path: &Path) -> Result<()> {
