@@ -76,8 +76,11 @@ pub use hash::ContentHash;
 pub use id::{IdGenerator, MemoryId};
 pub use invariant::{Invariant, InvariantEvaluator, RuleEvaluator};
 pub use layer::{FoundUnit, Layer, View, views};
-pub use lifecycle::{Action, Fold, action, folds, is_stale, status, verify};
-pub use memory::{Activated, Heard, Memory, Opinion, ScoringParams, Worked};
+pub use lifecycle::{Action, Fold, action, by_topic, folds, is_stale, status, verify};
+pub use memory::{
+    Activated, Deed, Heard, MaintainOptions, Maintained, Memory, Opinion, ScoringParams, Step,
+    Worked,
+};
 pub use observation::{Observation, ObservationDraft, ObservationKind, SourceType};
 pub use open_loop::{OpenLoop, open_loops};
 pub use policy::{

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use trefoil_core::{BoundaryClass, Error, Result, UnitState};
 
-use crate::{Claim, EpistemicStatus, Importance, SourceTag, choice::choice, unit::whole_seconds};
+use crate::{
+    Claim, EpistemicStatus, Importance, Scope, SourceTag, choice::choice, unit::whole_seconds,
+};
 
 choice!(
     /// What is to be done with a claim, from the mildest.
@@ -73,7 +75,8 @@ pub fn verify(mut claim: Claim, sources: &[SourceTag], now: Timestamp) -> Result
 /// Claims that are to be folded into one summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fold<'c> {
-    /// What they have in common: `subject:<name>` or `topic:<tag>`.
+    /// Where they hold and what they have in common: `project/subject:<name>`,
+    /// `principle/topic:<tag>`, `<id of a session>/topic:`.
     pub key: String,
     /// The class of the summary: the highest of theirs.
     pub class: BoundaryClass,
@@ -81,13 +84,19 @@ pub struct Fold<'c> {
     pub claims: Vec<&'c Claim>,
 }
 
-/// The claims of which [`action`] says that they are to be summarised, by subject or, without
-/// one, by their first tag; those with neither stand together. Secrets are never summarised.
+/// The claims of which [`action`] says that they are to be summarised, as [`by_topic`]; those
+/// that were folded before, and secrets, are left out.
 pub fn folds<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> Vec<Fold<'c>> {
-    let mut folds: BTreeMap<String, Vec<&Claim>> = BTreeMap::new();
+    by_topic(claims.into_iter().filter(|claim| claim.state < UnitState::Consolidated))
+}
+
+/// Claims by where they hold and by subject or, without one, by their first tag; those with
+/// neither stand together. Secrets are in no group: they are never summarised.
+pub fn by_topic<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> Vec<Fold<'c>> {
+    let mut groups: BTreeMap<String, Vec<&Claim>> = BTreeMap::new();
     for claim in claims {
-        if claim.boundary_class < BoundaryClass::Secret && claim.state < UnitState::Consolidated {
-            folds.entry(topic(claim)).or_default().push(claim);
+        if claim.boundary_class < BoundaryClass::Secret {
+            groups.entry(topic(claim)).or_default().push(claim);
         }
     }
     let fold = |(key, mut claims): (String, Vec<&'c Claim>)| {
@@ -95,14 +104,19 @@ pub fn folds<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> Vec<Fold<'c>> {
         let class = claims.iter().map(|claim| claim.boundary_class).max().unwrap_or_default();
         Fold { key, class, claims }
     };
-    folds.into_iter().map(fold).collect()
+    groups.into_iter().map(fold).collect()
 }
 
 fn topic(claim: &Claim) -> String {
-    let subject =
-        claim.subject.as_deref().map(|subject| format!("subject:{}", subject.to_lowercase()));
-    let tag = || claim.tags.iter().next().map(|tag| format!("topic:{tag}"));
-    subject.or_else(tag).unwrap_or_else(|| String::from("topic:"))
+    let place = match &claim.session {
+        Some(session) if claim.scope == Scope::Session => session.as_str(),
+        _ => claim.scope.as_str(),
+    };
+    match (&claim.subject, claim.tags.iter().next()) {
+        (Some(subject), _) => format!("{place}/subject:{}", subject.to_lowercase()),
+        (None, Some(tag)) => format!("{place}/topic:{tag}"),
+        (None, None) => format!("{place}/topic:"),
+    }
 }
 
 /// Seconds since the claim was last checked; 0 in its future.
@@ -200,7 +214,17 @@ mod tests {
         let folds = folds(&claims);
         let told: Vec<_> =
             folds.iter().map(|fold| (fold.key.as_str(), fold.class, fold.claims.len())).collect();
-        assert_eq!(told, [("subject:mika", Pii, 2), ("topic:work", Internal, 1)]);
+        let expected = [("project/subject:mika", Pii, 2), ("project/topic:work", Internal, 1)];
+        assert_eq!(told, expected);
+        // What holds in one session is told apart from what holds elsewhere.
+        let of_session = Claim {
+            scope: Scope::Session,
+            session: Some("ses_1".parse().unwrap()),
+            ..of("clm_6", Some("Mika"), "", Internal)
+        };
+        let keys: Vec<_> =
+            super::folds([&claims[0], &of_session]).into_iter().map(|one| one.key).collect();
+        assert_eq!(keys, ["project/subject:mika", "ses_1/subject:mika"]);
     }
 
     proptest! {

@@ -1,7 +1,12 @@
 //! The domain on an engine: observe, remember, recall, forget.
 
 mod activate;
+mod ageing;
+mod digest;
 mod feedback;
+mod maintain;
+mod roll;
+mod scrub;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -10,7 +15,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use trefoil::{
-    Engine, ForgetReceipt,
+    CentralSentences, Engine, ForgetReceipt, Summarizer,
     memory::{EvidenceRow, MemoryWrite, PatchReason},
 };
 use trefoil_core::{ClaimId, Error, EvidenceId, ObservationId, Result, SessionId};
@@ -18,6 +23,7 @@ use trefoil_core::{ClaimId, Error, EvidenceId, ObservationId, Result, SessionId}
 pub use self::{
     activate::{Activated, ScoringParams},
     feedback::{Heard, Opinion},
+    maintain::{Deed, MaintainOptions, Maintained, Step},
     work::Worked,
 };
 use crate::{
@@ -34,6 +40,7 @@ pub struct Memory {
     engine: Arc<Engine>,
     ids: IdGenerator,
     extractor: Arc<dyn Extractor>,
+    summarizer: Arc<dyn Summarizer>,
 }
 
 impl Memory {
@@ -44,13 +51,24 @@ impl Memory {
 
     /// The same with ids of a generator.
     pub fn with_ids(engine: Arc<Engine>, ids: IdGenerator) -> Self {
-        Self { engine, ids, extractor: Arc::new(RuleExtractor::default()) }
+        Self {
+            engine,
+            ids,
+            extractor: Arc::new(RuleExtractor::default()),
+            summarizer: Arc::new(CentralSentences::default()),
+        }
     }
 
     /// The same with what finds claims in observations.
     #[must_use]
     pub fn with_extractor(self, extractor: Arc<dyn Extractor>) -> Self {
         Self { extractor, ..self }
+    }
+
+    /// The same with what says in short what several units say.
+    #[must_use]
+    pub fn with_summarizer(self, summarizer: Arc<dyn Summarizer>) -> Self {
+        Self { summarizer, ..self }
     }
 
     /// The policy that was applied last; the built-in one before any was.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use trefoil::{
     Error, Part, Result, RowId, Score,
-    memory::{ClaimPayload, EpisodePayload, MemoryUnit, Payload, SessionRow, UnitRow},
+    memory::{AffectRow, ClaimPayload, EpisodePayload, MemoryUnit, Payload, SessionRow, UnitRow},
 };
 
 use crate::{
@@ -80,6 +80,27 @@ pub(crate) fn to_claim(stored: &MemoryUnit) -> Result<Option<Claim>> {
         tags: Tags::new(&unit.tags)?,
         provenance: row.provenance_json.as_deref().map(from_json).transpose()?,
     }))
+}
+
+/// What a stored unit has in common with others.
+pub(crate) fn to_unit(stored: &MemoryUnit) -> Result<Unit> {
+    let row = &stored.unit;
+    let affect = |affect: &AffectRow| -> Result<Affect> {
+        Ok(Affect { label: parse(&affect.label)?, intensity: narrow(affect.intensity) })
+    };
+    Ok(Unit {
+        occurred_at: row.occurred_at.map(time).transpose()?,
+        updated_at: time(row.updated_at)?,
+        source: row.source.clone(),
+        state: row.state,
+        confidence: narrow(row.confidence),
+        salience: narrow(row.salience),
+        boundary: row.boundary,
+        pin: row.pin,
+        tags: Tags::new(&row.tags)?,
+        affect: row.affect.as_ref().map(affect).transpose()?,
+        ..Unit::new(parse(&row.id)?, stored.payload.kind(), time(row.created_at)?)
+    })
 }
 
 /// An observation of so many tokens as its rows.
@@ -178,7 +199,7 @@ fn of_unit(unit: &Unit) -> UnitRow {
         boundary: unit.boundary,
         pin: unit.pin,
         tags: unit.tags.iter().map(str::to_owned).collect(),
-        affect: unit.affect.map(|Affect { label, intensity }| trefoil::memory::AffectRow {
+        affect: unit.affect.map(|Affect { label, intensity }| AffectRow {
             label: label.to_string(),
             intensity: wide(intensity),
         }),

@@ -99,6 +99,25 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Runs `work` as [`Store::memory_write`] does and undoes it: what it would have brought.
+    ///
+    /// # Errors
+    /// As [`Store::memory_write`].
+    pub fn memory_rehearse<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let brought = RefCell::new(None);
+        let undone = self.memory_write(doing, |write| {
+            brought.replace(Some(work(write)));
+            Err::<T, Error>(Error::InvalidState { state: "rehearsed".to_owned(), call: doing })
+        });
+        brought.into_inner().unwrap_or(undone)
+    }
+}
+
 /// Keeps what stopped the work; what SQLite is told only undoes the transaction.
 fn abort(failed: &RefCell<Option<Error>>, error: Error) -> rusqlite::Error {
     failed.replace(Some(error));

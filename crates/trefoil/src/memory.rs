@@ -17,7 +17,7 @@ use std::{
 
 use trefoil_core::{
     Allowed, Degraded, Embedding, Error, Language, Leg, Part, Question, RankedList, Result, Role,
-    RowId, Score, Stage, Strategy,
+    RowId, Score, Stage, Strategy, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -42,7 +42,7 @@ pub struct MemoryCollection<'e> {
 }
 
 /// How many units are found from each side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecallDepth {
     /// By words.
     pub text: usize,
@@ -69,6 +69,8 @@ pub struct Recalled {
     pub by_text: Vec<Found>,
     /// By meaning.
     pub by_vector: Vec<Found>,
+    /// The vector of the question, to look further with; none without a model.
+    pub asked: Option<Embedding>,
     /// What could not be asked, or is behind.
     pub degraded: Vec<Degraded>,
 }
@@ -77,6 +79,13 @@ impl Engine {
     /// The memory beside the documents.
     pub const fn memory(&self) -> MemoryCollection<'_> {
         MemoryCollection { engine: self }
+    }
+}
+
+impl<'e> MemoryCollection<'e> {
+    /// What counts tokens as the embedder does; approximately, without a model.
+    pub fn counter(self) -> &'e dyn TokenCounter {
+        self.engine.inner().counter.as_ref()
     }
 }
 
@@ -106,6 +115,18 @@ impl MemoryCollection<'_> {
         Ok(written)
     }
 
+    /// Runs `work` as [`write`](Self::write) does and undoes it: what it would have brought.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn rehearse<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.inner().store.memory_rehearse(doing, work)
+    }
+
     /// The units that a filter admits, and how useful the claims among them are.
     pub fn admitted(&self, filter: &UnitFilter) -> Result<Admitted> {
         self.inner().store.admitted(filter)
@@ -132,8 +153,7 @@ impl MemoryCollection<'_> {
         let shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
         let (text, vector) = thread::scope(|scope| {
-            let vector =
-                scope.spawn(|| inner.ask(Strategy::Semantic, &question, allowed, depth.vector));
+            let vector = scope.spawn(|| inner.embed_and_ask(&question, allowed, depth.vector));
             let text = inner.ask(Strategy::Keyword, &question, allowed, depth.text);
             let panicked = |_| {
                 let part = Part::Index(Strategy::Semantic);
@@ -141,12 +161,16 @@ impl MemoryCollection<'_> {
             };
             (text, vector.join().unwrap_or_else(panicked))
         });
+        let (vector, asked) = match vector {
+            Ok((found, asked)) => (Ok(found), asked),
+            Err(error) => (Err(error), None),
+        };
         if let (Err(error), Err(_)) = (&text, &vector) {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
         let degraded = inner.memory.troubles().chain(&shown.memory_lagging).cloned();
-        let mut recalled = Recalled { degraded: degraded.collect(), ..Recalled::default() };
+        let mut recalled = Recalled { asked, degraded: degraded.collect(), ..Recalled::default() };
         for (stage, side, found) in [
             (Stage::Keyword, text, &mut recalled.by_text),
             (Stage::Semantic, vector, &mut recalled.by_vector),
@@ -274,6 +298,28 @@ impl Inner {
         let Some(leg) = self.memory.leg(strategy) else { return Ok(Vec::new()) };
         let list = leg.retrieve(question, &Leg { strategy, depth, weight: 1.0 }, allowed)?;
         Ok(found(&list, allowed))
+    }
+
+    /// What the semantic leg finds, and the vector that it was asked with. A question is
+    /// embedded once, however often it is asked.
+    fn embed_and_ask(
+        &self,
+        question: &Question,
+        allowed: &Allowed,
+        depth: usize,
+    ) -> Result<(Vec<Found>, Option<Embedding>)> {
+        let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
+        let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let embedding = match &self.embedder {
+            Some(embedder) if !nothing && !text.is_empty() => {
+                let vector = embedder.embed(Role::Query, &[&text])?.into_iter().next();
+                vector.map(Embedding::new).transpose()?
+            }
+            _ => None,
+        };
+        let question = Question { embedding, ..question.clone() };
+        let found = self.ask(Strategy::Semantic, &question, allowed, depth)?;
+        Ok((found, question.embedding))
     }
 
     /// Adds the secret units that are allowed: relevant by the share of the question's terms

@@ -5,21 +5,21 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    Allowed, Degraded, Role, RowId, RowSet,
+    Allowed, Degraded, Embedding, RowId, RowSet,
     memory::{
         ActiveContextRow, ContextItemRow, MemoryCollection, RecallDepth, Recalled, SessionScope,
         UnitFilter,
     },
 };
-use trefoil_core::{EvidenceId, Result, UnitKind, UnitState};
+use trefoil_core::{Error, EvidenceId, Result, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{
     ActiveContext, Boundary, Claim, ContextItem, Evidence, HybridPolicy, Invariant, Policy,
     RuleEvaluator, ScoredClaim,
     recall::{
-        Admission, Candidate, RecallQuery, Scoring, Utilities, adapted_alpha, is_exact_match,
-        widened,
+        Admission, Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha,
+        is_exact_match, widened,
     },
     rows,
 };
@@ -60,28 +60,25 @@ impl Memory {
     /// The claims within `boundary` that answer a query, and the context that they make.
     ///
     /// # Errors
-    /// [`Error::BoundaryDenied`](trefoil_core::Error::BoundaryDenied) if the query may see
-    /// nothing, [`Error::InvalidQuery`](trefoil_core::Error::InvalidQuery), those of rules that
-    /// cannot be read, and [`Error::ReadOnly`](trefoil_core::Error::ReadOnly) if a context is
-    /// to be saved where nothing can be.
+    /// [`Error::BoundaryDenied`] if the query may see nothing, [`Error::InvalidQuery`], those of
+    /// rules that cannot be read, and [`Error::ReadOnly`] if a context is to be saved where
+    /// nothing can be.
     pub fn activate(&self, query: &RecallQuery, boundary: &Boundary) -> Result<Activated> {
         let (policy, now) = (self.policy()?, self.now()?);
         let admission = query.admission(boundary, &policy)?;
-        let filter = filter(&admission, now);
-        let memory = self.engine.memory();
-        let admitted = memory.admitted(&filter)?;
-        let allowed = self.without_broken(admitted.allowed, boundary, &policy, now)?;
-        let found = match query.q.trim() {
-            "" => Found::all(&allowed),
-            question => find(memory, question, &allowed, &policy.retrieval.hybrid, query.top_k)?,
-        };
+        if query.profile == RecallProfile::Episodes {
+            let allowed = "`hybrid` or `keyword_first`; episodes are asked for as such";
+            return Err(Error::invalid_query("profile", query.profile, allowed));
+        }
+        let admitted = self.engine.memory().admitted(&filter(&admission, now))?;
+        let rules = Rules::new(boundary, &policy, now)?;
+        let (found, claims) = self.unbroken(query, admitted.allowed, &rules, &policy)?;
         let scoring = Scoring {
             alpha: adapted_alpha(&query.q, policy.retrieval.hybrid.alpha),
             rerank: &policy.retrieval.rerank,
             utilities: Utilities::new(admitted.utility.mean, admitted.utility.deviation),
             now,
         };
-        let claims = self.claims_of(&found.rows)?;
         let claims: Vec<(RowId, Claim)> =
             claims.into_iter().filter(|(_, claim)| admission.admits(claim)).collect();
         let mut ranked = rank(&scoring, query, &found, &claims);
@@ -95,7 +92,7 @@ impl Memory {
             .filter_map(|one| claims.iter().find(|(_, claim)| claim.id == one.claim.id))
             .map(|(row, _)| *row)
             .collect();
-        let context = self.context(&admission, &policy, &ranked, now)?;
+        let context = self.made(&admission, &policy, None, &ranked, now)?;
         if query.save {
             self.save(&context, &rows, now)?;
         }
@@ -115,30 +112,39 @@ impl Memory {
         })
     }
 
-    /// Takes out the claims for which a rule of policy or boundary does not hold.
-    fn without_broken(
+    /// What answers of the claims for which every rule holds. The rules are asked of what was
+    /// found; a claim for which one does not hold is no longer allowed, and the searches are
+    /// made again, so that what they bring is as if it had never been there.
+    fn unbroken(
         &self,
-        allowed: Allowed,
-        boundary: &Boundary,
+        query: &RecallQuery,
+        mut allowed: Allowed,
+        rules: &Rules,
         policy: &Policy,
-        now: Timestamp,
-    ) -> Result<Allowed> {
-        let definitions = policy.invariants.iter().chain(&boundary.invariants);
-        let invariants: Vec<Invariant> =
-            definitions.map(Invariant::try_from).collect::<Result<_>>()?;
-        let Allowed::Only(rows) = &allowed else { return Ok(allowed) };
-        if invariants.is_empty() {
-            return Ok(allowed);
+    ) -> Result<(Found, Vec<(RowId, Claim)>)> {
+        let memory = self.engine.memory();
+        let mut found = Found::default();
+        for round in 1.. {
+            found = match query.q.trim() {
+                "" => Found::all(&allowed),
+                question => Search { memory, query, question, hybrid: &policy.retrieval.hybrid }
+                    .run(&allowed, found)?,
+            };
+            // Where many break a rule, all are asked at once.
+            let asked = if round < ROUNDS { found.rows.clone() } else { rows_of(&allowed) };
+            let (kept, broken): (Vec<_>, Vec<_>) = self
+                .claims_of(&asked)?
+                .into_iter()
+                .partition(|(_, claim)| rules.broken(claim).is_none());
+            if broken.is_empty() || query.q.trim().is_empty() {
+                let shown = kept.into_iter().filter(|(row, _)| found.rows.contains(row));
+                return Ok((found.clone(), shown.collect()));
+            }
+            let broken: RowSet = broken.into_iter().map(|(row, _)| row).collect();
+            let rest = rows_of(&allowed).into_iter().filter(|&row| !broken.contains(row));
+            allowed = Allowed::Only(Arc::new(rest.collect()));
         }
-        let evaluator = RuleEvaluator::new(now);
-        let rows: Vec<RowId> = rows.iter().collect();
-        let kept: RowSet = self
-            .claims_of(&rows)?
-            .into_iter()
-            .filter(|(_, claim)| evaluator.first_broken(&invariants, claim).is_none())
-            .map(|(row, _)| row)
-            .collect();
-        Ok(Allowed::Only(Arc::new(kept)))
+        Ok((found, Vec::new()))
     }
 
     pub(super) fn claims_of(&self, rows: &[RowId]) -> Result<Vec<(RowId, Claim)>> {
@@ -148,10 +154,11 @@ impl Memory {
         claims.filter_map(Result::transpose).collect()
     }
 
-    fn context(
+    pub(super) fn made(
         &self,
         admission: &Admission,
         policy: &Policy,
+        window: Option<u32>,
         ranked: &[ScoredClaim],
         now: Timestamp,
     ) -> Result<ActiveContext> {
@@ -163,7 +170,7 @@ impl Memory {
         });
         Ok(ActiveContext {
             id: self.id()?,
-            window: None,
+            window,
             scope,
             provenance: None,
             expires_at: ActiveContext::expiry(policy.ttl(scope), now),
@@ -172,7 +179,12 @@ impl Memory {
         })
     }
 
-    fn save(&self, context: &ActiveContext, rows: &[RowId], now: Timestamp) -> Result<()> {
+    pub(super) fn save(
+        &self,
+        context: &ActiveContext,
+        rows: &[RowId],
+        now: Timestamp,
+    ) -> Result<()> {
         let items = rows.iter().zip(&context.items).map(|(&row, item)| ContextItemRow {
             row,
             rank: item.rank,
@@ -227,70 +239,118 @@ fn filter(admission: &Admission, now: Timestamp) -> UnitFilter {
     }
 }
 
+/// The rules of policy and boundary, ready to be asked.
+pub(super) struct Rules {
+    invariants: Vec<Invariant>,
+    evaluator: RuleEvaluator,
+}
+
+impl Rules {
+    pub(super) fn new(boundary: &Boundary, policy: &Policy, now: Timestamp) -> Result<Self> {
+        let definitions = policy.invariants.iter().chain(&boundary.invariants);
+        let invariants = definitions.map(Invariant::try_from).collect::<Result<_>>()?;
+        Ok(Self { invariants, evaluator: RuleEvaluator::new(now) })
+    }
+
+    /// The first rule that does not hold for a claim.
+    pub(super) fn broken(&self, claim: &Claim) -> Option<&Invariant> {
+        self.evaluator.first_broken(&self.invariants, claim)
+    }
+}
+
+/// How often the searches are made before the rules are asked of every claim.
+const ROUNDS: usize = 4;
+
 /// What the searches say of rows: relevance of words and of meaning, 0–1.
+#[derive(Clone, Debug, Default)]
 struct Found {
     rows: Vec<RowId>,
     text: BTreeMap<RowId, f64>,
     vector: BTreeMap<RowId, f64>,
     depth: RecallDepth,
+    asked: Option<Embedding>,
     degraded: Vec<Degraded>,
 }
 
 impl Found {
     /// Everything, for a question that is empty.
     fn all(allowed: &Allowed) -> Self {
-        let rows = match allowed {
-            Allowed::Only(rows) => rows.iter().collect(),
-            Allowed::All => Vec::new(),
-        };
-        Self {
-            rows,
-            text: BTreeMap::new(),
-            vector: BTreeMap::new(),
-            depth: RecallDepth { text: 0, vector: 0 },
-            degraded: Vec::new(),
-        }
+        Self { rows: rows_of(allowed), ..Self::default() }
     }
 }
 
-/// Asks both sides, one that found too little once more and deeper. What only words found is
-/// compared in meaning too.
-fn find(
-    memory: MemoryCollection<'_>,
-    question: &str,
-    allowed: &Allowed,
-    hybrid: &HybridPolicy,
-    k_final: usize,
-) -> Result<Found> {
-    let mut depth = RecallDepth { text: hybrid.k_txt, vector: hybrid.k_vec };
-    let Recalled { mut by_text, mut by_vector, degraded } =
-        memory.recall(question, allowed, depth)?;
-    if let Some(deeper) = widened(depth.text, by_text.len(), k_final) {
-        depth.text = deeper;
-        by_text = memory.by_text(question, allowed, deeper)?;
-    }
-    if let Some(deeper) = widened(depth.vector, by_vector.len(), k_final) {
-        depth.vector = deeper;
-        by_vector = memory.by_vector(question, allowed, deeper)?;
-    }
-    let relevance = |found: &[trefoil::memory::Found]| -> BTreeMap<RowId, f64> {
-        found.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect()
-    };
-    let (text, mut vector) = (relevance(&by_text), relevance(&by_vector));
-    let words_only: Vec<RowId> =
-        text.keys().copied().filter(|row| !vector.contains_key(row)).collect();
-    let known = memory.vectors(&words_only)?;
-    let asked = if known.is_empty() { None } else { memory.embed(Role::Query, question)? };
-    if let Some(asked) = asked {
-        for (row, own) in known {
-            let cosine = asked.iter().zip(&own).map(|(a, b)| a * b).sum();
-            vector.insert(row, f64::from(memory.relevance_of(cosine).get()));
+/// A question that is asked of both sides.
+struct Search<'a> {
+    memory: MemoryCollection<'a>,
+    query: &'a RecallQuery,
+    question: &'a str,
+    hybrid: &'a HybridPolicy,
+}
+
+impl Search<'_> {
+    /// Asks both sides, one that found too little once more and deeper. What only words found
+    /// is compared in meaning too. The vector of a question that was asked `before` is used
+    /// again.
+    fn run(&self, allowed: &Allowed, before: Found) -> Result<Found> {
+        let Self { memory, question, .. } = *self;
+        let k_final = self.query.top_k;
+        let mut depth = RecallDepth { text: self.hybrid.k_txt, vector: self.hybrid.k_vec };
+        let Recalled { mut by_text, mut by_vector, asked, degraded } =
+            self.first(allowed, depth, before)?;
+        if let Some(deeper) = widened(depth.text, by_text.len(), k_final) {
+            depth.text = deeper;
+            by_text = memory.by_text(question, allowed, deeper)?;
         }
+        if let (Some(asked), Some(deeper)) =
+            (&asked, widened(depth.vector, by_vector.len(), k_final))
+        {
+            depth.vector = deeper;
+            by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
+        }
+        let relevance = |found: &[trefoil::memory::Found]| -> BTreeMap<RowId, f64> {
+            found.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect()
+        };
+        let (text, mut vector) = (relevance(&by_text), relevance(&by_vector));
+        if let Some(asked) = &asked {
+            let words_only: Vec<RowId> =
+                text.keys().copied().filter(|row| !vector.contains_key(row)).collect();
+            for (row, own) in memory.vectors(&words_only)? {
+                let cosine = asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum();
+                vector.insert(row, f64::from(memory.relevance_of(cosine).get()));
+            }
+        }
+        let mut rows: Vec<RowId> = text.keys().chain(vector.keys()).copied().collect();
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(Found { rows, text, vector, depth, asked, degraded })
     }
-    let mut rows: Vec<RowId> = text.keys().chain(vector.keys()).copied().collect();
-    rows.sort_unstable();
-    rows.dedup();
-    Ok(Found { rows, text, vector, depth, degraded })
+
+    fn first(&self, allowed: &Allowed, depth: RecallDepth, before: Found) -> Result<Recalled> {
+        let Self { memory, question, .. } = *self;
+        if let Some(asked) = before.asked {
+            let by_text = memory.by_text(question, allowed, depth.text)?;
+            let by_vector = memory.near(asked.as_slice(), allowed, depth.vector)?;
+            let degraded = before.degraded;
+            return Ok(Recalled { by_text, by_vector, asked: Some(asked), degraded });
+        }
+        if self.query.profile == RecallProfile::KeywordFirst
+            && let Ok(by_text) = memory.by_text(question, allowed, depth.text)
+        {
+            let relevances: Vec<f64> =
+                by_text.iter().map(|one| f64::from(one.relevance.get())).collect();
+            if !self.query.profile.needs_meaning(&relevances, self.query.top_k) {
+                return Ok(Recalled { by_text, ..Recalled::default() });
+            }
+        }
+        memory.recall(question, allowed, depth)
+    }
+}
+
+pub(super) fn rows_of(allowed: &Allowed) -> Vec<RowId> {
+    match allowed {
+        Allowed::Only(rows) => rows.iter().collect(),
+        Allowed::All => Vec::new(),
+    }
 }
 
 fn rank(

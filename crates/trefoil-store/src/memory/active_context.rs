@@ -114,10 +114,17 @@ impl MemoryWrite<'_> {
         })
     }
 
-    /// Forgets the contexts that could be used until `now` at most; how many.
-    pub fn remove_expired_contexts(&self, now: i64) -> Result<usize> {
+    /// Forgets the contexts that could be used until `now` at most; their ids, in order.
+    pub fn remove_expired_contexts(&self, now: i64) -> Result<Vec<String>> {
         self.sql("remove expired contexts", |tx| {
-            tx.prepare_cached("DELETE FROM active_contexts WHERE expires_at <= ?1")?.execute([now])
+            let mut removed = tx
+                .prepare_cached(
+                    "DELETE FROM active_contexts WHERE expires_at <= ?1 RETURNING public_id",
+                )?
+                .query_map([now], |columns| columns.get(0))?
+                .collect::<rusqlite::Result<Vec<String>>>()?;
+            removed.sort();
+            Ok(removed)
         })
     }
 }

@@ -151,6 +151,7 @@ impl Conditions {
                 query.and("ifnull(c.session_id, e.session_id) = ?", session.clone());
             }
         }
+        query.and_whole_summaries(filter)?;
         if let Some(since) = filter.since {
             query.and("ifnull(u.occurred_at, u.created_at) >= ?", since);
         }
@@ -169,6 +170,28 @@ impl Conditions {
             );
         }
         Ok(query)
+    }
+
+    /// A summary is admitted where everything is that it was made from.
+    fn and_whole_summaries(&mut self, filter: &UnitFilter) -> rusqlite::Result<()> {
+        let session = match &filter.session {
+            SessionScope::None => None,
+            SessionScope::From(session) | SessionScope::Only(session) => Some(session.clone()),
+        };
+        let classes: Vec<u8> = filter.classes.iter().map(|class| class.code()).collect();
+        self.sql.push_str(
+            " AND (u.kind <> 3 OR NOT EXISTS (
+                 SELECT 1 FROM unit_sources s JOIN units o ON o.id = s.source_unit_id
+                 LEFT JOIN payload_claim oc ON oc.unit_id = o.id
+                 WHERE s.unit_id = u.id AND (
+                     o.boundary NOT IN (SELECT value FROM json_each(?))
+                     OR oc.scope NOT IN (SELECT value FROM json_each(?))
+                     OR (oc.scope = 'session' AND oc.session_id IS NOT ?))))",
+        );
+        self.parameters.push(Box::new(serde_json::Value::from(classes).to_string()));
+        self.parameters.push(Box::new(to_json(&filter.scopes)?));
+        self.parameters.push(Box::new(session));
+        Ok(())
     }
 
     fn and(&mut self, condition: &str, parameter: impl ToSql + 'static) {

@@ -1,4 +1,6 @@
-use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Row, params, params_from_iter};
 use serde::Serialize;
 use trefoil_core::{Result, RowId};
 
@@ -78,6 +80,63 @@ impl MemoryRead<'_> {
                 row.get(0).map(RowId::new)
             })?
             .collect()
+        })
+    }
+
+    /// The episodes since a second whose text is there, in their order.
+    pub fn episodes_since(&self, since: i64) -> Result<Vec<RowId>> {
+        self.sql("list what happened lately", |tx| {
+            tx.prepare_cached(
+                "SELECT p.unit_id FROM payload_episode p JOIN units u ON u.id = p.unit_id
+                 WHERE ifnull(u.occurred_at, u.created_at) >= ?1
+                   AND p.scrubbed_at IS NULL AND u.state < 3
+                 ORDER BY ifnull(u.occurred_at, u.created_at), u.id",
+            )?
+            .query_map([since], |row| row.get(0).map(RowId::new))?
+            .collect()
+        })
+    }
+
+    /// The episodes, with their text, that mention entities of a type, by the entity's id and
+    /// normalised name.
+    pub fn episodes_by_entity(
+        &self,
+        type_label: &str,
+    ) -> Result<BTreeMap<(String, String), Vec<RowId>>> {
+        let sql = "SELECT DISTINCT p.unit_id, e.public_id, ifnull(e.normalized, e.name)
+                   FROM entities e JOIN unit_entities m ON m.entity_id = e.id
+                   JOIN payload_episode p ON p.unit_id = m.unit_id
+                   JOIN units u ON u.id = p.unit_id
+                   WHERE e.collection = 1 AND e.type_label = ?1
+                     AND p.scrubbed_at IS NULL AND u.state < 3 ORDER BY p.unit_id";
+        self.grouped("list episodes by entity", sql, &[type_label], |columns| {
+            Ok((columns.get(1)?, columns.get(2)?))
+        })
+    }
+
+    /// The episodes, with their text, by each of their tags.
+    pub fn episodes_by_tag(&self) -> Result<BTreeMap<String, Vec<RowId>>> {
+        let sql = "SELECT p.unit_id, t.value FROM payload_episode p
+                   JOIN units u ON u.id = p.unit_id, json_each(u.topic_tags) t
+                   WHERE p.scrubbed_at IS NULL AND u.state < 3 ORDER BY p.unit_id";
+        self.grouped("list episodes by tag", sql, &[], |columns| columns.get(1))
+    }
+
+    fn grouped<K: Ord>(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        parameters: &[&str],
+        key: impl Fn(&Row<'_>) -> rusqlite::Result<K>,
+    ) -> Result<BTreeMap<K, Vec<RowId>>> {
+        self.sql(doing, |tx| {
+            let mut groups: BTreeMap<K, Vec<RowId>> = BTreeMap::new();
+            let mut select = tx.prepare_cached(sql)?;
+            let mut found = select.query(params_from_iter(parameters))?;
+            while let Some(columns) = found.next()? {
+                groups.entry(key(columns)?).or_default().push(RowId::new(columns.get(0)?));
+            }
+            Ok(groups)
         })
     }
 

@@ -1,4 +1,4 @@
-use rusqlite::params;
+use rusqlite::{OptionalExtension, Row, params};
 use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryWrite};
@@ -31,17 +31,21 @@ impl MemoryRead<'_> {
             )?
             .query_map(
                 params![after, row.map(|row| row.get().cast_signed()), limit_of(limit)],
-                |columns| {
-                    Ok(EventRow {
-                        id: columns.get(0)?,
-                        ts: columns.get(1)?,
-                        kind: columns.get(2)?,
-                        row: columns.get::<_, Option<u64>>(3)?.map(RowId::new),
-                        payload_json: columns.get(4)?,
-                    })
-                },
+                event,
             )?
             .collect()
+        })
+    }
+
+    /// The last event of a kind that was done to a unit.
+    pub fn last_event(&self, row: RowId, kind: &str) -> Result<Option<EventRow>> {
+        self.sql("read the last event of a kind", |tx| {
+            tx.prepare_cached(
+                "SELECT id, ts, kind, unit_id, payload_json FROM events
+                 WHERE unit_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
+            )?
+            .query_row(params![row.get().cast_signed(), kind], event)
+            .optional()
         })
     }
 }
@@ -62,4 +66,14 @@ impl MemoryWrite<'_> {
             Ok(())
         })
     }
+}
+
+fn event(columns: &Row<'_>) -> rusqlite::Result<EventRow> {
+    Ok(EventRow {
+        id: columns.get(0)?,
+        ts: columns.get(1)?,
+        kind: columns.get(2)?,
+        row: columns.get::<_, Option<u64>>(3)?.map(RowId::new),
+        payload_json: columns.get(4)?,
+    })
 }

@@ -24,12 +24,14 @@ pub struct Tombstone {
 }
 
 impl MemoryRead<'_> {
-    /// At most `limit` tombstones of units that may be removed for good by `now`.
+    /// At most `limit` tombstones of archived units that may be removed for good by `now`.
     pub fn purgeable(&self, now: i64, limit: usize) -> Result<Vec<Tombstone>> {
         self.sql("list tombstones", |tx| {
             tx.prepare_cached(
-                "SELECT unit_id, reason, buried_at, purge_after FROM tombstones
-                 WHERE purge_after <= ?1 ORDER BY purge_after, unit_id LIMIT ?2",
+                "SELECT t.unit_id, t.reason, t.buried_at, t.purge_after
+                 FROM tombstones t JOIN units u ON u.id = t.unit_id
+                 WHERE t.purge_after <= ?1 AND u.state = 3
+                 ORDER BY t.purge_after, t.unit_id LIMIT ?2",
             )?
             .query_map(params![now, limit_of(limit)], |columns| {
                 Ok(Tombstone {
@@ -50,6 +52,15 @@ impl MemoryWrite<'_> {
         self.sql("bury a unit", |tx| {
             tx.prepare_cached("INSERT OR REPLACE INTO tombstones VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![row.get().cast_signed(), reason, self.now(), purge_after])?;
+            Ok(())
+        })
+    }
+
+    /// Takes the tombstone from a unit that is alive again.
+    pub fn unbury(&self, row: RowId) -> Result<()> {
+        self.sql("take a tombstone away", |tx| {
+            tx.prepare_cached("DELETE FROM tombstones WHERE unit_id = ?1")?
+                .execute([row.get().cast_signed()])?;
             Ok(())
         })
     }

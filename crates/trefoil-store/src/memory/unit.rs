@@ -171,6 +171,19 @@ impl MemoryRead<'_> {
     }
 }
 
+impl MemoryRead<'_> {
+    /// The units that a person wants kept in sight and that are not archived, by row.
+    pub fn pinned(&self) -> Result<Vec<RowId>> {
+        self.sql("list what is pinned", |tx| {
+            tx.prepare_cached(
+                "SELECT id FROM units WHERE pin = 1 AND kind <> 8 AND state < 3 ORDER BY id",
+            )?
+            .query_map([], |columns| columns.get(0).map(RowId::new))?
+            .collect()
+        })
+    }
+}
+
 impl MemoryWrite<'_> {
     /// Stores a unit in the place of the one with its id, if there is one.
     ///
@@ -215,7 +228,8 @@ impl MemoryWrite<'_> {
             set_embedding_hash(tx, after.row, None)?;
             if let Some(before) = before.filter(|before| !before.unit.is_hidden()) {
                 log(tx, Change::Removed(after.row))?;
-                if after.unit.boundary == BoundaryClass::Secret {
+                // What was scrubbed, or is secret from now on, leaves no vector behind.
+                if after.unit.boundary == BoundaryClass::Secret || text.is_empty() {
                     let hash = hash_of(&before.payload.text());
                     embedding::drop_unused(tx, &hash)?;
                 }

@@ -1,0 +1,281 @@
+//! Claims fade, age, and are kept, told in a summary, or given up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use trefoil::{
+    RowId,
+    memory::{MemoryRead, MemoryUnit, MemoryWrite, PatchReason, UnitRow},
+};
+use trefoil_core::{BoundaryClass, ClaimId, Error, Part, Result, SummaryId, UnitState};
+
+use super::{
+    Memory,
+    digest::{NewSummary, PURGE_AFTER, bury},
+    maintain::{Deed, Maintained, PAGE, Pass, Step},
+};
+use crate::{
+    Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe,
+    SourceTag, action, folds, hash::sha256_hex, lifecycle, rows, status,
+};
+
+/// The kind of summary that claims are folded into.
+const CLAIMS: &str = "claims";
+/// The event that tells what the sources of a claim were like when they were looked at.
+const PROBED: &str = "probed";
+
+impl Memory {
+    /// Says that a claim was checked against sources, which are added to its own: it is
+    /// verified, and its age is counted anew. What `probe` sees of its sources is what later
+    /// changes are told from.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] without a source, [`Error::UnknownClaim`], and those of the
+    /// probe.
+    pub fn verify_claim(
+        &self,
+        id: &ClaimId,
+        sources: &[SourceTag],
+        probe: &dyn SourceProbe,
+    ) -> Result<Claim> {
+        let now = self.now()?;
+        let checked = |claim: Claim| lifecycle::verify(claim, sources, now);
+        let looked = Looked::of(probe.fingerprints(&checked(self.claim(id)?)?.sources)?);
+        self.write("note that a claim was checked", |write| {
+            let unknown = || Error::UnknownClaim { id: id.clone() };
+            let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
+            let claim = checked(rows::to_claim(&unit)?.ok_or_else(unknown)?)?;
+            put(write, &unit, &claim, PatchReason::AdminUpdateUnitMeta)?;
+            looked.note(write, unit.row)?;
+            write.add_event("verified", Some(unit.row), "{}")?;
+            Ok(claim)
+        })
+    }
+}
+
+impl Pass<'_> {
+    /// Brings every claim up to now, page by page. Those that are to be summarised.
+    pub(super) fn age_claims(&self, done: &mut Maintained) -> Result<Vec<MemoryUnit>> {
+        let policy = self.memory.policy()?;
+        let critic = Critic { rerank: &policy.retrieval.rerank, now: self.now };
+        let mut stale = Vec::new();
+        let mut after = None;
+        loop {
+            let memory = self.memory.engine.memory();
+            let page =
+                memory.read("walk over the claims", |read| read.claims_after(after, PAGE))?;
+            let Some(last) = page.last() else { return Ok(stale) };
+            after = Some(last.row);
+            // Files are looked at outside of any transaction.
+            let looked: Vec<(RowId, Looked)> =
+                page.iter().map(|unit| Ok((unit.row, self.look(unit)?))).collect::<Result<_>>()?;
+            self.write("age claims", |write| {
+                for (row, looked) in &looked {
+                    let Some(unit) = write.units(&[*row])?.pop() else { continue };
+                    let Some(claim) = rows::to_claim(&unit)? else { continue };
+                    let ageing = Ageing { pass: self, write, critic: &critic, unit, claim };
+                    ageing.run(looked, done, &mut stale)?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    fn look(&self, unit: &MemoryUnit) -> Result<Looked> {
+        let sources = rows::to_claim(unit)?.map(|claim| claim.sources).unwrap_or_default();
+        Ok(Looked::of(self.probe.fingerprints(&sources)?))
+    }
+
+    /// Tells stale claims of one subject or topic in a summary, with those that it told
+    /// before, and marks them as consolidated.
+    pub(super) fn fold_claims(&self, stale: &[MemoryUnit]) -> Result<Vec<Step>> {
+        let claims: Vec<Claim> = stale
+            .iter()
+            .filter_map(|unit| rows::to_claim(unit).transpose())
+            .collect::<Result<_>>()?;
+        let mut steps = Vec::new();
+        for fold in folds(&claims) {
+            let ids: BTreeSet<&str> = fold.claims.iter().map(|claim| claim.id.as_str()).collect();
+            let new = stale.iter().filter(|unit| ids.contains(unit.unit.id.as_str()));
+            let sources = self.with_told_before(&fold.key, new)?;
+            let name = fold.key.rsplit(':').next().unwrap_or_default();
+            let text = self.digest().of(name, &sources)?;
+            if text.is_empty() {
+                continue;
+            }
+            let id: SummaryId = self.memory.id()?;
+            let summary = NewSummary {
+                id: id.clone(),
+                label: CLAIMS,
+                key: &fold.key,
+                text,
+                sources: &sources,
+                replaces: true,
+            };
+            let stored = self.write("fold claims into a summary", |write| {
+                if !summary.put(write)? {
+                    return Ok(false);
+                }
+                for unit in sources.iter().filter(|unit| ids.contains(unit.unit.id.as_str())) {
+                    let state = UnitState::Consolidated;
+                    let folded = UnitRow { state, updated_at: write.now(), ..unit.unit.clone() };
+                    let row = write.put_unit(&folded, &unit.payload, PatchReason::Summarize)?;
+                    write.add_event("consolidated", Some(row), "{}")?;
+                }
+                Ok(true)
+            })?;
+            if stored {
+                let reason =
+                    format!("{} claims say it, of which {} were stale", sources.len(), ids.len());
+                steps.push(Step::new(&id, Deed::Summarized, reason));
+                let told =
+                    |claim| Step::new(claim, Deed::Consolidated, format!("stale; {id} tells it"));
+                steps.extend(ids.iter().map(told));
+            }
+        }
+        Ok(steps)
+    }
+
+    /// The claims with those that the summary of this key was made from.
+    fn with_told_before<'u>(
+        &self,
+        key: &str,
+        new: impl Iterator<Item = &'u MemoryUnit>,
+    ) -> Result<Vec<MemoryUnit>> {
+        let memory = self.memory.engine.memory();
+        let rows: Vec<RowId> = new.map(|unit| unit.row).collect();
+        memory.read("read what a summary was made from", |read| {
+            let mut rows: BTreeSet<RowId> = rows.into_iter().collect();
+            if let Some(old) = read.summary(CLAIMS, key)? {
+                rows.extend(read.sources_of(old.row)?);
+            }
+            let mut units = read.units(&rows.into_iter().collect::<Vec<_>>())?;
+            units.retain(|unit| {
+                unit.unit.boundary < BoundaryClass::Secret && unit.unit.state < UnitState::Archived
+            });
+            Ok(units.split_off(units.len().saturating_sub(RollingKey::MAX_UNITS)))
+        })
+    }
+}
+
+/// One claim on its way through a pass.
+struct Ageing<'a> {
+    pass: &'a Pass<'a>,
+    write: &'a MemoryWrite<'a>,
+    critic: &'a Critic<'a>,
+    unit: MemoryUnit,
+    claim: Claim,
+}
+
+impl Ageing<'_> {
+    fn run(
+        self,
+        looked: &Looked,
+        done: &mut Maintained,
+        stale: &mut Vec<MemoryUnit>,
+    ) -> Result<()> {
+        let Self { write, claim, unit, .. } = &self;
+        let before = Looked::before(write, unit.row)?;
+        let changed = before.as_ref().is_some_and(|before| before.differs(looked, &claim.sources));
+        if before.is_none() && !looked.sources.is_empty() {
+            looked.note(write, unit.row)?;
+        }
+        let mut aged = self.critic.decay(claim.clone());
+        done.decayed += usize::from(aged != *claim);
+        aged.epistemic_status = status(claim, changed, self.pass.now);
+        let fell = aged.epistemic_status < claim.epistemic_status;
+        if aged != *claim {
+            let reason = if fell { PatchReason::Downgrade } else { PatchReason::Decay };
+            put(write, unit, &aged, reason)?;
+        }
+        if fell {
+            let why = if changed { "a source has changed" } else { "not checked for its ttl" };
+            let reason = format!("{why}: {} now", aged.epistemic_status);
+            done.steps.push(Step::new(&claim.id, Deed::Downgraded, reason));
+            write.add_event("downgraded", Some(unit.row), "{}")?;
+        }
+        self.act(&aged, done, stale)
+    }
+
+    /// What is told in a summary already stays: its summary rests on it.
+    fn act(&self, claim: &Claim, done: &mut Maintained, stale: &mut Vec<MemoryUnit>) -> Result<()> {
+        if claim.state >= UnitState::Consolidated || !lifecycle::is_stale(claim, self.pass.now) {
+            return Ok(());
+        }
+        let action = action(claim, claim.pin || self.has_helped()?, self.pass.now);
+        let now = || self.write.units(&[self.unit.row]).map(|mut units| units.pop());
+        match action {
+            Action::Keep => {}
+            Action::Summarize => stale.extend(now()?),
+            Action::Discard => {
+                if let Some(unit) = now()? {
+                    bury(self.write, unit, "discarded", PURGE_AFTER)?;
+                }
+                let reason =
+                    format!("{} and not checked for its ttl of {}", claim.importance, claim.ttl);
+                done.steps.push(Step::new(&claim.id, Deed::Discarded, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// True if somebody said so since the claim was last checked.
+    fn has_helped(&self) -> Result<bool> {
+        let checked = self.claim.last_verified_at.as_second();
+        let said = self.write.feedbacks(self.unit.row)?;
+        let helpful = FeedbackSignal::Helpful.as_str();
+        Ok(said.iter().any(|one| one.signal == helpful && one.ts >= checked))
+    }
+}
+
+/// What the sources of a claim were like, by hashes: an event tells no text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Looked {
+    sources: BTreeMap<String, String>,
+}
+
+impl Looked {
+    fn of(found: Fingerprints) -> Self {
+        let hashed = |(tag, state): (SourceTag, String)| (name(&tag), sha256_hex(state.as_bytes()));
+        Self { sources: found.into_iter().map(hashed).collect() }
+    }
+
+    /// What was noted when the claim was last looked at.
+    fn before(read: &MemoryRead<'_>, row: RowId) -> Result<Option<Self>> {
+        let Some(event) = read.last_event(row, PROBED)? else { return Ok(None) };
+        let unreadable = |error: serde_json::Error| Error::Corrupt {
+            part: Part::Store,
+            reason: format!("event {}: {error}", event.id),
+        };
+        serde_json::from_str(&event.payload_json).map(Some).map_err(unreadable)
+    }
+
+    /// True if one of the sources is not now as it was.
+    fn differs(&self, now: &Self, sources: &[SourceTag]) -> bool {
+        sources.iter().map(name).any(|source| {
+            self.sources.get(&source).is_some_and(|was| now.sources.get(&source) != Some(was))
+        })
+    }
+
+    fn note(&self, write: &MemoryWrite<'_>, row: RowId) -> Result<()> {
+        let told = serde_json::to_string(self)
+            .map_err(|error| Error::backend(Part::Store, "write JSON", error))?;
+        write.add_event(PROBED, Some(row), &told)
+    }
+}
+
+fn name(tag: &SourceTag) -> String {
+    sha256_hex(tag.to_string().as_bytes())
+}
+
+/// Stores a claim in the place of what it was, and why it is out of search if it is.
+fn put(
+    write: &MemoryWrite<'_>,
+    before: &MemoryUnit,
+    claim: &Claim,
+    reason: PatchReason,
+) -> Result<RowId> {
+    let (unit, payload) = rows::of_claim(claim)?;
+    let unit = UnitRow { archived_as: before.unit.archived_as.clone(), ..unit };
+    write.put_unit(&unit, &payload, reason)
+}

@@ -1,0 +1,152 @@
+//! Observations whose time is over: told in a summary first, then scrubbed; loops, contexts
+//! and what was discarded, removed.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use trefoil::{
+    RowId,
+    memory::{EpisodePayload, MemoryUnit, MemoryWrite, PatchReason, Payload, UnitRow},
+};
+use trefoil_core::{BoundaryClass, Extraction, Result, SummaryId, UnitState};
+
+use super::{
+    Memory,
+    digest::{NewSummary, happened_at},
+    maintain::{Deed, Pass, Step},
+};
+use crate::{ContentProbe, MaintainOptions, RollingKey, hash::sha256_hex};
+
+/// The kind of summary that stays of observations.
+const EXPIRED: &str = "expired";
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+impl Memory {
+    /// Scrubs the observations whose time was over by `before`, each after a summary of it
+    /// was stored; what has still to live is not touched. What was done.
+    ///
+    /// # Errors
+    /// Those of the store and of the summariser; without a summary nothing is scrubbed.
+    pub fn summarize_and_delete(&self, before: Timestamp) -> Result<Vec<Step>> {
+        let (probe, now) = (ContentProbe::new(""), self.now()?);
+        let options = MaintainOptions::default();
+        let pass = Pass { memory: self, probe: &probe, options: &options, now };
+        pass.scrub_observations(before.min(now))
+    }
+}
+
+impl Pass<'_> {
+    /// One summary for what belongs together: a session, or a day, of one class.
+    pub(super) fn scrub_observations(&self, before: Timestamp) -> Result<Vec<Step>> {
+        let expired = self.memory.engine.memory().read("read what has expired", |read| {
+            read.units(&read.expired_episodes(before.as_second(), usize::MAX)?)
+        })?;
+        let mut steps = Vec::new();
+        let mut groups: BTreeMap<(String, BoundaryClass), Vec<MemoryUnit>> = BTreeMap::new();
+        for unit in expired {
+            if unit.unit.boundary == BoundaryClass::Secret {
+                let reason = "a secret is not summarised, and nothing goes without a summary";
+                steps.push(Step::new(&unit.unit.id, Deed::Kept, reason));
+            } else {
+                groups.entry((together(&unit), unit.unit.boundary)).or_default().push(unit);
+            }
+        }
+        for ((key, _), units) in groups {
+            for units in units.chunks(RollingKey::MAX_UNITS) {
+                self.scrub(&key, units, &mut steps)?;
+            }
+        }
+        Ok(steps)
+    }
+
+    fn scrub(&self, key: &str, units: &[MemoryUnit], steps: &mut Vec<Step>) -> Result<()> {
+        let text = self.digest().of("", units)?;
+        let id: SummaryId = self.memory.id()?;
+        let (label, replaces) = (EXPIRED, false);
+        let summary = NewSummary { id: id.clone(), label, key, text, sources: units, replaces };
+        let done = !summary.text.is_empty()
+            && self.write("scrub observations", |write| {
+                if !summary.put(write)? {
+                    return Ok(false);
+                }
+                units.iter().try_for_each(|unit| scrubbed(write, unit))?;
+                Ok(true)
+            })?;
+        if done {
+            let reason = format!("{} observations expired", units.len());
+            steps.push(Step::new(&id, Deed::Summarized, reason));
+        }
+        steps.extend(units.iter().map(|unit| match done {
+            true => Step::new(&unit.unit.id, Deed::Scrubbed, format!("expired; {id} tells it")),
+            false => Step::new(&unit.unit.id, Deed::Kept, "expired, but there is no summary of it"),
+        }));
+        Ok(())
+    }
+
+    /// Removes what is left to do no longer.
+    pub(super) fn remove_loops(&self) -> Result<Vec<Step>> {
+        let now = self.now.as_second();
+        self.write("remove expired loops", |write| {
+            let rows = write.expired_loops(now, usize::MAX)?;
+            remove(write, &rows, "its time is over")
+        })
+    }
+
+    /// Removes for good what was given up long enough ago.
+    pub(super) fn purge(&self) -> Result<Vec<Step>> {
+        let now = self.now.as_second();
+        self.write("remove what was given up", |write| {
+            let mut steps = Vec::new();
+            for tombstone in write.purgeable(now, usize::MAX)? {
+                let reason = format!("{} long enough ago", tombstone.reason);
+                steps.extend(remove(write, &[tombstone.row], &reason)?);
+            }
+            Ok(steps)
+        })
+    }
+
+    pub(super) fn remove_contexts(&self) -> Result<Vec<Step>> {
+        let now = self.now.as_second();
+        let removed =
+            self.write("remove expired contexts", |write| write.remove_expired_contexts(now))?;
+        let step = |id: &String| Step::new(id, Deed::Removed, "the context has expired");
+        Ok(removed.iter().map(step).collect())
+    }
+}
+
+fn remove(write: &MemoryWrite<'_>, rows: &[RowId], reason: &str) -> Result<Vec<Step>> {
+    let units = write.units(rows)?;
+    write.remove_units(rows)?;
+    units.iter().try_for_each(|unit| write.add_event("removed", Some(unit.row), "{}"))?;
+    Ok(units.iter().map(|unit| Step::new(&unit.unit.id, Deed::Removed, reason)).collect())
+}
+
+/// The session of an observation, else its day.
+fn together(unit: &MemoryUnit) -> String {
+    match &unit.payload {
+        Payload::Episode(EpisodePayload { session: Some(session), .. }) => session.clone(),
+        _ => format!("day:{}", happened_at(unit).div_euclid(DAY)),
+    }
+}
+
+/// Erases what an observation said: its text, who said it, and what it mentions. What it was,
+/// when, and the hash of its text stay.
+fn scrubbed(write: &MemoryWrite<'_>, unit: &MemoryUnit) -> Result<()> {
+    let Payload::Episode(episode) = &unit.payload else { return Ok(()) };
+    let kept = EpisodePayload {
+        observation_kind: episode.observation_kind.clone(),
+        source_type: episode.source_type.clone(),
+        session: episode.session.clone(),
+        expires_at: episode.expires_at,
+        token_count: episode.token_count,
+        digest: Some(sha256_hex(episode.text().as_bytes())),
+        scrubbed_at: Some(write.now()),
+        ..EpisodePayload::default()
+    };
+    let state = UnitState::Consolidated;
+    let row = UnitRow { state, updated_at: write.now(), ..unit.unit.clone() };
+    let row = write.put_unit(&row, &Payload::Episode(kept), PatchReason::Summarize)?;
+    write.put_mentions(row, &Extraction::default())?;
+    write.add_event("scrubbed", Some(row), "{}")
+}
