@@ -2,13 +2,16 @@
 
 mod activate;
 mod ageing;
+mod context;
 mod digest;
+mod episodes;
 mod feedback;
 mod maintain;
 mod roll;
 mod scrub;
 #[cfg(test)]
 mod tests;
+mod view;
 mod work;
 
 use std::sync::Arc;
@@ -22,8 +25,11 @@ use trefoil_core::{ClaimId, Error, EvidenceId, ObservationId, Result, SessionId}
 
 pub use self::{
     activate::{Activated, ScoringParams},
+    context::{ContextRequest, PackedContext},
+    episodes::{RecalledEpisode, RecalledEpisodes},
     feedback::{Heard, Opinion},
     maintain::{Deed, MaintainOptions, Maintained, Step},
+    view::{FindOptions, FoundUnits, MemoryView},
     work::Worked,
 };
 use crate::{

@@ -15,8 +15,8 @@ use super::{
     maintain::{Deed, Maintained, PAGE, Pass, Step},
 };
 use crate::{
-    Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe,
-    SourceTag, action, folds, hash::sha256_hex, lifecycle, rows, status,
+    Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe, SourceTag,
+    action, folds, hash::sha256_hex, lifecycle, rows, status,
 };
 
 /// The kind of summary that claims are folded into.

@@ -1,0 +1,175 @@
+//! What happened that bears on what is being said, and what else may be shown of memory
+//! besides claims.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use trefoil::{
+    Degraded, RowId,
+    memory::{MemoryUnit, RecallDepth, SessionScope, UnitFilter},
+};
+use trefoil_core::{BoundaryClass, Result, Score, UnitKind, UnitState};
+
+use super::Memory;
+use crate::{
+    Boundary, BoundaryValidator, Observation, Payload, Policy, PolicyValidator, UnitId,
+    recall::{Admission, Episode, EpisodeProfile, RecallQuery, episode_queries},
+    rows,
+};
+
+/// Seconds of a day.
+const DAY: i64 = 86_400;
+
+/// Something that happened and bears on what is being said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecalledEpisode {
+    /// What happened.
+    pub observation: Observation,
+    /// How well it answers.
+    pub score: Score,
+}
+
+/// What a recall of episodes brought.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecalledEpisodes {
+    /// The episodes, best first, at most five; none if not even the best is good.
+    pub episodes: Vec<RecalledEpisode>,
+    /// What could not be searched, or is behind.
+    pub degraded: Vec<Degraded>,
+}
+
+impl Memory {
+    /// What happened within `boundary` that bears on a query and on what was said before it
+    /// ([`RecallQuery::recent_turns`]), by [`EpisodeProfile`].
+    ///
+    /// # Errors
+    /// As [`Memory::activate`].
+    pub fn episodes(&self, query: &RecallQuery, boundary: &Boundary) -> Result<RecalledEpisodes> {
+        let view = Sight::new(self, query, boundary)?;
+        let (profile, memory) = (EpisodeProfile::default(), self.engine.memory());
+        let oldest = view.now.as_second().saturating_sub(profile.oldest_days * DAY);
+        let filter = UnitFilter {
+            kinds: vec![UnitKind::Episode],
+            classes: view.classes_up_to(BoundaryClass::Pii),
+            since: Some(oldest),
+            ..view.filter()
+        };
+        let allowed = memory.allowed(&filter)?;
+        let depth = RecallDepth { text: profile.hits, vector: profile.hits };
+        let (mut lists, mut degraded): (Vec<Vec<RowId>>, Vec<Degraded>) = (Vec::new(), Vec::new());
+        let questions = episode_queries(&query.q, &query.recent_turns, profile.turns);
+        for question in questions.iter().filter(|question| !question.trim().is_empty()) {
+            let found = memory.recall(question, &allowed, depth)?;
+            for side in [&found.by_text, &found.by_vector] {
+                lists.push(side.iter().map(|one| one.row).collect());
+            }
+            for one in found.degraded {
+                if !degraded.contains(&one) {
+                    degraded.push(one);
+                }
+            }
+        }
+        let shown = view.units(&lists.concat())?;
+        let ids: BTreeMap<RowId, UnitId> = shown
+            .iter()
+            .map(|(unit, _)| Ok((unit.row, unit.unit.id.parse()?)))
+            .collect::<Result<_>>()?;
+        let mut episodes = BTreeMap::new();
+        for (unit, text) in &shown {
+            let unit = rows::to_unit(unit)?;
+            if profile.admits(&unit, view.now) {
+                let happened_at = unit.happened_at();
+                episodes.insert(unit.id, Episode { text, happened_at });
+            }
+        }
+        let hits: Vec<Vec<UnitId>> = lists
+            .iter()
+            .map(|list| list.iter().filter_map(|row| ids.get(row).cloned()).collect())
+            .collect();
+        let ranked = profile.rank(&query.q, &hits, &episodes, view.now);
+        let mut observations: BTreeMap<String, Observation> = BTreeMap::new();
+        for (unit, text) in &shown {
+            if let Some(observation) = rows::to_observation(unit)? {
+                let observation = Observation { content: text.clone(), ..observation };
+                observations.insert(unit.unit.id.clone(), observation);
+            }
+        }
+        let recalled = ranked.into_iter().filter_map(|(id, score)| {
+            let observation = observations.remove(id.as_str())?;
+            Some(RecalledEpisode { observation, score })
+        });
+        Ok(RecalledEpisodes { episodes: recalled.collect(), degraded })
+    }
+}
+
+/// What a request may see of memory.
+pub(super) struct Sight<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) query: &'a RecallQuery,
+    pub(super) boundary: &'a Boundary,
+    pub(super) policy: Policy,
+    pub(super) admission: Admission,
+    pub(super) now: Timestamp,
+}
+
+impl<'a> Sight<'a> {
+    /// # Errors
+    /// [`Error::BoundaryDenied`](trefoil_core::Error::BoundaryDenied) if it may see nothing.
+    pub(super) fn new(
+        memory: &'a Memory,
+        query: &'a RecallQuery,
+        boundary: &'a Boundary,
+    ) -> Result<Self> {
+        let (policy, now) = (memory.policy()?, memory.now()?);
+        let admission = query.admission(boundary, &policy)?;
+        Ok(Self { memory, query, boundary, policy, admission, now })
+    }
+
+    /// Units of every kind that it may see, that are not archived and hold now.
+    pub(super) fn filter(&self) -> UnitFilter {
+        UnitFilter {
+            kinds: UnitKind::ALL.iter().copied().filter(|&kind| kind != UnitKind::Chunk).collect(),
+            states: vec![UnitState::Raw, UnitState::Validated, UnitState::Consolidated],
+            classes: self.admission.classes.iter().copied().collect(),
+            scopes: self.admission.scopes.iter().map(ToString::to_string).collect(),
+            session: match &self.admission.session {
+                Some(session) => SessionScope::From(session.to_string()),
+                None => SessionScope::None,
+            },
+            valid_at: Some(self.now.as_second()),
+            ..UnitFilter::default()
+        }
+    }
+
+    pub(super) fn classes_up_to(&self, highest: BoundaryClass) -> Vec<BoundaryClass> {
+        self.admission.classes.iter().copied().filter(|&class| class <= highest).collect()
+    }
+
+    /// The units of rows with what may be shown of them: each is asked of the boundary, and
+    /// what its class's policy cuts out is cut out.
+    pub(super) fn units(&self, rows: &[RowId]) -> Result<Vec<(MemoryUnit, String)>> {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        let units = self.memory.engine.memory().read("read units", |read| read.units(&rows))?;
+        let shown = units.into_iter().map(|unit| Ok(self.shown(&unit)?.map(|text| (unit, text))));
+        shown.filter_map(Result::transpose).collect()
+    }
+
+    fn shown(&self, unit: &MemoryUnit) -> Result<Option<String>> {
+        let text = unit.payload.text();
+        let claim = rows::to_claim(unit)?;
+        let payload = Payload {
+            text: &text,
+            class: unit.unit.boundary,
+            scope: claim.as_ref().map(|claim| claim.scope),
+            allow: &self.query.allow,
+            claim: claim.as_ref(),
+            ..Payload::default()
+        };
+        let validator = PolicyValidator { now: self.now };
+        let said = validator.validate(&payload, self.boundary, &self.policy);
+        Ok((said.allowed && !text.is_empty()).then(|| said.redacted.unwrap_or(text)))
+    }
+}

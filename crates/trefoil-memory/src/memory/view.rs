@@ -1,0 +1,232 @@
+//! Everything that is remembered, searched at once, and results seen through a layer.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use trefoil::{
+    Degraded, RowId,
+    memory::{Found, MemoryUnit, Payload, RecallDepth, UnitFilter},
+};
+use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};
+
+use super::{Memory, episodes::Sight};
+use crate::{
+    Boundary, FoundUnit, Layer, Unit, UnitId, View,
+    recall::{MIN_SCORE, RecallQuery, adapted_alpha, hybrid_fusion},
+    rows, views,
+};
+
+/// What of memory is searched, and how much is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FindOptions {
+    /// How many units to show, 1–50.
+    pub limit: usize,
+    /// How much to tell of each.
+    pub layer: Layer,
+    /// Only what happened then or later.
+    pub since: Option<Timestamp>,
+    /// Only units of these kinds; of all, if there is none.
+    pub types: Vec<UnitKind>,
+}
+
+impl Default for FindOptions {
+    fn default() -> Self {
+        Self { limit: 10, layer: Layer::Line, since: None, types: Vec::new() }
+    }
+}
+
+/// Units that were found, as seen through a layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FoundUnits {
+    /// The units.
+    pub views: Vec<View>,
+    /// Tokens of them all.
+    pub tokens: usize,
+    /// What could not be searched, or is behind.
+    pub degraded: Vec<Degraded>,
+}
+
+/// Memory as one request sees it; it searches everything that is within its boundary.
+#[derive(Clone, Debug)]
+pub struct MemoryView<'m> {
+    pub(super) memory: &'m Memory,
+    /// Who asks: tags, session, scopes and classes.
+    pub(super) request: RecallQuery,
+    pub(super) boundary: Boundary,
+}
+
+impl Memory {
+    /// Memory as a request sees it within `boundary`; what it asks is said when it searches.
+    pub const fn view(&self, request: RecallQuery, boundary: Boundary) -> MemoryView<'_> {
+        MemoryView { memory: self, request, boundary }
+    }
+}
+
+impl MemoryView<'_> {
+    /// Units of every kind that answer `query` by words and by meaning, each as relevant as
+    /// S = α · meaning + (1 − α) · words says; a side that found nothing gives its weight to
+    /// the other.
+    ///
+    /// # Errors
+    /// As [`Memory::activate`].
+    pub fn find(&self, query: &str, options: &FindOptions) -> Result<FoundUnits> {
+        let request = self.asking(query, options);
+        let sight = Sight::new(self.memory, &request, &self.boundary)?;
+        let memory = self.memory.engine.memory();
+        let allowed = memory.allowed(&filter(&sight, options))?;
+        let hybrid = sight.policy.retrieval.hybrid;
+        let depth = RecallDepth { text: hybrid.k_txt, vector: hybrid.k_vec };
+        let found = memory.recall(query, &allowed, depth)?;
+        let alpha = match (found.by_text.is_empty(), found.by_vector.is_empty()) {
+            (true, _) => 1.0,
+            (_, true) => 0.0,
+            _ => adapted_alpha(query, hybrid.alpha),
+        };
+        let mut sides: BTreeMap<RowId, (f64, f64)> = BTreeMap::new();
+        for one in &found.by_text {
+            sides.entry(one.row).or_default().0 = f64::from(one.relevance.get());
+        }
+        for one in &found.by_vector {
+            sides.entry(one.row).or_default().1 = f64::from(one.relevance.get());
+        }
+        let scored = sides
+            .into_iter()
+            .map(|(row, (text, vector))| (row, hybrid_fusion(alpha, vector, text)))
+            .filter(|(_, score)| *score >= MIN_SCORE);
+        self.seen(&sight, scored.collect(), &allowed, options, found.degraded)
+    }
+
+    /// Units of every kind that are nearest to a vector of the engine's model.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`](trefoil_core::Error::DimensionMismatch) for a vector of
+    /// another model, and as [`Memory::activate`].
+    pub fn find_near(&self, vector: &[f32], options: &FindOptions) -> Result<FoundUnits> {
+        let request = self.asking("", options);
+        let sight = Sight::new(self.memory, &request, &self.boundary)?;
+        let memory = self.memory.engine.memory();
+        let allowed = memory.allowed(&filter(&sight, options))?;
+        let found = memory.near(vector, &allowed, options.limit)?;
+        let score = |one: &Found| (one.row, f64::from(one.relevance.get()));
+        let scored = found.iter().map(score).collect();
+        self.seen(&sight, scored, &allowed, options, Vec::new())
+    }
+
+    /// Units that were found, as seen through a layer; those that the request may not see are
+    /// left out.
+    ///
+    /// # Errors
+    /// As [`Memory::activate`].
+    pub fn of(&self, found: &[(UnitId, Score)], layer: Layer) -> Result<FoundUnits> {
+        let sight = Sight::new(self.memory, &self.request, &self.boundary)?;
+        let options = FindOptions { limit: found.len(), layer, ..FindOptions::default() };
+        let memory = self.memory.engine.memory();
+        let allowed = memory.allowed(&sight.filter())?;
+        let rows = memory.read("look up units", |read| {
+            let row = |(id, score): &(UnitId, Score)| {
+                Ok(read.row_of(id.as_str())?.map(|row| (row, f64::from(score.get()))))
+            };
+            found.iter().map(row).filter_map(Result::transpose).collect()
+        })?;
+        self.seen(&sight, rows, &allowed, &options, Vec::new())
+    }
+
+    fn asking(&self, query: &str, options: &FindOptions) -> RecallQuery {
+        RecallQuery { q: query.to_owned(), top_k: options.limit, ..self.request.clone() }
+    }
+
+    fn seen(
+        &self,
+        sight: &Sight<'_>,
+        mut scored: Vec<(RowId, f64)>,
+        allowed: &Allowed,
+        options: &FindOptions,
+        degraded: Vec<Degraded>,
+    ) -> Result<FoundUnits> {
+        scored.sort_by(|(first, a), (second, b)| b.total_cmp(a).then(first.cmp(second)));
+        let rows: Vec<RowId> = scored.iter().map(|(row, _)| *row).collect();
+        let mut seen: BTreeMap<RowId, (MemoryUnit, String)> =
+            sight.visible(&rows, allowed)?.into_iter().map(|one| (one.0.row, one)).collect();
+        let related = match options.layer {
+            Layer::Whole => self.memory.engine.memory().allowed(&sight.filter())?,
+            Layer::Line | Layer::Context => Allowed::Only(Arc::default()),
+        };
+        let mut shown = Vec::new();
+        for (row, score) in scored {
+            if shown.len() == options.limit {
+                break;
+            }
+            if let Some((unit, text)) = seen.remove(&row) {
+                shown.push(Shown::new(sight, &unit, text, score, &related)?);
+            }
+        }
+        let found: Vec<FoundUnit<'_>> = shown.iter().map(Shown::found).collect();
+        let views = views(&found, options.layer, self.memory.engine.memory().counter());
+        let tokens = views.iter().map(|view| view.tokens).sum();
+        Ok(FoundUnits { views, tokens, degraded })
+    }
+}
+
+/// Only claims that hold now, and only what the options ask for.
+fn filter(sight: &Sight<'_>, options: &FindOptions) -> UnitFilter {
+    let mut filter = sight.filter();
+    filter.since = options.since.map(Timestamp::as_second);
+    if !options.types.is_empty() {
+        filter.kinds.retain(|kind| options.types.contains(kind));
+    }
+    filter
+}
+
+/// A unit with what a layer tells of it.
+struct Shown {
+    unit: Unit,
+    text: String,
+    score: Score,
+    session: Option<SessionId>,
+    related: Vec<UnitId>,
+}
+
+impl Shown {
+    fn new(
+        sight: &Sight<'_>,
+        unit: &MemoryUnit,
+        text: String,
+        score: f64,
+        may_be_related: &Allowed,
+    ) -> Result<Self> {
+        let session = match &unit.payload {
+            Payload::Episode(episode) => episode.session.clone(),
+            Payload::Claim(claim) => claim.session.clone(),
+            Payload::Summary(_) | Payload::Loop(_) => None,
+        };
+        let related = related(sight, unit.row, may_be_related)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a score is kept in single precision")]
+        let score = Score::clamped(score as f32);
+        let session = session.map(|session| session.parse()).transpose()?;
+        Ok(Self { unit: rows::to_unit(unit)?, text, score, session, related })
+    }
+
+    fn found(&self) -> FoundUnit<'_> {
+        let Self { unit, text, score, session, related } = self;
+        FoundUnit { unit, text, score: *score, session: session.as_ref(), related }
+    }
+}
+
+/// What a unit was made from, what was made from it, and what it is linked to, as far as the
+/// request may see it.
+fn related(sight: &Sight<'_>, row: RowId, allowed: &Allowed) -> Result<Vec<UnitId>> {
+    if matches!(allowed, Allowed::Only(rows) if rows.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let rows = sight.memory.engine.memory().read("read what is related", |read| {
+        let mut rows = read.sources_of(row)?;
+        rows.extend(read.made_from(row)?);
+        rows.extend(read.claim_links(row)?.iter().flat_map(|link| [link.claim, link.other]));
+        Ok(rows)
+    })?;
+    let others: Vec<RowId> = rows.into_iter().filter(|&other| other != row).collect();
+    let seen = sight.visible(&others, allowed)?;
+    seen.into_iter().map(|(unit, _)| unit.unit.id.parse()).collect()
+}
