@@ -98,5 +98,5 @@ pub use source_tag::SourceTag;
 pub use tags::Tags;
 pub use ttl::Ttl;
 pub use unit::{Affect, AffectLabel, Unit, UnitId};
-pub use validate::{BoundaryValidator, Payload, PolicyValidator, Validation, admit};
+pub use validate::{BoundaryValidator, Payload, PolicyValidator, Validation, admit, admit_claim};
 pub use version::PolicyVersion;

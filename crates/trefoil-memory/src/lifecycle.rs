@@ -84,6 +84,16 @@ pub struct Fold<'c> {
     pub claims: Vec<&'c Claim>,
 }
 
+impl Fold<'_> {
+    /// The name of the subject or the topic.
+    pub fn name(&self) -> &str {
+        self.key
+            .split_once('/')
+            .and_then(|(_, topic)| topic.split_once(':'))
+            .map_or("", |(_, name)| name)
+    }
+}
+
 /// The claims of which [`action`] says that they are to be summarised, as [`by_topic`]; those
 /// that were folded before, and secrets, are left out.
 pub fn folds<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> Vec<Fold<'c>> {

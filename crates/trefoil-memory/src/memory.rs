@@ -6,7 +6,9 @@ mod context;
 mod digest;
 mod episodes;
 mod feedback;
+mod learn;
 mod maintain;
+mod revise;
 mod roll;
 mod scrub;
 #[cfg(test)]
@@ -34,7 +36,7 @@ pub use self::{
 };
 use crate::{
     Claim, ClaimDraft, EvidenceMethod, IdGenerator, MemoryId, Observation, ObservationDraft,
-    Origin, Policy, PolicyVersion, Session, admit,
+    Origin, Policy, PolicyVersion, Session, admit, admit_claim,
     extract::{Extractor, RuleExtractor},
     rows,
 };
@@ -165,6 +167,7 @@ impl Memory {
     /// [`Error::DuplicateClaim`] if another says the same, and those of
     /// [`ClaimDraft::into_claim`].
     pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
+        let draft = admit_claim(draft, &self.policy()?)?;
         let (claim, _) = draft.into_claim(self.id()?, self.now()?)?;
         let evidence: EvidenceId = self.id()?;
         let (unit, payload) = rows::of_claim(&claim)?;

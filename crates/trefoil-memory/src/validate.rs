@@ -8,8 +8,8 @@ use trefoil_core::{BoundaryClass, Error, Result};
 use trefoil_text::{Redaction, redact};
 
 use crate::{
-    AllowTag, Boundary, Claim, ClassPolicy, Invariant, ObservationDraft, Policy, PolicyVersion,
-    RuleFacts, Scope, SourceType,
+    AllowTag, Boundary, Claim, ClaimDraft, ClassPolicy, Invariant, ObservationDraft, Policy,
+    PolicyVersion, RuleFacts, Scope, SourceType,
     invariant::{contains_pii, kinds_in},
 };
 
@@ -172,6 +172,33 @@ pub fn admit(draft: ObservationDraft, policy: &Policy) -> Result<ObservationDraf
     let redacted = redact(&draft.content, &kinds);
     let boundary_class = redacted.class(draft.boundary_class);
     Ok(ObservationDraft { content: redacted.text, boundary_class, ..draft })
+}
+
+/// Makes a claim fit to be stored, as [`admit`] does an observation. A claim whose text is
+/// changed by it has the hash of what is left.
+///
+/// # Errors
+/// [`Error::BoundaryDenied`] for what its writer marks secret where the policy names no tag
+/// that may see it.
+pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
+    if draft.boundary_class == BoundaryClass::Secret && !policy.stores_secrets() {
+        return Err(Error::BoundaryDenied {
+            boundary: "the class `secret`".to_owned(),
+            reason: "the policy names no tag that may see it".to_owned(),
+        });
+    }
+    let kinds: Vec<Redaction> = policy.redact.iter().copied().collect();
+    let mut boundary_class = draft.boundary_class;
+    let mut clean = |text: &str| {
+        let redacted = redact(text, &kinds);
+        boundary_class = redacted.class(boundary_class);
+        redacted.text
+    };
+    let text = clean(&draft.text);
+    let [subject, object] =
+        [&draft.subject, &draft.object].map(|term| term.as_deref().map(&mut clean));
+    let content_hash = draft.content_hash.filter(|_| text == draft.text);
+    Ok(ClaimDraft { text, subject, object, content_hash, boundary_class, ..draft })
 }
 
 fn raised(class: BoundaryClass, found: &BTreeSet<Redaction>) -> BoundaryClass {

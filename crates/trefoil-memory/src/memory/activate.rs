@@ -241,7 +241,7 @@ fn filter(admission: &Admission, now: Timestamp) -> UnitFilter {
 
 /// The rules of policy and boundary, ready to be asked.
 pub(super) struct Rules {
-    invariants: Vec<Invariant>,
+    pub(super) invariants: Vec<Invariant>,
     evaluator: RuleEvaluator,
 }
 

@@ -11,7 +11,8 @@ use trefoil_core::{BoundaryClass, ClaimId, Error, Part, Result, SummaryId, UnitS
 
 use super::{
     Memory,
-    digest::{NewSummary, PURGE_AFTER, bury},
+    digest::{DISCARDED, NewSummary, PURGE_AFTER, bury},
+    learn::put_claim,
     maintain::{Deed, Maintained, PAGE, Pass, Step},
 };
 use crate::{
@@ -45,7 +46,7 @@ impl Memory {
             let unknown = || Error::UnknownClaim { id: id.clone() };
             let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
             let claim = checked(rows::to_claim(&unit)?.ok_or_else(unknown)?)?;
-            put(write, &unit, &claim, PatchReason::AdminUpdateUnitMeta)?;
+            put_claim(write, &claim, PatchReason::AdminUpdateUnitMeta)?;
             looked.note(write, unit.row)?;
             write.add_event("verified", Some(unit.row), "{}")?;
             Ok(claim)
@@ -98,8 +99,7 @@ impl Pass<'_> {
             let ids: BTreeSet<&str> = fold.claims.iter().map(|claim| claim.id.as_str()).collect();
             let new = stale.iter().filter(|unit| ids.contains(unit.unit.id.as_str()));
             let sources = self.with_told_before(&fold.key, new)?;
-            let name = fold.key.rsplit(':').next().unwrap_or_default();
-            let text = self.digest().of(name, &sources)?;
+            let text = self.memory.digest().of(fold.name(), &sources)?;
             if text.is_empty() {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Ageing<'_> {
         let fell = aged.epistemic_status < claim.epistemic_status;
         if aged != *claim {
             let reason = if fell { PatchReason::Downgrade } else { PatchReason::Decay };
-            put(write, unit, &aged, reason)?;
+            put_claim(write, &aged, reason)?;
         }
         if fell {
             let why = if changed { "a source has changed" } else { "not checked for its ttl" };
@@ -209,7 +209,7 @@ impl Ageing<'_> {
             Action::Summarize => stale.extend(now()?),
             Action::Discard => {
                 if let Some(unit) = now()? {
-                    bury(self.write, unit, "discarded", PURGE_AFTER)?;
+                    bury(self.write, unit, DISCARDED, PURGE_AFTER)?;
                 }
                 let reason =
                     format!("{} and not checked for its ttl of {}", claim.importance, claim.ttl);
@@ -266,16 +266,4 @@ impl Looked {
 
 fn name(tag: &SourceTag) -> String {
     sha256_hex(tag.to_string().as_bytes())
-}
-
-/// Stores a claim in the place of what it was, and why it is out of search if it is.
-fn put(
-    write: &MemoryWrite<'_>,
-    before: &MemoryUnit,
-    claim: &Claim,
-    reason: PatchReason,
-) -> Result<RowId> {
-    let (unit, payload) = rows::of_claim(claim)?;
-    let unit = UnitRow { archived_as: before.unit.archived_as.clone(), ..unit };
-    write.put_unit(&unit, &payload, reason)
 }

@@ -9,6 +9,7 @@ use trefoil::{
 use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, UnitState};
 use trefoil_text::{canonical_text, language_of};
 
+use super::Memory;
 use crate::{Compressor, KindCompressor, layer::beginning, rows};
 
 /// Most characters that are kept of the texts in one language.
@@ -22,6 +23,13 @@ const TEXTS: usize = 8;
 pub(super) struct Digest<'a> {
     pub(super) summarizer: &'a dyn Summarizer,
     pub(super) counter: &'a dyn TokenCounter,
+}
+
+impl Memory {
+    pub(super) fn digest(&self) -> Digest<'_> {
+        let counter = self.engine.memory().counter();
+        Digest { summarizer: self.summarizer.as_ref(), counter }
+    }
 }
 
 impl Digest<'_> {
@@ -79,7 +87,9 @@ pub(super) struct NewSummary<'a> {
     pub(super) replaces: bool,
 }
 
-/// What is kept of a summary whose place was taken, in seconds after that.
+/// Why a claim that was given up is out of search.
+pub(super) const DISCARDED: &str = "discarded";
+/// Seconds after which what is out of search is removed for good.
 pub(super) const PURGE_AFTER: i64 = 30 * 86_400;
 
 impl NewSummary<'_> {

@@ -8,7 +8,7 @@ use trefoil::{
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result};
 
-use super::Memory;
+use super::{Memory, learn::put_claim};
 use crate::{
     Claim, Critic, Feedback, FeedbackSignal, Rating, Standing, critic::representative, rows,
 };
@@ -133,12 +133,13 @@ fn hear(
         let previous = corrected.previous;
         return Ok(Heard { feedback: None, previous, updated: previous, representative: None });
     }
-    put(write, &corrected.claim)?;
+    put_claim(write, &corrected.claim, PatchReason::Feedback)?;
     if let Some(near) = &near {
         let (other, claim) = known(write, near)?;
         write.move_evidences(stored.row, other.row)?;
         write.link_claims(stored.row, other.row, LinkRelation::Duplicates)?;
-        put(write, &merged(claim, &corrected.claim, critic))?;
+        let merged = merged(claim, &corrected.claim, critic);
+        put_claim(write, &merged, PatchReason::Feedback)?;
     }
     let told = serde_json::json!({ "signal": opinion.signal, "updated": corrected.updated });
     write.add_event("feedback", Some(stored.row), &told.to_string())?;
@@ -167,9 +168,4 @@ fn known(write: &MemoryWrite<'_>, id: &ClaimId) -> Result<(MemoryUnit, Claim)> {
     let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
     let claim = rows::to_claim(&unit)?.ok_or_else(unknown)?;
     Ok((unit, claim))
-}
-
-fn put(write: &MemoryWrite<'_>, claim: &Claim) -> Result<RowId> {
-    let (unit, payload) = rows::of_claim(claim)?;
-    write.put_unit(&unit, &payload, PatchReason::Feedback)
 }

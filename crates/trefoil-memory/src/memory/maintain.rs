@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use trefoil::memory::MemoryWrite;
 use trefoil_core::Result;
 
-use super::{Memory, digest::Digest};
+use super::Memory;
 use crate::{SourceProbe, choice::choice};
 
 /// Units that are looked at, and written, at a time.
@@ -122,13 +122,6 @@ impl Pass<'_> {
             self.memory.engine.memory().rehearse(doing, work)
         } else {
             self.memory.write(doing, work)
-        }
-    }
-
-    pub(super) fn digest(&self) -> Digest<'_> {
-        Digest {
-            summarizer: self.memory.summarizer.as_ref(),
-            counter: self.memory.engine.memory().counter(),
         }
     }
 }

@@ -121,7 +121,7 @@ impl Pass<'_> {
 
     fn make(&self, key: &RollingKey, units: &[MemoryUnit]) -> Result<Option<Step>> {
         let (label, name) = label_and_key(key);
-        let text = self.digest().of("", units)?;
+        let text = self.memory.digest().of("", units)?;
         if text.is_empty() {
             return Ok(None);
         }

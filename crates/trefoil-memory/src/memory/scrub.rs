@@ -61,7 +61,7 @@ impl Pass<'_> {
     }
 
     fn scrub(&self, key: &str, units: &[MemoryUnit], steps: &mut Vec<Step>) -> Result<()> {
-        let text = self.digest().of("", units)?;
+        let text = self.memory.digest().of("", units)?;
         let id: SummaryId = self.memory.id()?;
         let (label, replaces) = (EXPIRED, false);
         let summary = NewSummary { id: id.clone(), label, key, text, sources: units, replaces };

@@ -3,20 +3,12 @@
 use jiff::Timestamp;
 use trefoil::{
     RowId,
-    memory::{
-        AffectRow, EvidenceRow, Job, LinkRelation, LoopPayload, MemoryWrite, PatchReason, Payload,
-        UnitRow,
-    },
+    memory::{AffectRow, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow},
 };
-use trefoil_core::{Error, EvidenceId, Result};
+use trefoil_core::{Error, Result};
 
-use super::Memory;
-use crate::{
-    Boundary, Claim, ClaimDraft, EvidenceMethod, Invariant, OpenLoop, RuleEvaluator,
-    extract::LoopDraft,
-    integrate::{IntegrateOptions, integrate},
-    reflect, rows,
-};
+use super::{Memory, learn::Learning};
+use crate::{Boundary, OpenLoop, extract::LoopDraft, integrate::IntegrateOptions, reflect, rows};
 
 /// The kinds of work, in the order in which they are done.
 const KINDS: [&str; 4] = ["reflect", "extract_entities", "extract_facts", "extract_loops"];
@@ -88,13 +80,22 @@ impl Memory {
             });
         }
         let found = self.extractor.extract(&observation, boundary)?;
-        let now = self.now()?;
+        let (policy, now) = (self.policy()?, self.now()?);
         self.write("learn from an observation", |write| match job.kind.as_str() {
             "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
             "extract_facts" => {
-                let learning = Learning { memory: self, write, boundary, now };
-                let mut claims = found.claims.into_iter();
-                claims.try_for_each(|draft| learning.claim(draft, row, found.method))
+                let options = &IntegrateOptions::default();
+                let learning =
+                    Learning { memory: self, write, boundary, policy: &policy, options, now };
+                found.claims.into_iter().try_for_each(|draft| {
+                    match learning.claim(draft, found.method) {
+                        // One that breaks a rule is refused, which an event tells.
+                        Err(Error::BoundaryDenied { .. }) => {
+                            write.add_event("refused", Some(row), "{}")
+                        }
+                        learnt => learnt.map(drop),
+                    }
+                })
             }
             _ => found.loops.iter().try_for_each(|open| self.keep_loop(write, open, row, now)),
         })
@@ -130,74 +131,5 @@ impl Memory {
         let row = write.put_unit(&unit, &Payload::Loop(payload), PatchReason::ExtractUpdate)?;
         write.add_source(row, observation)?;
         write.add_event("loop", Some(row), "{}")
-    }
-}
-
-/// One observation on its way into the claims.
-struct Learning<'a> {
-    memory: &'a Memory,
-    write: &'a MemoryWrite<'a>,
-    boundary: &'a Boundary,
-    now: Timestamp,
-}
-
-impl Learning<'_> {
-    /// Integrates a claim; one that breaks a rule is refused, which an event tells.
-    fn claim(&self, draft: ClaimDraft, observation: RowId, method: EvidenceMethod) -> Result<()> {
-        let (write, now) = (self.write, self.now);
-        let (incoming, _) = draft.into_claim(self.memory.id()?, now)?;
-        let same = write.claim_by_hash(incoming.content_hash.as_str())?;
-        let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
-        let related = match &incoming.subject {
-            Some(subject) => write.claims_about(subject, None)?,
-            None => Vec::new(),
-        };
-        let related: Vec<Claim> = related
-            .iter()
-            .filter_map(|unit| rows::to_claim(unit).transpose())
-            .collect::<Result<_>>()?;
-        let policy = self.memory.policy()?;
-        let definitions = policy.invariants.iter().chain(&self.boundary.invariants);
-        let invariants: Vec<Invariant> =
-            definitions.map(Invariant::try_from).collect::<Result<_>>()?;
-        let evaluator = RuleEvaluator::new(now);
-        let options = IntegrateOptions::default();
-        let integrated =
-            match integrate(incoming, same.as_ref(), &related, &invariants, &evaluator, &options) {
-                Ok(integrated) => integrated,
-                Err(Error::BoundaryDenied { .. }) => {
-                    return write.add_event("refused", Some(observation), "{}");
-                }
-                Err(error) => return Err(error),
-            };
-        let row = self.put(&integrated.claim)?;
-        let known = write.evidences(row)?;
-        if known.iter().all(|evidence| evidence.observation != Some(observation)) {
-            let evidence: EvidenceId = self.memory.id()?;
-            write.add_evidence(&EvidenceRow {
-                id: evidence.to_string(),
-                claim: row,
-                observation: Some(observation),
-                method: method.to_string(),
-                note: None,
-                created_at: now.as_second(),
-            })?;
-        }
-        for ended in &integrated.ended {
-            let other = self.put(ended)?;
-            write.link_claims(row, other, LinkRelation::Supersedes)?;
-            write.add_event("ended", Some(other), "{}")?;
-        }
-        for other in &integrated.contradicts {
-            if let Some(other) = write.row_of(other.as_str())? {
-                write.link_claims(row, other, LinkRelation::Contradicts)?;
-            }
-        }
-        write.add_event("integrated", Some(row), "{}")
-    }
-
-    fn put(&self, claim: &Claim) -> Result<RowId> {
-        let (unit, payload) = rows::of_claim(claim)?;
-        self.write.put_unit(&unit, &payload, PatchReason::IntegrateMerge)
     }
 }
