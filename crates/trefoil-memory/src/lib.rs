@@ -33,6 +33,7 @@ mod dice;
 mod draft;
 mod evidence;
 pub mod extract;
+mod faces;
 mod feedback;
 mod hash;
 mod id;
@@ -71,6 +72,7 @@ pub use critic::{
 };
 pub use draft::ClaimDraft;
 pub use evidence::{Evidence, EvidenceMethod};
+pub use faces::{MemoryStore, PolicyStore, SearchEngine};
 pub use feedback::{Feedback, FeedbackSignal, Rating};
 pub use hash::ContentHash;
 pub use id::{IdGenerator, MemoryId};

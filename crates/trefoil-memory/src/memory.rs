@@ -5,6 +5,7 @@ mod ageing;
 mod context;
 mod digest;
 mod episodes;
+mod faces;
 mod feedback;
 mod learn;
 mod maintain;
@@ -124,13 +125,14 @@ impl Memory {
         row.as_ref().map(rows::to_session).transpose()
     }
 
-    /// Ends a session with what was done in it.
+    /// Ends a session with what was done in it, without what the policy cuts out.
     ///
     /// # Errors
     /// [`Error::InvalidState`] if it has ended, or was never begun.
     pub fn end_session(&self, id: &SessionId, summary: &str) -> Result<Session> {
         let state = format!("session {id} that was never begun");
         let unknown = Error::InvalidState { state, call: "end a session" };
+        let summary = self.redact(summary)?;
         let session = self.session(id)?.ok_or(unknown)?.ended(summary, self.now()?)?;
         self.write("end a session", |write| write.put_session(&rows::of_session(&session)))?;
         Ok(session)

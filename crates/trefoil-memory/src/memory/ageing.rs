@@ -54,19 +54,54 @@ impl Memory {
     }
 }
 
+impl Memory {
+    /// Lets the utility and the quality of every claim fade up to now; how many have. Done
+    /// again at the same time, it does nothing.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn decay(&self) -> Result<usize> {
+        let policy = self.policy()?;
+        let critic = Critic { rerank: &policy.retrieval.rerank, now: self.now()? };
+        let mut faded = 0;
+        self.walk(|page| {
+            self.write("let claims fade", |write| {
+                let rows: Vec<RowId> = page.iter().map(|unit| unit.row).collect();
+                for unit in write.units(&rows)? {
+                    let Some(claim) = rows::to_claim(&unit)? else { continue };
+                    let decayed = critic.decay(claim.clone());
+                    if decayed != claim {
+                        put_claim(write, &decayed, PatchReason::Decay)?;
+                        faded += 1;
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        Ok(faded)
+    }
+
+    /// Shows every claim that is not archived, page by page.
+    fn walk(&self, mut show: impl FnMut(&[MemoryUnit]) -> Result<()>) -> Result<()> {
+        let memory = self.engine.memory();
+        let mut after = None;
+        loop {
+            let page =
+                memory.read("walk over the claims", |read| read.claims_after(after, PAGE))?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = Some(last.row);
+            show(&page)?;
+        }
+    }
+}
+
 impl Pass<'_> {
     /// Brings every claim up to now, page by page. Those that are to be summarised.
     pub(super) fn age_claims(&self, done: &mut Maintained) -> Result<Vec<MemoryUnit>> {
         let policy = self.memory.policy()?;
         let critic = Critic { rerank: &policy.retrieval.rerank, now: self.now };
         let mut stale = Vec::new();
-        let mut after = None;
-        loop {
-            let memory = self.memory.engine.memory();
-            let page =
-                memory.read("walk over the claims", |read| read.claims_after(after, PAGE))?;
-            let Some(last) = page.last() else { return Ok(stale) };
-            after = Some(last.row);
+        self.memory.walk(|page| {
             // Files are looked at outside of any transaction.
             let looked: Vec<(RowId, Looked)> =
                 page.iter().map(|unit| Ok((unit.row, self.look(unit)?))).collect::<Result<_>>()?;
@@ -78,8 +113,9 @@ impl Pass<'_> {
                     ageing.run(looked, done, &mut stale)?;
                 }
                 Ok(())
-            })?;
-        }
+            })
+        })?;
+        Ok(stale)
     }
 
     fn look(&self, unit: &MemoryUnit) -> Result<Looked> {
