@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    ops::Range,
     path::Path,
     process::{Command, Stdio},
 };
@@ -19,17 +20,24 @@ const LINES: u32 = 40;
 /// What an index should hold: of each document the version.
 pub(crate) type Expected = BTreeMap<u32, u32>;
 
-/// How many rounds, trials or minutes: `TREFOIL_COUNT`, or what `cargo test` can afford.
-pub(crate) fn count(in_tests: u32) -> u32 {
+/// Numbers of the rounds or trials, which decide what is done in them: `TREFOIL_COUNT` of
+/// them, or what `cargo test` can afford, from `TREFOIL_FIRST` on.
+pub(crate) fn rounds(in_tests: u32) -> Range<u32> {
+    let first = given("TREFOIL_FIRST").unwrap_or(0);
+    first..first + given("TREFOIL_COUNT").unwrap_or(in_tests)
+}
+
+/// A number that the justfile gives to a campaign.
+pub(crate) fn given(name: &str) -> Option<u32> {
     #[expect(clippy::disallowed_methods, reason = "how the justfile tells a test how long to be")]
-    let given = std::env::var("TREFOIL_COUNT");
-    given.map_or(in_tests, |count| count.parse().unwrap())
+    let given = std::env::var(name);
+    given.ok().map(|number| number.parse().unwrap())
 }
 
 /// Says now and then how far a long campaign has come.
-pub(crate) fn progress(campaign: &str, done: u32, of: u32) {
+pub(crate) fn progress(campaign: &str, done: u32, rounds: &Range<u32>) {
     if (done + 1).is_multiple_of(50) {
-        println!("{campaign}: {} of {of}", done + 1);
+        println!("{campaign}: {done} of {rounds:?}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use trefoil::{Degraded, Document, Engine, Error, Language, SearchFilters, Strategy};
 
 use crate::{
-    campaign::{any_relevance, copy, count, document, list, path, progress},
+    campaign::{any_relevance, copy, document, list, path, progress, rounds},
     trigrams::with_trigrams,
 };
 
@@ -26,8 +26,8 @@ const ALONE: &str = "Captain Ellis1, Line 3";
 fn damage_is_repaired_or_told() {
     let whole = Whole::new();
     let mut outcomes: BTreeMap<String, u32> = BTreeMap::new();
-    let trials = count(64);
-    for trial in 0..trials {
+    let trials = rounds(64);
+    for trial in trials.clone() {
         let mut random = fastrand::Rng::with_seed(u64::from(trial));
         let (file, damage, dir) = whole.damaged(&mut random);
         let is_index = file.starts_with("documents");
@@ -59,7 +59,7 @@ fn damage_is_repaired_or_told() {
             }
         };
         *outcomes.entry(format!("{kind}: {outcome}")).or_default() += 1;
-        progress("corrupt", trial, trials);
+        progress("corrupt", trial, &trials);
     }
     println!("{outcomes:#?}");
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    campaign::{count, progress},
+    campaign::{progress, rounds},
     ledger::{Ledger, Task},
 };
 
@@ -35,17 +35,18 @@ fn nothing_acknowledged_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
     let mut ledger = Ledger::default();
-    let rounds = count(20);
+    let rounds = rounds(20);
     let mut cut_short = 0;
-    for round in 0..rounds {
+    for round in rounds.clone() {
         cut_short += u32::from(!write_until_killed(&mut ledger, &index, round));
         ledger.check(&index, round);
-        progress("crash", round, rounds);
+        progress("crash", round, &rounds);
     }
     assert_eq!(ledger.errors, [] as [&str; 0]);
-    assert!(ledger.acknowledged > rounds, "{} writes in {rounds} rounds", ledger.acknowledged);
-    assert!(cut_short * 2 > rounds, "only {cut_short} of {rounds} children were killed");
-    println!("{rounds} rounds, {cut_short} killed, {} writes acknowledged", ledger.acknowledged);
+    let count = rounds.len() as u32;
+    assert!(ledger.acknowledged > count, "{} writes in {count} rounds", ledger.acknowledged);
+    assert!(cut_short * 2 > count, "only {cut_short} of {count} children were killed");
+    println!("{count} rounds, {cut_short} killed, {} writes acknowledged", ledger.acknowledged);
 }
 
 /// Starts a child that writes and ends it; true if it was faster and ended by itself.

@@ -9,7 +9,7 @@ use std::{
 use trefoil::{Engine, Error};
 
 use crate::{
-    campaign::{any_relevance, count, document},
+    campaign::{any_relevance, document, rounds},
     ledger::{Ledger, Task},
     trigrams::with_trigrams,
 };
@@ -20,7 +20,7 @@ fn a_full_disk_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
     let mut ledger = Ledger::default();
-    for round in 0..count(8) {
+    for round in rounds(8) {
         let blocks = (1 + round * 37 % 96) * 128;
         // Without the signal that comes with the limit, the write fails.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
@@ -43,7 +43,7 @@ fn a_disk_that_fails_loses_nothing() {
     let index = dir.path().join("index");
     let mut ledger = Ledger::default();
     let calls = ["fdatasync", "fsync", "write", "rename", "openat", "read", "mmap", "ftruncate"];
-    for round in 0..count(8) {
+    for round in rounds(8) {
         let call = calls[round as usize % calls.len()];
         // The first calls of a process are not those of the index.
         let nth = if call.ends_with("sync") { 1 } else { 20 } + round * 7 % 150;

@@ -18,7 +18,7 @@ pub(crate) fn with_model() -> EngineConfig {
 }
 
 /// Whatever dictionaries the machine has, the graph is the same.
-fn by_script() -> EngineConfig {
+pub(crate) fn by_script() -> EngineConfig {
     EngineConfig {
         extractor: Extractor::Custom(Arc::new(ScriptExtractor)),
         ..EngineConfig::default()

@@ -17,7 +17,7 @@ use std::{
 use trefoil::{Engine, EngineConfig};
 
 use crate::{
-    campaign::{any_relevance, document, path, process_of},
+    campaign::{any_relevance, document, given, path, process_of},
     trigrams::with_trigrams,
 };
 
@@ -33,8 +33,7 @@ const LIMIT: usize = 10;
 
 #[test]
 fn writers_and_readers_do_not_disturb_each_other() {
-    #[expect(clippy::disallowed_methods, reason = "how the justfile tells how long to be")]
-    let minutes = std::env::var("TREFOIL_COUNT").ok().map(|count| count.parse::<u64>().unwrap());
+    let minutes = given("TREFOIL_COUNT").map(u64::from);
     let duration = minutes.map_or(Duration::from_secs(5), Duration::from_mins);
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use trefoil::{Embedder, EmbeddingSpace, EngineConfig, Model, Pooling, Quantization, Result, Role};
 
+use crate::models::by_script;
+
 const DIMENSIONS: usize = 64;
 
 /// A configuration that embeds by trigrams and reranks nothing.
 pub(crate) fn with_trigrams() -> EngineConfig {
     let model = Model::Custom(Arc::new(Trigrams::default()));
-    let mut config = EngineConfig { model, ..EngineConfig::default() };
+    let mut config = EngineConfig { model, ..by_script() };
     config.rerank.enabled = false;
     config
 }
