@@ -5,6 +5,7 @@ use trefoil_core::Result;
 use crate::{
     fault::fault,
     migration::{self, Format},
+    pages,
     store::open_reader,
 };
 
@@ -16,7 +17,11 @@ use crate::{
 /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if it is damaged, a full disk, or there is
 /// a file at `to`.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    let copy = || open_reader(from)?.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
+    let copy = || {
+        let reader = open_reader(from)?;
+        pages::reserve(&reader)?;
+        reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])
+    };
     copy().map(drop).map_err(|error| fault(to, "copy the store", error))
 }
 

@@ -7,6 +7,12 @@
 //! not is read as it is. A shim around the platform's file methods sets them when a page
 //! is written to the file and compares them when it is read from there. Pages in the
 //! write-ahead log have SQLite's own checksums and get ours when they are moved to the file.
+//!
+//! Whether a file has room for them is told by its header. What is larger than the cache
+//! reaches the file in any order, the header last perhaps: so a file that is empty when it is
+//! opened counts as one with checksums, and every connection asks for room ([`reserve`])
+//! before it writes a new file; and a file of an older version is written anew through the
+//! log, out of which pages come in their order.
 
 #![expect(unsafe_code, reason = "SQLite takes file methods as C functions only")]
 
@@ -90,9 +96,26 @@ pub(crate) fn reserve(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn upgrade(path: &Path, connection: &Connection) -> rusqlite::Result<()> {
     check(path, connection)?;
     if is_plain(path) {
-        connection.execute_batch("PRAGMA journal_mode = DELETE; VACUUM;")?;
+        connection.execute_batch("PRAGMA journal_mode = WAL; VACUUM;")?;
+        empty_log(connection)?;
     }
     Ok(())
+}
+
+/// Moves all that is in the write-ahead log to the file, and empties the log.
+///
+/// # Errors
+/// `SQLITE_BUSY` while another process reads the log.
+pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
+    let busy: i64 =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy == 0 {
+        return Ok(());
+    }
+    Err(rusqlite::Error::SqliteFailure(
+        ffi::Error::new(ffi::SQLITE_BUSY),
+        Some("another process reads the write-ahead log".to_owned()),
+    ))
 }
 
 /// Writes down that the file has checksums, so that it cannot lose them unnoticed.
@@ -143,7 +166,7 @@ struct Checked {
     methods: ffi::sqlite3_io_methods,
     read: Option<Read>,
     write: Option<Write>,
-    /// Whether the header reserves room for checksums.
+    /// Whether the header reserves room for checksums, or will.
     is_on: bool,
 }
 
@@ -171,6 +194,8 @@ unsafe extern "C" fn open(
         if code != ffi::SQLITE_OK || flags & ffi::SQLITE_OPEN_MAIN_DB == 0 {
             return code;
         }
+        let mut length = 0;
+        let measured = methods.xFileSize.map(|file_size| file_size(file, &raw mut length));
         let at = usize::try_from(vfs.szOsFile - size()).unwrap_or(0);
         let checked = file.byte_add(at).cast::<Checked>();
         checked.write(Checked {
@@ -183,7 +208,7 @@ unsafe extern "C" fn open(
             },
             read: methods.xRead,
             write: methods.xWrite,
-            is_on: false,
+            is_on: measured == Some(ffi::SQLITE_OK) && length == 0,
         });
         (*file).pMethods = &raw const (*checked).methods;
         ffi::SQLITE_OK
@@ -307,29 +332,63 @@ mod tests {
         fixture.store.check().unwrap();
     }
 
-    #[test]
-    fn a_file_without_checksums_is_given_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
-        let old = Connection::open(&path).unwrap();
-        old.execute_batch(
-            "PRAGMA journal_mode = WAL; CREATE TABLE meta (key, value);
-             CREATE TABLE t (a); INSERT INTO t VALUES (7);",
-        )
+    /// A file of another version, as SQLite alone writes it, with so many kilobytes in it.
+    fn plain(path: &Path, kilobytes: u32) {
+        let old = Connection::open(path).unwrap();
+        old.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL;
+             CREATE TABLE meta (key, value);
+             CREATE TABLE t (a, b);
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {kilobytes})
+             INSERT INTO t SELECT i, randomblob(1000) FROM n;
+             CREATE INDEX by_b ON t (b);"
+        ))
         .unwrap();
         drop(old);
-        assert!(!has_checksums(&fs::read(&path).unwrap()));
+        assert!(!has_checksums(&fs::read(path).unwrap()));
+    }
+
+    fn checked(path: &Path) -> Connection {
         register().unwrap();
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
-        let new = Connection::open_with_flags_and_vfs(&path, flags, CHECKED).unwrap();
-        reserve(&new).unwrap();
-        upgrade(&path, &new).unwrap();
-        let seven: i64 = new.query_row("SELECT a FROM t", [], |row| row.get(0)).unwrap();
-        assert_eq!(seven, 7);
-        drop(new);
-        let bytes = fs::read(&path).unwrap();
+        let connection = Connection::open_with_flags_and_vfs(path, flags, CHECKED).unwrap();
+        // What is larger than the cache is written to the file while it is made.
+        connection.execute_batch("PRAGMA cache_size = 50").unwrap();
+        reserve(&connection).unwrap();
+        connection
+    }
+
+    #[track_caller]
+    fn check_whole(path: &Path, kilobytes: u32) {
+        let bytes = fs::read(path).unwrap();
         assert!(has_checksums(&bytes));
         assert!(bytes.chunks(4096).zip((0..).step_by(4096)).all(|(page, at)| is_whole(page, at)));
+        let sum = "SELECT sum(a), sum(length(b)) FROM t";
+        let sums: (u32, u32) =
+            checked(path).query_row(sum, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        assert_eq!(sums, (kilobytes * (kilobytes + 1) / 2, kilobytes * 1000));
+    }
+
+    #[test]
+    fn a_file_without_checksums_is_given_them_whatever_its_size() {
+        for kilobytes in [1, 4000] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("store.db");
+            plain(&path, kilobytes);
+            upgrade(&path, &checked(&path)).unwrap();
+            check_whole(&path, kilobytes);
+        }
+    }
+
+    #[test]
+    fn a_copy_has_them_whatever_its_size() {
+        for kilobytes in [1, 4000] {
+            let folder = tempfile::tempdir().unwrap();
+            let (from, to) = (folder.path().join("store.db"), folder.path().join("copy.db"));
+            plain(&from, kilobytes);
+            checked(&from).execute("VACUUM INTO ?1", [to.to_str()]).unwrap();
+            check_whole(&to, kilobytes);
+        }
     }
 
     proptest! {

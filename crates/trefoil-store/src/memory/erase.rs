@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Result, RowId, UnitKind};
 
 use super::{MemoryRead, MemoryUnit, MemoryWrite, unit};
-use crate::{Store, chunk::texts, embedding, file::remove_path, meta};
+use crate::{Store, chunk::texts, embedding, file::remove_path, meta, pages};
 
 /// The setting that says that the files have still to be cleaned.
 const UNCLEANED: &str = "uncleaned_files";
@@ -131,7 +131,7 @@ impl Store {
                  VACUUM;
                  PRAGMA temp_store = MEMORY;",
             )?;
-            truncate(connection)
+            pages::empty_log(connection)
         })
     }
 
@@ -140,7 +140,7 @@ impl Store {
         self.write("note that the files are clean", |tx, _| {
             tx.execute("DELETE FROM meta WHERE key = ?1", [UNCLEANED])
         })?;
-        self.write_alone("empty the write-ahead log", truncate)
+        self.write_alone("empty the write-ahead log", pages::empty_log)
     }
 
     /// Shows every text that is alive, one by one: of chunks and files, of units and all that
@@ -179,18 +179,6 @@ const LIVE: [&str; 12] = [
     "SELECT sql FROM sqlite_schema",
     "SELECT concat_ws(char(10), key, value) FROM meta",
 ];
-
-fn truncate(connection: &Connection) -> rusqlite::Result<()> {
-    let busy: i64 =
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    if busy == 0 {
-        return Ok(());
-    }
-    Err(rusqlite::Error::SqliteFailure(
-        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
-        Some("another process reads the write-ahead log".to_owned()),
-    ))
-}
 
 fn made_from(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
     related(tx, "SELECT unit_id FROM unit_sources WHERE source_unit_id = ?1 ORDER BY 1", row)
