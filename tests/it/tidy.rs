@@ -29,7 +29,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ),
     ("trefoil-memory", &["trefoil", "trefoil-core", "trefoil-text"]),
     ("trefoil-eval", &["trefoil"]),
-    ("trefoil-cli", &["trefoil", "trefoil-eval"]),
+    ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory"]),
 ];
 
 /// Foreign crates that only one crate of the workspace may name.

@@ -1,6 +1,7 @@
 //! The command line, as clap reads it.
 
 mod evaluation;
+mod memory;
 
 use std::path::PathBuf;
 
@@ -9,7 +10,13 @@ use clap_complete::Shell;
 use jiff::civil::Date;
 use trefoil::{Cursor, FileId, Language, QueryType, Score, SearchStrategy};
 
-pub(crate) use self::evaluation::{CalibrateArgs, EvalArgs, TuneArgs};
+pub(crate) use self::{
+    evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
+    memory::{
+        FeedbackArgs, ForgetArgs, MemoryCommand, ObserveArgs, PolicyCommand, RecallArgs,
+        RequestArgs,
+    },
+};
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
 #[derive(Debug, Parser)]
@@ -169,6 +176,9 @@ Examples:
   trefoil graph --svg --limit 60 > graph.svg
   trefoil graph \"Ada Lovelace\" --dot | dot -Tpng > ada.png")]
     Graph(GraphArgs),
+    /// Observe, recall, correct and forget
+    #[command(subcommand)]
+    Memory(Box<MemoryCommand>),
     /// Say what the index holds
     #[command(after_help = "\
 Examples:

@@ -9,6 +9,7 @@ mod export;
 mod fill;
 mod graph;
 mod index;
+mod memory;
 mod models;
 mod reindex;
 mod remove;
@@ -66,6 +67,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
         Command::Graph(args) => graph::run(&args, &settings, console),
+        Command::Memory(command) => memory::run(*command, &settings, console),
         Command::Stats => stats::run(&settings, console),
         Command::Verify => verify::run(&settings, console),
         Command::Repair => repair::run(&settings, console),

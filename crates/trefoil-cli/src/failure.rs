@@ -66,6 +66,11 @@ fn is_usage(error: &anyhow::Error) -> bool {
                         | Error::InvalidK { .. }
                         | Error::InvalidThreshold { .. }
                         | Error::InvalidConfig { .. }
+                        | Error::InvalidField { .. }
+                        | Error::InvalidScope { .. }
+                        | Error::InvalidPolicy { .. }
+                        | Error::InvalidPolicyVersion { .. }
+                        | Error::InvalidBoundary { .. }
                 )
             )
     })

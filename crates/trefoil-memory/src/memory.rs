@@ -9,6 +9,7 @@ mod faces;
 mod feedback;
 mod learn;
 mod maintain;
+mod record;
 mod revise;
 mod roll;
 mod scrub;
@@ -32,6 +33,7 @@ pub use self::{
     episodes::{RecalledEpisode, RecalledEpisodes},
     feedback::{Heard, Opinion},
     maintain::{Deed, MaintainOptions, Maintained, Step},
+    record::{LinkedClaim, Overview, RecordedEvent, RelatedUnit, UnitRecord},
     view::{FindOptions, FoundUnits, MemoryView},
     work::Worked,
 };
@@ -82,11 +84,7 @@ impl Memory {
 
     /// The policy that was applied last; the built-in one before any was.
     pub fn policy(&self) -> Result<Policy> {
-        let stored = self
-            .engine
-            .memory()
-            .read("read the policy", |rows| Ok(rows.current_policy()?.map(|policy| policy.yaml)))?;
-        stored.map_or_else(Policy::built_in, |yaml| Policy::from_yaml(&yaml))
+        Policy::from_yaml(&self.policy_text(None)?)
     }
 
     /// The policy of a version.
@@ -94,10 +92,25 @@ impl Memory {
     /// # Errors
     /// [`Error::PolicyMissing`] if there is none.
     pub fn policy_of(&self, version: &PolicyVersion) -> Result<Policy> {
-        let text = version.to_string();
-        let stored = self.engine.memory().read("read a policy", |rows| rows.policy(&text))?;
-        let stored = stored.ok_or(Error::PolicyMissing { version: Some(text) })?;
-        Policy::from_yaml(&stored.yaml)
+        Policy::from_yaml(&self.policy_text(Some(version))?)
+    }
+
+    /// A policy as it was written, with its comments; the one that holds if `version` is absent.
+    ///
+    /// # Errors
+    /// [`Error::PolicyMissing`] if there is none of that version.
+    pub fn policy_text(&self, version: Option<&PolicyVersion>) -> Result<String> {
+        let stored = self.engine.memory().read("read a policy", |rows| match version {
+            Some(version) => rows.policy(version.as_str()),
+            None => rows.current_policy(),
+        })?;
+        match (stored, version) {
+            (Some(policy), _) => Ok(policy.yaml),
+            (None, Some(version)) if *version != Policy::built_in()?.version => {
+                Err(Error::PolicyMissing { version: Some(version.to_string()) })
+            }
+            (None, _) => Ok(Policy::BUILT_IN.to_owned()),
+        }
     }
 
     /// Makes a policy the current one, unless this is a `dry_run`. Its version.

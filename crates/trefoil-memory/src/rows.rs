@@ -4,13 +4,16 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use trefoil::{
-    Error, Part, Result, RowId, Score,
-    memory::{AffectRow, ClaimPayload, EpisodePayload, MemoryUnit, Payload, SessionRow, UnitRow},
+    ClaimId, Error, Part, Result, RowId, Score,
+    memory::{
+        AffectRow, ClaimPayload, EpisodePayload, FeedbackRow, MemoryUnit, Payload, SessionRow,
+        UnitRow,
+    },
 };
 
 use crate::{
-    Affect, Claim, Importance, Observation, ObservationKind, OpenLoop, Session, SourceType, Tags,
-    Ttl, Unit,
+    Affect, Claim, Feedback, Importance, Observation, ObservationKind, OpenLoop, Rating, Session,
+    SourceType, Tags, Ttl, Unit,
 };
 
 /// A claim as its rows.
@@ -179,6 +182,19 @@ pub(crate) fn to_loop(stored: &MemoryUnit) -> Result<Option<OpenLoop>> {
     }))
 }
 
+/// What a row says of a claim.
+pub(crate) fn to_feedback(row: &FeedbackRow, claim: &ClaimId) -> Result<Feedback> {
+    #[expect(clippy::cast_possible_truncation, reason = "a rating is kept in single precision")]
+    let rating = |score: f64| Rating::new(score as f32);
+    Ok(Feedback {
+        id: parse(&row.id)?,
+        claim_id: claim.clone(),
+        ts: time(row.ts)?,
+        signal: parse(&row.signal)?,
+        score: row.score.map(rating).transpose()?,
+    })
+}
+
 /// The row that a job is about.
 pub(crate) fn job_row(payload_json: &str) -> Result<RowId> {
     #[derive(serde::Deserialize)]
@@ -242,7 +258,7 @@ fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::backend(Part::Store, "write JSON", error))
 }
 
-fn from_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T> {
+pub(crate) fn from_json<T: serde::de::DeserializeOwned>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| corrupt(error.to_string()))
 }
 

@@ -57,7 +57,7 @@ pub(super) fn forget(engine: &Engine, path: &Path) -> anyhow::Result<usize> {
 }
 
 /// The name that a file is stored under: relative if it is below the current folder.
-fn stored_name(path: &Path) -> String {
+pub(super) fn stored_name(path: &Path) -> String {
     let full = path.canonicalize().or_else(|_| std::path::absolute(path));
     let full = full.unwrap_or_else(|_| path.to_owned());
     let here = std::env::current_dir().unwrap_or_default();

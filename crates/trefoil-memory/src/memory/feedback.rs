@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use trefoil::{
     RowId,
     memory::{FeedbackRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, UnitFilter},
@@ -37,16 +38,18 @@ impl Opinion {
 }
 
 /// What an opinion did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Heard {
     /// What was kept of it; absent if the same was said within the minute, which changes
     /// nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     /// The claim's values before, decay applied.
     pub previous: Standing,
     /// Its values after.
     pub updated: Standing,
     /// The claim that a duplicate was merged into.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub representative: Option<ClaimId>,
 }
 

@@ -1,6 +1,7 @@
 //! What is done in the background: observations become claims, loops and mentions.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use trefoil::{
     RowId,
     memory::{AffectRow, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow},
@@ -18,7 +19,7 @@ const LEASE: u32 = 600;
 const BATCH: usize = 64;
 
 /// What background work has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Worked {
     /// Jobs that are done.
     pub done: usize,

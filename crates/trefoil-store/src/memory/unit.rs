@@ -165,6 +165,21 @@ impl MemoryRead<'_> {
         })
     }
 
+    /// How many units there are of each kind in each state, by kind and state; chunks are none.
+    pub fn counts(&self) -> Result<Vec<(UnitKind, UnitState, usize)>> {
+        self.sql("count units", |tx| {
+            tx.prepare_cached(
+                "SELECT kind, state, count(*) FROM units WHERE kind <> ?1 GROUP BY 1, 2
+                 ORDER BY 1, 2",
+            )?
+            .query_map([UnitKind::Chunk.code()], |columns| {
+                let kind = coded(columns, 0, UnitKind::from_code)?;
+                Ok((kind, coded(columns, 1, UnitState::from_code)?, columns.get(2)?))
+            })?
+            .collect()
+        })
+    }
+
     /// The row of the unit with this public id.
     pub fn row_of(&self, id: &str) -> Result<Option<RowId>> {
         self.sql("look up a unit", |tx| row_of(tx, id))

@@ -1,0 +1,223 @@
+//! What the commands of memory take.
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::{
+    Args as ClapArgs, Subcommand, ValueHint,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use trefoil::{BoundaryClass, ClaimId, Error, SessionId};
+use trefoil_memory::{
+    AllowTag, FeedbackSignal, ObservationKind, PolicyVersion, Rating, Scope, SourceType,
+    recall::RecallQuery,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// Tell what happened; what it says is learnt at once
+    #[command(after_help = "\
+What the policy cuts out, such as addresses and keys, is never stored. Claims, things left to
+do and names are found by rules, in English, Japanese and Korean.
+
+Examples:
+  trefoil memory observe \"Mika lives in Kyoto and prefers green tea.\"
+  trefoil memory observe \"다음 주 금요일까지 보고서를 보내야 한다\" --actor 지훈
+  cargo test 2>&1 | trefoil memory observe --kind bash --source tool")]
+    Observe(ObserveArgs),
+    /// Ask what is known; without a question, what is most worthwhile
+    #[command(after_help = "\
+A request sees what is public or internal, unless it asks for another class with a tag that
+the policy admits to it.
+
+Examples:
+  trefoil memory recall \"where does Mika live?\"
+  trefoil memory recall \"미카의 전화\" --class pii --allow tool:contact-lookup
+  trefoil memory recall \"what does Mika drink?\" --explain --json")]
+    Recall(RecallArgs),
+    /// Say what a claim is worth
+    #[command(after_help = "\
+helpful raises utility and confidence, harmful lowers both, outdated lowers confidence, and
+duplicate merges the claim into the one that says the same.
+
+Examples:
+  trefoil memory feedback clm_01JD2Z8Q7C helpful
+  trefoil memory feedback clm_01JD2Z8Q7C duplicate --of clm_01JD2Z5N3B")]
+    Feedback(FeedbackArgs),
+    /// Forget for good, with everything that was made from it, and prove it
+    #[command(after_help = "\
+Every file is written anew and searched for what was erased: it costs as much as writing the
+whole index.
+
+Examples:
+  trefoil memory forget Mika
+  trefoil memory forget --unit obs_01JD2Z8Q7C
+  trefoil memory forget --document notes/2024.md")]
+    Forget(ForgetArgs),
+    /// Show, check and apply policies
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Show all that is known of a claim, an observation, a summary or a loop
+    #[command(after_help = "\
+Without an id, what there is at large. No boundary is asked: this is for who looks after it.
+
+Examples:
+  trefoil memory show
+  trefoil memory show clm_01JD2Z8Q7C --json")]
+    Show {
+        /// Its id
+        id: Option<String>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ObserveArgs {
+    /// What happened, 1–65,536 bytes; read from stdin if left out
+    pub(crate) text: Option<String>,
+    /// What it is
+    #[arg(long, value_name = "KIND", default_value = "message", value_parser = one_of::<ObservationKind>(ObservationKind::NAMES))]
+    pub(crate) kind: ObservationKind,
+    /// Where it comes from
+    #[arg(long, value_name = "SOURCE", default_value = "chat", value_parser = one_of::<SourceType>(SourceType::NAMES))]
+    pub(crate) source: SourceType,
+    /// Which file, address or tool
+    #[arg(long, value_name = "ID")]
+    pub(crate) source_id: Option<String>,
+    /// Who told it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+    /// The session in which it happened
+    #[arg(long, value_name = "ses_…")]
+    pub(crate) session: Option<SessionId>,
+    /// A label; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Who may see it; what is found in it can only raise this
+    #[arg(long, value_name = "CLASS", default_value = "internal", value_parser = class())]
+    pub(crate) class: BoundaryClass,
+    /// For how many days its words are kept, 1–90
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) days: u8,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecallArgs {
+    /// The question
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) question: String,
+    /// How many claims, 1–50
+    #[arg(short = 'n', long, value_name = "N", default_value_t = RecallQuery::TOP_K)]
+    pub(crate) limit: usize,
+    /// Show what each score is made of
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Keep what was found as a context, for a day at most
+    #[arg(long)]
+    pub(crate) save: bool,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+}
+
+/// What a request may see.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Boundary")]
+pub(crate) struct RequestArgs {
+    /// Only this scope; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE", value_parser = one_of::<Scope>(Scope::NAMES))]
+    pub(crate) scopes: Vec<Scope>,
+    /// Only this class; may be repeated [default: public, internal]
+    #[arg(long = "class", value_name = "CLASS", value_parser = class())]
+    pub(crate) classes: Vec<BoundaryClass>,
+    /// What the request says of itself, such as tool:contact-lookup; may be repeated
+    #[arg(long = "allow", value_name = "TAG", value_parser = tag)]
+    pub(crate) allow: Vec<AllowTag>,
+    /// The session that asks: its claims are seen too
+    #[arg(long, value_name = "ses_…")]
+    pub(crate) session: Option<SessionId>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct FeedbackArgs {
+    /// The claim
+    #[arg(value_name = "clm_…")]
+    pub(crate) claim: ClaimId,
+    /// What is said of it
+    #[arg(value_name = "SIGNAL", value_parser = one_of::<FeedbackSignal>(FeedbackSignal::NAMES))]
+    pub(crate) signal: FeedbackSignal,
+    /// How much, −1 to 1; kept, and never used
+    #[arg(long, value_name = "SCORE", value_parser = rating, allow_hyphen_values = true)]
+    pub(crate) score: Option<Rating>,
+    /// The claim that says the same [default: the nearest in meaning]
+    #[arg(long = "of", value_name = "clm_…")]
+    pub(crate) duplicate_of: Option<ClaimId>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ForgetArgs {
+    /// A person or a thing: all that speaks of it
+    pub(crate) subject: Option<String>,
+    /// A claim, an observation, a summary or a loop
+    #[arg(long, value_name = "ID")]
+    pub(crate) unit: Option<String>,
+    /// An indexed document; the file itself stays
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub(crate) document: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Print a policy; without a version, the one that holds
+    #[command(after_help = "\
+Examples:
+  trefoil memory policy show > policy.yaml
+  trefoil memory policy show 1.0.0")]
+    Show {
+        /// Its version
+        #[arg(value_parser = version)]
+        version: Option<PolicyVersion>,
+    },
+    /// Check a policy and make it the one that holds
+    #[command(after_help = "\
+Every mistake is told, with what is allowed. Earlier versions are kept.
+
+Examples:
+  trefoil memory policy apply policy.yaml --dry-run
+  trefoil memory policy apply policy.yaml")]
+    Apply {
+        /// The policy, as YAML
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Only check it
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// Reads one of several names, which the help lists.
+fn one_of<T>(names: &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.split(", ")).try_map(|name| name.parse())
+}
+
+fn class() -> impl TypedValueParser<Value = BoundaryClass> {
+    let names = BoundaryClass::ALL.iter().map(|class| class.as_str());
+    PossibleValuesParser::new(names).map(|name| {
+        let named = |class: &&BoundaryClass| class.as_str() == name;
+        BoundaryClass::ALL.iter().find(named).copied().unwrap_or_default()
+    })
+}
+
+fn tag(text: &str) -> Result<AllowTag, String> {
+    AllowTag::new(text).map_err(|error| error.to_string())
+}
+
+fn rating(text: &str) -> Result<Rating, String> {
+    let value = text.parse::<f32>().map_err(|error| error.to_string())?;
+    Rating::new(value).map_err(|error| error.to_string())
+}
+
+fn version(text: &str) -> Result<PolicyVersion, String> {
+    text.parse().map_err(|error: Error| error.to_string())
+}

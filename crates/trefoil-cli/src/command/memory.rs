@@ -1,0 +1,103 @@
+//! The commands of memory, one file each.
+
+mod feedback;
+mod forget;
+mod observe;
+mod policy;
+mod recall;
+mod show;
+
+use std::{fmt::Write, path::Path, sync::Arc};
+
+use trefoil::{Engine, Error};
+use trefoil_memory::{Boundary, Claim, Memory, Scope};
+
+use super::Outcome;
+use crate::{
+    args::{MemoryCommand, PolicyCommand, RequestArgs},
+    console::{Console, columns},
+    settings::Settings,
+    show::{DIM, TITLE, printable},
+    wrap::wrap,
+};
+
+/// Runs a command of memory.
+pub(super) fn run(
+    command: MemoryCommand,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    match command {
+        MemoryCommand::Observe(args) => observe::run(args, settings, console),
+        MemoryCommand::Recall(args) => recall::run(args, settings, console),
+        MemoryCommand::Feedback(args) => feedback::run(args, settings, console),
+        MemoryCommand::Forget(args) => forget::run(&args, settings, console),
+        MemoryCommand::Policy(PolicyCommand::Show { version }) => {
+            policy::show(version.as_ref(), settings, console)
+        }
+        MemoryCommand::Policy(PolicyCommand::Apply { file, dry_run }) => {
+            policy::apply(&file, dry_run, settings, console)
+        }
+        MemoryCommand::Show { id } => show::run(id.as_deref(), settings, console),
+    }
+}
+
+/// The memory of an index that is there, to write to.
+fn writable(settings: &Settings) -> trefoil::Result<Memory> {
+    existing(settings.index())?;
+    Engine::open_with(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
+}
+
+/// The memory of an index that is there, beside a process that may write to it.
+fn readable(settings: &Settings) -> trefoil::Result<Memory> {
+    Engine::open_read_only(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
+}
+
+fn existing(index: &Path) -> trefoil::Result<()> {
+    if index.exists() { Ok(()) } else { Err(Error::IndexMissing { path: index.to_owned() }) }
+}
+
+/// What a request may see: what is public or internal, unless it names other classes.
+fn boundary(request: &RequestArgs) -> Boundary {
+    let mut boundary = Boundary::default();
+    boundary.allow.extend(request.allow.iter().cloned());
+    if !request.classes.is_empty() {
+        boundary.boundary_classes = request.classes.iter().copied().collect();
+    }
+    if !request.scopes.is_empty() {
+        boundary.scope = request.scopes.iter().copied().collect();
+    }
+    boundary
+}
+
+/// A claim in words, and beneath it what tells it apart.
+fn told(claim: &Claim, margin: &str) -> String {
+    let mut text = paragraph(&claim.text, margin);
+    let mut about = vec![claim.id.to_string(), claim.kind.to_string()];
+    if claim.scope != Scope::Project {
+        about.push(claim.scope.to_string());
+    }
+    about.push(claim.boundary_class.to_string());
+    about.push(claim.epistemic_status.to_string());
+    if let (Some(subject), Some(predicate), Some(object)) =
+        (&claim.subject, &claim.predicate, &claim.object)
+    {
+        about.push(printable(&format!("{subject} {predicate} {object}")));
+    }
+    _ = writeln!(text, "{margin}{DIM}{}{DIM:#}", about.join(" · "));
+    text
+}
+
+/// Text in lines that fit, after a margin.
+fn paragraph(text: &str, margin: &str) -> String {
+    let text = printable(text);
+    let mut lines = String::new();
+    for line in wrap(&text, columns().saturating_sub(margin.len()).max(10)) {
+        _ = writeln!(lines, "{margin}{}", text.get(line).unwrap_or_default());
+    }
+    lines
+}
+
+fn heading(text: &str) -> String {
+    format!("{TITLE}{text}{TITLE:#}\n")
+}

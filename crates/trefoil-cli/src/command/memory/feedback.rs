@@ -1,0 +1,46 @@
+use std::fmt::Write;
+
+use trefoil_memory::{Heard, Opinion};
+
+use super::{Outcome, writable};
+use crate::{
+    args::FeedbackArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+};
+
+/// Corrects a claim by what is said of it.
+pub(super) fn run(
+    args: FeedbackArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let FeedbackArgs { claim, signal, score, duplicate_of } = args;
+    let heard = writable(settings)?.feedback(&Opinion { claim, signal, score, duplicate_of })?;
+    if heard.feedback.is_none() {
+        console.note("the same was said within this minute; nothing changes");
+    }
+    if console.json {
+        print_json(&heard)?;
+    } else {
+        print(text(&heard))?;
+    }
+    Ok(Outcome::Found)
+}
+
+/// A line for each value that is corrected.
+fn text(heard: &Heard) -> String {
+    let (before, after) = (&heard.previous, &heard.updated);
+    let mut text = format!("utility    {:+.2} → {:+.2}\n", before.utility, after.utility);
+    for (name, before, after) in [
+        ("confidence", before.confidence, after.confidence),
+        ("quality", before.quality, after.quality),
+        ("recency", before.recency, after.recency),
+    ] {
+        _ = writeln!(text, "{name:<10}  {:.2} →  {:.2}", before.get(), after.get());
+    }
+    if let Some(other) = &heard.representative {
+        _ = writeln!(text, "merged into {other}");
+    }
+    text
+}

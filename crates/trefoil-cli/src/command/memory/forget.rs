@@ -1,0 +1,64 @@
+use std::fmt::Write;
+
+use trefoil::{Engine, ForgetReceipt};
+
+use super::{Outcome, existing, writable};
+use crate::{
+    args::ForgetArgs,
+    command::{fill::plural, remove::stored_name},
+    console::{Console, print, print_json},
+    progress::bytes,
+    settings::Settings,
+};
+
+/// Erases something with all that was made from it, and shows the receipt.
+pub(super) fn run(
+    args: &ForgetArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let receipt = match args {
+        ForgetArgs { document: Some(path), .. } => {
+            existing(settings.index())?;
+            let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
+            engine.forget_document(&stored_name(path))?
+        }
+        ForgetArgs { unit: Some(id), .. } => writable(settings)?.forget_unit(id)?,
+        ForgetArgs { subject, .. } => {
+            writable(settings)?.forget_subject(subject.as_deref().unwrap_or_default())?
+        }
+    };
+    if console.json {
+        print_json(&receipt)?;
+    } else {
+        print(text(&receipt))?;
+    }
+    Ok(match (receipt.hits, receipt.removed.is_empty()) {
+        (0, false) => Outcome::Found,
+        (0, true) => Outcome::NothingFound,
+        _ => Outcome::Wrong,
+    })
+}
+
+/// What was erased, and what a search of the files found of it.
+pub(super) fn text(receipt: &ForgetReceipt) -> String {
+    let ForgetReceipt { removed, files, bytes_scanned, hits } = receipt;
+    if removed.is_empty() {
+        return "there was nothing to forget\n".to_owned();
+    }
+    let counts: Vec<String> =
+        removed.iter().map(|(kind, count)| format!("{count} {}", plural(*count, kind))).collect();
+    let mut text = format!("forgotten: {}\n", counts.join(", "));
+    _ = writeln!(
+        text,
+        "{} {} of {} searched for it: {}",
+        files.len(),
+        plural(files.len(), "file"),
+        bytes(*bytes_scanned),
+        match hits {
+            0 => "nothing is left".to_owned(),
+            hits => format!("{hits} {} left; run it again", plural(*hits as usize, "place")),
+        }
+    );
+    text
+}

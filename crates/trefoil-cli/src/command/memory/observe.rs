@@ -1,0 +1,103 @@
+use std::{
+    fmt::Write,
+    io::{self, IsTerminal, Read},
+    sync::Arc,
+};
+
+use anyhow::Context;
+use serde::Serialize;
+use trefoil::{BoundaryClass, Engine};
+use trefoil_memory::{Boundary, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked};
+
+use super::{Outcome, heading, paragraph};
+use crate::{
+    args::ObserveArgs,
+    command::fill::plural,
+    console::{Console, print, print_json},
+    settings::Settings,
+    show::DIM,
+};
+
+/// What was told and what was learnt of it, on the wire.
+#[derive(Serialize)]
+struct Observed {
+    observation: Observation,
+    learnt: Vec<RelatedUnit>,
+    work: Worked,
+}
+
+/// Stores an observation, and learns what it says.
+pub(super) fn run(
+    args: ObserveArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let draft = draft(args)?;
+    let engine = Arc::new(Engine::open_with(settings.index(), settings.engine.clone())?);
+    let memory = Memory::new(Arc::clone(&engine));
+    let observation = memory.observe(draft)?;
+    let work = memory.work(&learning())?;
+    engine.memory().drain()?;
+    let record = memory.record(observation.id.as_str())?;
+    let learnt = record.map(|record| record.made).unwrap_or_default();
+    if work.failed > 0 {
+        let jobs = plural(work.failed, "job");
+        console.note(format_args!("{} {jobs} failed and will be tried again", work.failed));
+    }
+    let observed = Observed { observation, learnt, work };
+    if console.json {
+        print_json(&observed)?;
+    } else {
+        print(text(&observed))?;
+    }
+    Ok(Outcome::Found)
+}
+
+/// All but what is secret may be learnt from; each claim has the class of what it is from.
+fn learning() -> Boundary {
+    let classes = BoundaryClass::ALL.iter().copied();
+    let boundary_classes = classes.filter(|&class| class < BoundaryClass::Secret).collect();
+    Boundary { boundary_classes, ..Boundary::default() }
+}
+
+fn draft(args: ObserveArgs) -> anyhow::Result<ObservationDraft> {
+    let content = match args.text {
+        Some(text) => text,
+        None => piped()?,
+    };
+    Ok(ObservationDraft {
+        kind: args.kind,
+        source_type: args.source,
+        source_id: args.source_id,
+        session: args.session,
+        actor: args.actor,
+        tags: Tags::new(&args.tags)?,
+        boundary_class: args.class,
+        lifetime_days: args.days,
+        ..ObservationDraft::message(content)
+    })
+}
+
+/// What is on stdin, as far as an observation can hold it, and what shows that it is too long.
+fn piped() -> anyhow::Result<String> {
+    if io::stdin().is_terminal() {
+        anyhow::bail!("say what happened, as an argument or on stdin");
+    }
+    let mut text = String::new();
+    let most = Observation::MAX_CONTENT as u64 + 1;
+    io::stdin().take(most).read_to_string(&mut text).context("cannot read stdin as UTF-8")?;
+    Ok(text)
+}
+
+fn text(observed: &Observed) -> String {
+    let Observed { observation, learnt, .. } = observed;
+    let mut text = paragraph(&observation.content, "");
+    let Observation { id, kind, boundary_class, .. } = observation;
+    _ = writeln!(text, "{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n");
+    text += &heading(if learnt.is_empty() { "nothing learnt" } else { "learnt" });
+    for RelatedUnit { id, kind, text: learnt } in learnt {
+        text += &paragraph(learnt, "  ");
+        _ = writeln!(text, "  {DIM}{id} · {kind}{DIM:#}");
+    }
+    text
+}

@@ -1,0 +1,56 @@
+use std::{fs, path::Path, sync::Arc};
+
+use serde::Serialize;
+use trefoil::{Engine, Error};
+use trefoil_memory::{Memory, PolicyVersion};
+
+use super::{Outcome, readable};
+use crate::{
+    console::{Console, print, print_json},
+    settings::Settings,
+};
+
+/// A policy that was read, on the wire.
+#[derive(Serialize)]
+struct Applied {
+    policy_version: PolicyVersion,
+    applied: bool,
+}
+
+/// Prints a policy as it was written.
+pub(super) fn show(
+    version: Option<&PolicyVersion>,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let memory = readable(settings)?;
+    if console.json {
+        let policy = match version {
+            Some(version) => memory.policy_of(version)?,
+            None => memory.policy()?,
+        };
+        print_json(&policy)?;
+    } else {
+        print(memory.policy_text(version)?)?;
+    }
+    Ok(Outcome::Found)
+}
+
+/// Checks a policy, and makes it the one that holds.
+pub(super) fn apply(
+    file: &Path,
+    dry_run: bool,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let yaml = fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
+    let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
+    let version = Memory::new(Arc::new(engine)).apply_policy(&yaml, dry_run)?;
+    if console.json {
+        print_json(&Applied { policy_version: version, applied: !dry_run })?;
+    } else {
+        let done = if dry_run { "is valid; it was not applied" } else { "holds from now on" };
+        print(format_args!("policy {version} {done}\n"))?;
+    }
+    Ok(Outcome::Found)
+}

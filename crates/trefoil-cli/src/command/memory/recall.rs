@@ -1,0 +1,81 @@
+use std::fmt::Write;
+
+use trefoil_memory::{Activated, Evidence, ScoreBreakdown, recall::RecallQuery};
+
+use super::{Outcome, boundary, readable, told, writable};
+use crate::{
+    args::RecallArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+    show::{DIM, TITLE, score},
+};
+
+/// Answers a question with claims.
+pub(super) fn run(
+    args: RecallArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let boundary = boundary(&args.request);
+    let query = RecallQuery {
+        allow: args.request.allow,
+        session: args.request.session,
+        top_k: args.limit,
+        include_meta: args.explain,
+        save: args.save,
+        ..RecallQuery::new(args.question)
+    };
+    let memory = if args.save { writable(settings)? } else { readable(settings)? };
+    let found = memory.activate(&query, &boundary)?;
+    if console.json {
+        print_json(&found)?;
+    } else {
+        print(text(&found))?;
+        if !console.quiet {
+            print(format_args!("{DIM}{}{DIM:#}\n", found.reason))?;
+        }
+        for degraded in &found.degraded {
+            console.note(format_args!("{} — {}", degraded.stage, degraded.reason));
+        }
+        if args.save {
+            let context = &found.context;
+            console.note(format_args!("kept as {} until {}", context.id, context.expires_at));
+        }
+    }
+    Ok(if found.claims.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+fn text(found: &Activated) -> String {
+    let digits = found.claims.len().to_string().len();
+    let margin = " ".repeat(digits + 2);
+    let mut text = String::new();
+    for (one, number) in found.claims.iter().zip(1..) {
+        let body = told(&one.claim, &margin);
+        _ = write!(text, "{TITLE}{number:>digits$}{TITLE:#}  {}", body.trim_start());
+        _ = write!(text, "{margin}{}", score(one.score));
+        let evidence = found.evidences.iter().filter(|evidence| evidence.claim_id == one.claim.id);
+        let told: Vec<String> = evidence.filter_map(source).collect();
+        if !told.is_empty() {
+            _ = write!(text, "  {DIM}from {}{DIM:#}", told.join(", "));
+        }
+        text.push('\n');
+        if let Some(breakdown) = &one.breakdown {
+            _ = writeln!(text, "{margin}{DIM}{}{DIM:#}", made_of(breakdown));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn source(evidence: &Evidence) -> Option<String> {
+    evidence.observation_id.as_ref().map(ToString::to_string)
+}
+
+fn made_of(breakdown: &ScoreBreakdown) -> String {
+    let ScoreBreakdown { text, vector, combined, utility, confidence, quality, recency, g } =
+        breakdown;
+    format!(
+        "words {text:.2}, meaning {vector:.2} → {combined:.2} · utility {utility:+.2}, \
+         confidence {confidence:.2}, quality {quality:.2}, recency {recency:.2} → {g:.2}"
+    )
+}

@@ -1,0 +1,124 @@
+use std::fmt::Write;
+
+use trefoil_memory::{LinkedClaim, Memory, Overview, RelatedUnit, UnitRecord};
+
+use super::{Outcome, heading, paragraph, readable, told};
+use crate::{
+    command::fill::plural,
+    console::{Console, print, print_json},
+    settings::Settings,
+    show::DIM,
+};
+
+/// Shows one unit, or what there is at large.
+pub(super) fn run(
+    id: Option<&str>,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let memory = readable(settings)?;
+    match id {
+        Some(id) => one(&memory, id, console),
+        None => all(&memory, console),
+    }
+}
+
+fn one(memory: &Memory, id: &str, console: Console) -> anyhow::Result<Outcome> {
+    let Some(record) = memory.record(id)? else {
+        console.note(format_args!("memory has no `{id}`; `trefoil memory recall` finds ids"));
+        return Ok(Outcome::NothingFound);
+    };
+    if console.json {
+        print_json(&record)?;
+    } else {
+        print(text(&record))?;
+    }
+    Ok(Outcome::Found)
+}
+
+fn all(memory: &Memory, console: Console) -> anyhow::Result<Outcome> {
+    let overview = memory.overview()?;
+    if console.json {
+        print_json(&overview)?;
+    } else {
+        print(at_large(&overview))?;
+    }
+    Ok(if overview.units.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+fn at_large(overview: &Overview) -> String {
+    let Overview { policy_version, units, archived } = overview;
+    let mut text = String::new();
+    for (kind, count) in units {
+        _ = writeln!(text, "{kind:<10} {count}");
+    }
+    _ = writeln!(text, "{:<10} {archived}", "archived");
+    _ = writeln!(text, "{:<10} {policy_version}", "policy");
+    text
+}
+
+fn text(record: &UnitRecord) -> String {
+    let UnitRecord { id, kind, state, archived_as, boundary_class, .. } = record;
+    let mut text = match &record.claim {
+        Some(claim) => told(claim, ""),
+        None => {
+            let body =
+                if record.text.is_empty() { "(its words were erased)" } else { &record.text };
+            let mut text = paragraph(body, "");
+            _ = writeln!(text, "{DIM}{id} · {kind} · {boundary_class}{DIM:#}");
+            text
+        }
+    };
+    if let Some(claim) = &record.claim {
+        _ = writeln!(
+            text,
+            "confidence {:.2}, utility {:+.2}, quality {:.2}; written {}, checked {}, fresh for {}",
+            claim.confidence.get(),
+            claim.utility,
+            claim.quality.get(),
+            claim.created_at,
+            claim.last_verified_at,
+            claim.ttl,
+        );
+        if !claim.sources.is_empty() {
+            let sources: Vec<String> = claim.sources.iter().map(ToString::to_string).collect();
+            _ = writeln!(text, "sources {}", sources.join(", "));
+        }
+    }
+    match archived_as {
+        Some(reason) => _ = writeln!(text, "{state}: {reason}"),
+        None => _ = writeln!(text, "{state}"),
+    }
+    units(&mut text, "made from", &record.made_from);
+    units(&mut text, "made from it", &record.made);
+    for LinkedClaim { relation, inverse, claim } in &record.links {
+        let relation = if *inverse { format!("{relation} it") } else { (*relation).to_owned() };
+        units(&mut text, &relation, std::slice::from_ref(claim));
+    }
+    if !record.feedback.is_empty() {
+        let said = record.feedback.len();
+        _ = write!(text, "\n{}", heading(&format!("{said} {}", plural(said, "opinion"))));
+        for feedback in &record.feedback {
+            _ = writeln!(text, "  {}  {}", feedback.ts, feedback.signal);
+        }
+    }
+    if !record.events.is_empty() {
+        _ = write!(text, "\n{}", heading("what was done"));
+        for event in &record.events {
+            _ = writeln!(text, "  {}  {}", event.at, event.kind);
+        }
+    }
+    text
+}
+
+fn units(text: &mut String, name: &str, units: &[RelatedUnit]) {
+    if units.is_empty() {
+        return;
+    }
+    _ = write!(text, "\n{}", heading(name));
+    for unit in units {
+        let body = if unit.text.is_empty() { "(its words were erased)" } else { &unit.text };
+        *text += &paragraph(body, "  ");
+        _ = writeln!(text, "  {DIM}{} · {}{DIM:#}", unit.id, unit.kind);
+    }
+}

@@ -1,0 +1,179 @@
+//! All that is known of one unit, and what there is at large.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use trefoil::{
+    RowId,
+    memory::{LinkRelation, MemoryRead, MemoryUnit, Payload, UnitRow},
+};
+use trefoil_core::{BoundaryClass, Result, UnitKind, UnitState};
+
+use super::Memory;
+use crate::{Claim, Feedback, Observation, PolicyVersion, rows};
+
+/// The most events that a record tells.
+const EVENTS: usize = 100;
+
+/// All that is known of one unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnitRecord {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: UnitKind,
+    /// How far it has come in its life.
+    pub state: UnitState,
+    /// Why it is archived, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archived_as: Option<String>,
+    /// Who may see it.
+    pub boundary_class: BoundaryClass,
+    /// What it says; empty if it was scrubbed.
+    pub text: String,
+    /// The claim, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// The observation, if it is one and was not scrubbed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Observation>,
+    /// What it was made from.
+    pub made_from: Vec<RelatedUnit>,
+    /// What was made from it.
+    pub made: Vec<RelatedUnit>,
+    /// How it stands to other claims.
+    pub links: Vec<LinkedClaim>,
+    /// What was said of it, oldest first.
+    pub feedback: Vec<Feedback>,
+    /// What was done to it, oldest first; the first hundred.
+    pub events: Vec<RecordedEvent>,
+}
+
+/// Another unit, in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RelatedUnit {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: UnitKind,
+    /// What it says; empty if it was scrubbed.
+    pub text: String,
+}
+
+/// A claim that another is linked with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LinkedClaim {
+    /// How the one stands to the other: `contradicts`, `supersedes`, `duplicates`.
+    pub relation: &'static str,
+    /// True if the other stands so to this one.
+    pub inverse: bool,
+    /// The other.
+    #[serde(flatten)]
+    pub claim: RelatedUnit,
+}
+
+/// Something that was done to a unit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RecordedEvent {
+    /// When.
+    pub at: Timestamp,
+    /// What, in a word.
+    pub kind: String,
+    /// What there is to say of it.
+    pub details: serde_json::Value,
+}
+
+/// What there is in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overview {
+    /// The policy that holds.
+    pub policy_version: PolicyVersion,
+    /// Units by kind, those that are archived left out.
+    pub units: BTreeMap<&'static str, usize>,
+    /// Units that are archived.
+    pub archived: usize,
+}
+
+impl Memory {
+    /// All that is known of the unit with this id, for who looks after the memory: no boundary
+    /// is asked. Absent if there is none.
+    pub fn record(&self, id: &str) -> Result<Option<UnitRecord>> {
+        self.engine.memory().read("read a unit", |read| {
+            let Some(unit) = read.unit(id)? else { return Ok(None) };
+            let (row, claim) = (unit.row, rows::to_claim(&unit)?);
+            Ok(Some(UnitRecord {
+                id: unit.unit.id.clone(),
+                kind: unit.payload.kind(),
+                state: unit.unit.state,
+                archived_as: unit.unit.archived_as.clone(),
+                boundary_class: unit.unit.boundary,
+                text: unit.payload.text(),
+                observation: rows::to_observation(&unit)?,
+                made_from: related(read, &read.sources_of(row)?)?,
+                made: related(read, &read.made_from(row)?)?,
+                links: links(read, row)?,
+                feedback: match &claim {
+                    Some(claim) => feedback(read, row, claim)?,
+                    None => Vec::new(),
+                },
+                claim,
+                events: events(read, row)?,
+            }))
+        })
+    }
+
+    /// What there is at large.
+    pub fn overview(&self) -> Result<Overview> {
+        let policy_version = self.policy()?.version;
+        let counts = self.engine.memory().read("count what there is", |read| read.counts())?;
+        let mut overview = Overview { policy_version, units: BTreeMap::new(), archived: 0 };
+        for (kind, state, count) in counts {
+            if state == UnitState::Archived {
+                overview.archived += count;
+            } else {
+                *overview.units.entry(kind.as_str()).or_default() += count;
+            }
+        }
+        Ok(overview)
+    }
+}
+
+fn related(read: &MemoryRead<'_>, rows: &[RowId]) -> Result<Vec<RelatedUnit>> {
+    Ok(read.units(rows)?.into_iter().map(in_short).collect())
+}
+
+fn in_short(unit: MemoryUnit) -> RelatedUnit {
+    let MemoryUnit { unit: UnitRow { id, .. }, payload, .. } = unit;
+    RelatedUnit { id, kind: payload.kind(), text: Payload::text(&payload) }
+}
+
+fn links(read: &MemoryRead<'_>, row: RowId) -> Result<Vec<LinkedClaim>> {
+    let mut links = Vec::new();
+    for link in read.claim_links(row)? {
+        let inverse = link.other == row;
+        let other = if inverse { link.claim } else { link.other };
+        let relation = LinkRelation::as_str(link.relation);
+        let others = related(read, &[other])?.into_iter();
+        links.extend(others.map(|claim| LinkedClaim { relation, inverse, claim }));
+    }
+    Ok(links)
+}
+
+fn feedback(read: &MemoryRead<'_>, row: RowId, claim: &Claim) -> Result<Vec<Feedback>> {
+    let stored = read.feedbacks(row)?.into_iter();
+    stored.map(|feedback| rows::to_feedback(&feedback, &claim.id)).collect()
+}
+
+fn events(read: &MemoryRead<'_>, row: RowId) -> Result<Vec<RecordedEvent>> {
+    let stored = read.events(Some(row), 0, EVENTS)?.into_iter();
+    stored
+        .map(|event| {
+            Ok(RecordedEvent {
+                at: rows::time(event.ts)?,
+                kind: event.kind,
+                details: rows::from_json(&event.payload_json)?,
+            })
+        })
+        .collect()
+}
