@@ -13,8 +13,8 @@ use trefoil::{Cursor, FileId, Language, QueryType, Score, SearchStrategy};
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
     memory::{
-        FeedbackArgs, ForgetArgs, MemoryCommand, ObserveArgs, PolicyCommand, RecallArgs,
-        RequestArgs,
+        ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
+        PolicyCommand, RecallArgs, RequestArgs,
     },
 };
 

@@ -8,8 +8,9 @@ use clap::{
 };
 use trefoil::{BoundaryClass, ClaimId, Error, SessionId};
 use trefoil_memory::{
-    AllowTag, FeedbackSignal, ObservationKind, PolicyVersion, Rating, Scope, SourceType,
-    recall::RecallQuery,
+    AllowTag, ContextRequest, FeedbackSignal, ObservationKind, PolicyVersion, Rating, Scope,
+    SourceType,
+    recall::{RecallProfile, RecallQuery},
 };
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +44,24 @@ Examples:
   trefoil memory feedback clm_01JD2Z8Q7C helpful
   trefoil memory feedback clm_01JD2Z8Q7C duplicate --of clm_01JD2Z5N3B")]
     Feedback(FeedbackArgs),
+    /// Put together what to tell a language model, within its window
+    #[command(after_help = "\
+Six tenths of the window are used: facts that hold, what happened lately, persons and topics,
+what is left to do, and what was said that bears on the question.
+
+Examples:
+  trefoil memory context \"plan the week with Mika\"
+  trefoil memory context \"회의 준비\" --window 4096 --about \"the project of the bridge\"")]
+    Context(ContextArgs),
+    /// Let memory age: summarise, consolidate, discard and erase what is due
+    #[command(after_help = "\
+Says of each thing what was done and why. Claims that name files or commits as their sources
+are held against them: what has changed is no longer verified.
+
+Examples:
+  trefoil memory maintain --dry-run
+  trefoil memory maintain --git ~/project")]
+    Maintain(MaintainArgs),
     /// Forget for good, with everything that was made from it, and prove it
     #[command(after_help = "\
 Every file is written anew and searched for what was erased: it costs as much as writing the
@@ -107,6 +126,12 @@ pub(crate) struct RecallArgs {
     /// How many claims, 1–50
     #[arg(short = 'n', long, value_name = "N", default_value_t = RecallQuery::TOP_K)]
     pub(crate) limit: usize,
+    /// How to search
+    #[arg(long, value_name = "PROFILE", default_value = "hybrid", value_parser = one_of::<RecallProfile>(RecallProfile::NAMES))]
+    pub(crate) profile: RecallProfile,
+    /// What was said before, for the profile `episodes`; may be repeated
+    #[arg(long = "turn", value_name = "TEXT")]
+    pub(crate) turns: Vec<String>,
     /// Show what each score is made of
     #[arg(long)]
     pub(crate) explain: bool,
@@ -115,6 +140,40 @@ pub(crate) struct RecallArgs {
     pub(crate) save: bool,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ContextArgs {
+    /// What is being said; left out, what is most worthwhile
+    #[arg(default_value = "", hide_default_value = true)]
+    pub(crate) question: String,
+    /// Tokens of the model's window
+    #[arg(long, value_name = "TOKENS", default_value_t = ContextRequest::WINDOW)]
+    pub(crate) window: u32,
+    /// What the work is about; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) about: Vec<String>,
+    /// Keep the claims as a context, for a day at most
+    #[arg(long)]
+    pub(crate) save: bool,
+    #[command(flatten)]
+    pub(crate) request: RequestArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct MaintainArgs {
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Let summaries of persons and topics hold personal data
+    #[arg(long)]
+    pub(crate) with_personal_data: bool,
+    /// Folder that claims name files of
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) files: PathBuf,
+    /// Repository that claims name files and commits of, in place of the folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) git: Option<PathBuf>,
 }
 
 /// What a request may see.

@@ -1,7 +1,9 @@
 //! The commands of memory, one file each.
 
+mod context;
 mod feedback;
 mod forget;
+mod maintain;
 mod observe;
 mod policy;
 mod recall;
@@ -9,7 +11,7 @@ mod show;
 
 use std::{fmt::Write, path::Path, sync::Arc};
 
-use trefoil::{Engine, Error};
+use trefoil::{Degraded, Engine, Error};
 use trefoil_memory::{Boundary, Claim, Memory, Scope};
 
 use super::Outcome;
@@ -31,6 +33,8 @@ pub(super) fn run(
         MemoryCommand::Observe(args) => observe::run(args, settings, console),
         MemoryCommand::Recall(args) => recall::run(args, settings, console),
         MemoryCommand::Feedback(args) => feedback::run(args, settings, console),
+        MemoryCommand::Context(args) => context::run(args, settings, console),
+        MemoryCommand::Maintain(args) => maintain::run(&args, settings, console),
         MemoryCommand::Forget(args) => forget::run(&args, settings, console),
         MemoryCommand::Policy(PolicyCommand::Show { version }) => {
             policy::show(version.as_ref(), settings, console)
@@ -96,6 +100,13 @@ fn paragraph(text: &str, margin: &str) -> String {
         _ = writeln!(lines, "{margin}{}", text.get(line).unwrap_or_default());
     }
     lines
+}
+
+/// Says what could not be searched, or is behind.
+fn note_degraded(degraded: &[Degraded], console: Console) {
+    for Degraded { stage, reason } in degraded {
+        console.note(format_args!("{stage} — {reason}"));
+    }
 }
 
 fn heading(text: &str) -> String {

@@ -1,8 +1,11 @@
 use std::fmt::Write;
 
-use trefoil_memory::{Activated, Evidence, ScoreBreakdown, recall::RecallQuery};
+use trefoil_memory::{
+    Activated, Evidence, Observation, RecalledEpisodes, ScoreBreakdown,
+    recall::{RecallProfile, RecallQuery},
+};
 
-use super::{Outcome, boundary, readable, told, writable};
+use super::{Outcome, boundary, note_degraded, paragraph, readable, told, writable};
 use crate::{
     args::RecallArgs,
     console::{Console, print, print_json},
@@ -23,8 +26,13 @@ pub(super) fn run(
         top_k: args.limit,
         include_meta: args.explain,
         save: args.save,
+        profile: args.profile,
+        recent_turns: args.turns,
         ..RecallQuery::new(args.question)
     };
+    if query.profile == RecallProfile::Episodes {
+        return episodes(&readable(settings)?.episodes(&query, &boundary)?, console);
+    }
     let memory = if args.save { writable(settings)? } else { readable(settings)? };
     let found = memory.activate(&query, &boundary)?;
     if console.json {
@@ -34,15 +42,32 @@ pub(super) fn run(
         if !console.quiet {
             print(format_args!("{DIM}{}{DIM:#}\n", found.reason))?;
         }
-        for degraded in &found.degraded {
-            console.note(format_args!("{} — {}", degraded.stage, degraded.reason));
-        }
+        note_degraded(&found.degraded, console);
         if args.save {
             let context = &found.context;
             console.note(format_args!("kept as {} until {}", context.id, context.expires_at));
         }
     }
     Ok(if found.claims.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+/// Shows what was told, in place of what is held to be so.
+fn episodes(found: &RecalledEpisodes, console: Console) -> anyhow::Result<Outcome> {
+    if console.json {
+        print_json(found)?;
+    } else {
+        for (one, number) in found.episodes.iter().zip(1..) {
+            let Observation { id, kind, content, created_at, .. } = &one.observation;
+            let body = paragraph(content, "   ");
+            print(format_args!(
+                "{TITLE}{number}{TITLE:#}  {}   {}  {DIM}{id} · {kind} · {created_at}{DIM:#}\n\n",
+                body.trim_start(),
+                score(one.score),
+            ))?;
+        }
+        note_degraded(&found.degraded, console);
+    }
+    Ok(if found.episodes.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }
 
 fn text(found: &Activated) -> String {

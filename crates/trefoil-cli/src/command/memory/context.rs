@@ -1,0 +1,42 @@
+use trefoil_memory::{ContextRequest, recall::RecallQuery};
+
+use super::{Outcome, boundary, note_degraded, readable, writable};
+use crate::{
+    args::ContextArgs,
+    console::{Console, print, print_json},
+    settings::Settings,
+    show::{DIM, printable},
+};
+
+/// Puts together what to tell a language model.
+pub(super) fn run(
+    args: ContextArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Outcome> {
+    let boundary = boundary(&args.request);
+    let request = ContextRequest {
+        query: RecallQuery {
+            allow: args.request.allow,
+            session: args.request.session,
+            save: args.save,
+            ..RecallQuery::new(args.question)
+        },
+        window: args.window,
+        context: args.about,
+    };
+    let memory = if args.save { writable(settings)? } else { readable(settings)? };
+    let packed = memory.context(&request, &boundary)?;
+    let pack = &packed.pack;
+    if console.json {
+        print_json(&packed)?;
+    } else {
+        print(format_args!("{}\n", printable(pack.text.trim_end())))?;
+        if !console.quiet {
+            let (tokens, budget) = (pack.tokens, pack.budget);
+            print(format_args!("\n{DIM}{tokens} of {budget} tokens{DIM:#}\n"))?;
+        }
+        note_degraded(&packed.degraded, console);
+    }
+    Ok(if pack.sections.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
