@@ -93,6 +93,7 @@ toolchain installed and a small corpus in English, Japanese and Korean, and asks
 
 Examples:
   trefoil demo
+  trefoil demo --memory                 what is remembered and forgotten, and why
   trefoil --model none demo             keywords only, without a model")]
     Demo(DemoArgs),
     /// Index files and folders; only what has changed is read again
@@ -261,6 +262,9 @@ pub(crate) struct DemoArgs {
     /// Fetch no models: use those that are there, else keywords only
     #[arg(long)]
     pub(crate) no_pull: bool,
+    /// Tell a small story of what memory observes, recalls, lets age and forgets
+    #[arg(long)]
+    pub(crate) memory: bool,
 }
 
 #[derive(Debug, ClapArgs)]

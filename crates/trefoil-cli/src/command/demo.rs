@@ -1,5 +1,7 @@
 //! The main job at once, on real documents in three languages.
 
+mod memory;
+
 use std::{
     collections::BTreeSet,
     fmt::Write,
@@ -86,6 +88,9 @@ pub(super) fn run(
     say_on_ctrl_c("stopped; the index is consistent, and `trefoil demo` goes on from here")?;
     if !args.no_pull {
         pull_or_go_on(settings, console);
+    }
+    if args.memory {
+        return memory::run(settings, console);
     }
     let home = settings.home.root().join("demo");
     let index = settings.index_or(home.join("index"));

@@ -1,12 +1,12 @@
 //! The commands of memory, one file each.
 
 mod context;
-mod feedback;
-mod forget;
-mod maintain;
-mod observe;
+pub(super) mod feedback;
+pub(super) mod forget;
+pub(super) mod maintain;
+pub(super) mod observe;
 mod policy;
-mod recall;
+pub(super) mod recall;
 mod show;
 
 use std::{fmt::Write, path::Path, sync::Arc};
@@ -93,7 +93,7 @@ fn told(claim: &Claim, margin: &str) -> String {
 }
 
 /// Text in lines that fit, after a margin.
-fn paragraph(text: &str, margin: &str) -> String {
+pub(super) fn paragraph(text: &str, margin: &str) -> String {
     let text = printable(text);
     let mut lines = String::new();
     for line in wrap(&text, columns().saturating_sub(margin.len()).max(10)) {

@@ -29,7 +29,7 @@ pub(super) fn run(
 }
 
 /// A line for each value that is corrected.
-fn text(heard: &Heard) -> String {
+pub(in crate::command) fn text(heard: &Heard) -> String {
     let (before, after) = (&heard.previous, &heard.updated);
     let mut text = format!("utility    {:+.2} → {:+.2}\n", before.utility, after.utility);
     for (name, before, after) in [

@@ -41,7 +41,7 @@ pub(super) fn run(
 }
 
 /// What was erased, and what a search of the files found of it.
-pub(super) fn text(receipt: &ForgetReceipt) -> String {
+pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
     let ForgetReceipt { removed, files, bytes_scanned, hits } = receipt;
     if removed.is_empty() {
         return "there was nothing to forget\n".to_owned();

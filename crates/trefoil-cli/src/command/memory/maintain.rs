@@ -38,7 +38,7 @@ pub(super) fn run(
 }
 
 /// A line for each thing that was done, and why.
-pub(super) fn text(done: &Maintained) -> String {
+pub(in crate::command) fn text(done: &Maintained) -> String {
     let Maintained { dry_run, decayed, steps, .. } = done;
     let mut text = String::new();
     for step in steps {

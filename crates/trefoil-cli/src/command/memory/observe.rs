@@ -54,7 +54,7 @@ pub(super) fn run(
 }
 
 /// All but what is secret may be learnt from; each claim has the class of what it is from.
-fn learning() -> Boundary {
+pub(in crate::command) fn learning() -> Boundary {
     let classes = BoundaryClass::ALL.iter().copied();
     let boundary_classes = classes.filter(|&class| class < BoundaryClass::Secret).collect();
     Boundary { boundary_classes, ..Boundary::default() }
@@ -94,8 +94,14 @@ fn text(observed: &Observed) -> String {
     let mut text = paragraph(&observation.content, "");
     let Observation { id, kind, boundary_class, .. } = observation;
     _ = writeln!(text, "{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n");
-    text += &heading(if learnt.is_empty() { "nothing learnt" } else { "learnt" });
-    for RelatedUnit { id, kind, text: learnt } in learnt {
+    text += &self::learnt(learnt);
+    text
+}
+
+/// What was made from an observation.
+pub(in crate::command) fn learnt(made: &[RelatedUnit]) -> String {
+    let mut text = heading(if made.is_empty() { "nothing learnt" } else { "learnt" });
+    for RelatedUnit { id, kind, text: learnt } in made {
         text += &paragraph(learnt, "  ");
         _ = writeln!(text, "  {DIM}{id} · {kind}{DIM:#}");
     }

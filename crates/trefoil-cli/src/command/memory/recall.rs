@@ -70,7 +70,7 @@ fn episodes(found: &RecalledEpisodes, console: Console) -> anyhow::Result<Outcom
     Ok(if found.episodes.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }
 
-fn text(found: &Activated) -> String {
+pub(in crate::command) fn text(found: &Activated) -> String {
     let digits = found.claims.len().to_string().len();
     let margin = " ".repeat(digits + 2);
     let mut text = String::new();
