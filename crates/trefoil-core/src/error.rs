@@ -319,7 +319,7 @@ pub enum Error {
         version: Option<String>,
     },
     /// A policy breaks rules of its form.
-    #[error("the policy has {} mistakes: {}; correct all and apply it again", errors.len(), errors.join("; "))]
+    #[error("the policy is not valid: {}; correct all of this and apply it again", errors.join("; "))]
     InvalidPolicy {
         /// Every mistake, with the key that it is at.
         errors: Vec<String>,
@@ -510,7 +510,7 @@ mod tests {
     fn messages_of_a_policy_name_all_that_is_wrong() {
         let errors = vec![String::from("alpha is 2"), String::from("k_txt is 0")];
         let message = Error::InvalidPolicy { errors }.to_string();
-        assert!(message.contains("2 mistakes: alpha is 2; k_txt is 0"), "{message}");
+        assert!(message.contains("not valid: alpha is 2; k_txt is 0;"), "{message}");
         let missing = |version: Option<&str>| {
             Error::PolicyMissing { version: version.map(str::to_owned) }.to_string()
         };

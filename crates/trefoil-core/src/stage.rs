@@ -173,6 +173,15 @@ pub trait Embedder: Debug + Send + Sync {
     /// the first to 0 and the second to 1. Measured, from the model's card.
     fn cosine_range(&self) -> (f32, f32);
 
+    /// Where a cosine stands on the [range](Self::cosine_range), 0–1. Those of a question and a
+    /// passage in another language (`foreign`) are lower by .05: with the multilingual default
+    /// .853 for right pairs across languages against .916 within.
+    fn relevance(&self, cosine: f32, foreign: bool) -> Score {
+        let (unrelated, perfect) = self.cosine_range();
+        let shift = if foreign { 0.05 } else { 0.0 };
+        Score::clamped((cosine + shift - unrelated) / (perfect - unrelated))
+    }
+
     /// One unit vector a text, in order. A text's vector does not depend on the
     /// other texts of the call.
     ///

@@ -7,16 +7,13 @@ use std::{
 use lru::LruCache;
 use trefoil_core::{
     Allowed, Embedder, Error, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Role,
-    RowId, Score, Seq, Strategy,
+    RowId, Seq, Strategy,
 };
 
 use crate::{VectorConfig, VectorIndex};
 
 /// Questions whose embeddings are kept: 1.5 MB at 384 dimensions.
 const CACHED_QUESTIONS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
-/// How much lower the cosines of a question and passages in another language are: with
-/// the multilingual default, .853 for right pairs across languages against .916 within.
-const FOREIGN_COSINE_SHIFT: f32 = 0.05;
 /// The rank of a hit that is there only because something has to be.
 const FLOOR_RANK: usize = 200;
 
@@ -108,8 +105,8 @@ impl Retriever for SemanticRetriever {
         self.len() as u64
     }
 
-    /// Native scores are cosines; relevance is the cosine on the embedder's
-    /// [range](Embedder::cosine_range). The floor is the cosine at rank 200, or the last.
+    /// Native scores are cosines; relevance is [`Embedder::relevance`]. The floor is the cosine
+    /// at rank 200, or the last.
     /// A question without text and embedding, or an empty index, gives an empty list
     /// without asking the embedder.
     fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
@@ -124,12 +121,10 @@ impl Retriever for SemanticRetriever {
             Some(vector) => self.search(&vector, leg.depth.max(FLOOR_RANK), allowed)?,
             None => Vec::new(),
         };
-        let (unrelated, perfect) = self.embedder.cosine_range();
-        let shift = if question.foreign { FOREIGN_COSINE_SHIFT } else { 0.0 };
         let hits = nearest.iter().map(|&(row, cosine)| Hit {
             row,
             native: cosine,
-            relevance: Score::clamped((cosine + shift - unrelated) / (perfect - unrelated)),
+            relevance: self.embedder.relevance(cosine, question.foreign),
         });
         let mut list = RankedList::new(Strategy::Semantic, hits.collect());
         if let Some(&(_, floor)) = nearest.get(FLOOR_RANK - 1) {

@@ -126,7 +126,7 @@ fn abort(failed: &RefCell<Option<Error>>, error: Error) -> rusqlite::Error {
 
 /// What is embedded of a unit of memory, if it is one.
 pub(crate) fn text_of(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {
-    Ok(unit::by_row(tx, row)?.map(|found| found.payload.text()))
+    Ok(unit::by_row(tx, row)?.map(|found| found.payload.searched()))
 }
 
 impl<'s> Deref for MemoryWrite<'s> {

@@ -229,11 +229,13 @@ impl MemoryCollection<'_> {
         Ok(self.inner().store.cached_embeddings(rows)?.into_iter().collect())
     }
 
-    /// How relevant a cosine is on the model's range; as it is without a model.
-    pub fn relevance_of(&self, cosine: f32) -> Score {
-        let range = self.inner().embedder.as_ref().map(|embedder| embedder.cosine_range());
-        let (unrelated, perfect) = range.unwrap_or((0.0, 1.0));
-        Score::clamped((cosine - unrelated) / (perfect - unrelated))
+    /// How relevant a cosine is by the model ([`Embedder::relevance`](trefoil_core::Embedder));
+    /// as it is without one.
+    pub fn relevance_of(&self, cosine: f32, foreign: bool) -> Score {
+        match &self.inner().embedder {
+            Some(embedder) => embedder.relevance(cosine, foreign),
+            None => Score::clamped(cosine),
+        }
     }
 
     /// Tokens of a text as the embedder counts them; approximately, without a model.

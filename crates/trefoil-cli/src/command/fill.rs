@@ -161,7 +161,11 @@ pub(super) fn shown(folder: &Path) -> String {
 
 /// `noun` for one, `nouns` for any other count.
 pub(super) fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+    match noun.strip_suffix('y') {
+        _ if count == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use trefoil::{
     },
 };
 use trefoil_core::{Error, EvidenceId, Result, UnitKind, UnitState};
+use trefoil_text::language_of;
 
 use super::Memory;
 use crate::{
@@ -81,7 +82,7 @@ impl Memory {
         };
         let claims: Vec<(RowId, Claim)> =
             claims.into_iter().filter(|(_, claim)| admission.admits(claim)).collect();
-        let mut ranked = rank(&scoring, query, &found, &claims);
+        let mut ranked = rank(self.engine.memory(), &scoring, query, &found, &claims);
         if !query.include_meta {
             for one in &mut ranked {
                 one.breakdown = None;
@@ -137,7 +138,8 @@ impl Memory {
                 .into_iter()
                 .partition(|(_, claim)| rules.broken(claim).is_none());
             if broken.is_empty() || query.q.trim().is_empty() {
-                let shown = kept.into_iter().filter(|(row, _)| found.rows.contains(row));
+                let shown =
+                    kept.into_iter().filter(|(row, _)| found.rows.binary_search(row).is_ok());
                 return Ok((found.clone(), shown.collect()));
             }
             let broken: RowSet = broken.into_iter().map(|(row, _)| row).collect();
@@ -261,12 +263,12 @@ impl Rules {
 /// How often the searches are made before the rules are asked of every claim.
 const ROUNDS: usize = 4;
 
-/// What the searches say of rows: relevance of words and of meaning, 0–1.
+/// What the searches say of rows: relevance of words, 0–1, and the cosine of meanings.
 #[derive(Clone, Debug, Default)]
 struct Found {
     rows: Vec<RowId>,
     text: BTreeMap<RowId, f64>,
-    vector: BTreeMap<RowId, f64>,
+    cosine: BTreeMap<RowId, f32>,
     depth: RecallDepth,
     asked: Option<Embedding>,
     degraded: Vec<Degraded>,
@@ -307,22 +309,21 @@ impl Search<'_> {
             depth.vector = deeper;
             by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
         }
-        let relevance = |found: &[trefoil::memory::Found]| -> BTreeMap<RowId, f64> {
-            found.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect()
-        };
-        let (text, mut vector) = (relevance(&by_text), relevance(&by_vector));
+        let text: BTreeMap<RowId, f64> =
+            by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect();
+        let mut cosine: BTreeMap<RowId, f32> =
+            by_vector.iter().map(|one| (one.row, one.native)).collect();
         if let Some(asked) = &asked {
             let words_only: Vec<RowId> =
-                text.keys().copied().filter(|row| !vector.contains_key(row)).collect();
+                text.keys().copied().filter(|row| !cosine.contains_key(row)).collect();
             for (row, own) in memory.vectors(&words_only)? {
-                let cosine = asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum();
-                vector.insert(row, f64::from(memory.relevance_of(cosine).get()));
+                cosine.insert(row, asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum());
             }
         }
-        let mut rows: Vec<RowId> = text.keys().chain(vector.keys()).copied().collect();
+        let mut rows: Vec<RowId> = text.keys().chain(cosine.keys()).copied().collect();
         rows.sort_unstable();
         rows.dedup();
-        Ok(Found { rows, text, vector, depth, asked, degraded })
+        Ok(Found { rows, text, cosine, depth, asked, degraded })
     }
 
     fn first(&self, allowed: &Allowed, depth: RecallDepth, before: Found) -> Result<Recalled> {
@@ -354,6 +355,7 @@ pub(super) fn rows_of(allowed: &Allowed) -> Vec<RowId> {
 }
 
 fn rank(
+    memory: MemoryCollection<'_>,
     scoring: &Scoring<'_>,
     query: &RecallQuery,
     found: &Found,
@@ -363,12 +365,18 @@ fn rank(
         let claims: Vec<&Claim> = claims.iter().map(|(_, claim)| claim).collect();
         return scoring.rank_by_worth(&claims, query.top_k);
     }
+    let language = language_of(&query.q);
+    let meaning = |row: &RowId, claim: &Claim| {
+        let foreign = language_of(&claim.text) != language;
+        let cosine = found.cosine.get(row);
+        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine, foreign).get()))
+    };
     let candidates: Vec<Candidate<'_>> = claims
         .iter()
         .map(|(row, claim)| Candidate {
             claim,
             text: found.text.get(row).copied().unwrap_or_default(),
-            vector: found.vector.get(row).copied().unwrap_or_default(),
+            vector: meaning(row, claim),
             exact: is_exact_match(&query.q, &claim.text),
         })
         .collect();

@@ -114,13 +114,21 @@ impl Payload {
         }
     }
 
-    /// What is searched and embedded of it.
+    /// What it says; empty if it was scrubbed.
     pub fn text(&self) -> String {
         match self {
             Self::Episode(episode) => episode.text(),
             Self::Claim(claim) => claim.text.clone(),
             Self::Summary(summary) => summary.text.clone(),
             Self::Loop(open) => open.text.clone(),
+        }
+    }
+
+    /// What is searched and embedded of it: what it says, and of a fact also that in few words.
+    pub fn searched(&self) -> String {
+        match self {
+            Self::Claim(claim) => claim.searched(),
+            Self::Episode(_) | Self::Summary(_) | Self::Loop(_) => self.text(),
         }
     }
 
@@ -236,7 +244,7 @@ impl MemoryWrite<'_> {
         before: Option<&MemoryUnit>,
         after: &MemoryUnit,
     ) -> rusqlite::Result<()> {
-        let text = after.payload.text();
+        let text = after.payload.searched();
         let was_hidden = before.is_none_or(|before| before.unit.is_hidden());
         let is_hidden = after.unit.is_hidden() || text.is_empty();
         if is_hidden {
@@ -245,7 +253,7 @@ impl MemoryWrite<'_> {
                 log(tx, Change::Removed(after.row))?;
                 // What was scrubbed, or is secret from now on, leaves no vector behind.
                 if after.unit.boundary == BoundaryClass::Secret || text.is_empty() {
-                    let hash = hash_of(&before.payload.text());
+                    let hash = hash_of(&before.payload.searched());
                     embedding::drop_unused(tx, &hash)?;
                 }
             }
@@ -255,7 +263,7 @@ impl MemoryWrite<'_> {
                 log(tx, Change::Text(after.row))?;
             }
             let hash = hash_of(&text);
-            if was_hidden || before.is_none_or(|before| before.payload.text() != text) {
+            if was_hidden || before.is_none_or(|before| before.payload.searched() != text) {
                 set_embedding_hash(tx, after.row, Some(&hash))?;
                 embedding::want(tx, self.now, self.space.as_deref(), after.row, &hash)?;
             }
@@ -281,7 +289,7 @@ impl Store {
                 let unit = by_row(tx, row)?.filter(|found| !found.unit.is_hidden());
                 found.extend(unit.map(|found| MemoryText {
                     row,
-                    text: found.payload.text(),
+                    text: found.payload.searched(),
                     kind: found.payload.kind(),
                     state: found.unit.state,
                     boundary: found.unit.boundary,
@@ -317,7 +325,7 @@ impl Store {
             for row in select.query_map([], |columns| columns.get(0).map(RowId::new))? {
                 let row = row?;
                 if allowed.contains(row) {
-                    found.extend(by_row(tx, row)?.map(|unit| (row, unit.payload.text())));
+                    found.extend(by_row(tx, row)?.map(|unit| (row, unit.payload.searched())));
                 }
             }
             Ok(found)
@@ -329,7 +337,7 @@ impl Store {
 fn shown(unit: &MemoryUnit) -> (String, UnitKind, UnitState, u8, i64) {
     let MemoryUnit { unit, payload, .. } = unit;
     let sensitivity = unit.boundary.sensitivity().code();
-    (payload.text(), payload.kind(), unit.state, sensitivity, unit.occurred_day())
+    (payload.searched(), payload.kind(), unit.state, sensitivity, unit.occurred_day())
 }
 
 fn hash_of(text: &str) -> String {

@@ -68,7 +68,10 @@ const STORY: [(&str, &[Scene]); 7] = [
                 who: "지훈",
                 words: "저는 매운 음식을 좋아하지 않아요. 악보는 항상 두 부씩 인쇄해야 합니다.",
             },
-            Tell { who: "Mika", words: "My mail is mika@example.com and I play the cello." },
+            Tell {
+                who: "Mika",
+                words: "I work at the city library; write to mika@example.com there.",
+            },
         ],
     ),
     (
@@ -83,9 +86,9 @@ const STORY: [(&str, &[Scene]); 7] = [
     (
         "What was told with an address is personal: only a request that may see it does",
         &[
-            ask("which instrument does Mika play?"),
+            ask("where does Mika work?"),
             Ask {
-                question: "which instrument does Mika play?",
+                question: "where does Mika work?",
                 as_well: Some((BoundaryClass::Pii, "tool:contact-lookup")),
             },
         ],
@@ -191,7 +194,8 @@ impl Teller {
                 Shown::Heard(memory.feedback(&Opinion::new(first.claim.id, signal))?)
             }
             Pack { question } => {
-                let request = ContextRequest { window: 1024, ..ContextRequest::new(question) };
+                let mut request = ContextRequest { window: 1024, ..ContextRequest::new(question) };
+                request.query.save = false;
                 Shown::Packed(Box::new(memory.context(&request, &Boundary::default())?))
             }
             Wait { days } => {
@@ -211,7 +215,8 @@ impl Teller {
         as_well: Option<(BoundaryClass, &'static str)>,
     ) -> trefoil::Result<Activated> {
         let mut boundary = Boundary::default();
-        let mut query = RecallQuery { top_k: 2, include_meta: true, ..RecallQuery::new(question) };
+        let mut query =
+            RecallQuery { top_k: 2, include_meta: true, save: false, ..RecallQuery::new(question) };
         if let Some((class, tag)) = as_well {
             let tag = AllowTag::new(tag)?;
             boundary.boundary_classes.insert(class);
