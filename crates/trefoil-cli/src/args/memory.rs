@@ -127,7 +127,7 @@ pub(crate) struct RecallArgs {
     #[arg(short = 'n', long, value_name = "N", default_value_t = RecallQuery::TOP_K)]
     pub(crate) limit: usize,
     /// How to search
-    #[arg(long, value_name = "PROFILE", default_value = "hybrid", value_parser = one_of::<RecallProfile>(RecallProfile::NAMES))]
+    #[arg(long = "search", id = "search", value_name = "PROFILE", default_value = "hybrid", value_parser = one_of::<RecallProfile>(RecallProfile::NAMES))]
     pub(crate) profile: RecallProfile,
     /// What was said before, for the profile `episodes`; may be repeated
     #[arg(long = "turn", value_name = "TEXT")]

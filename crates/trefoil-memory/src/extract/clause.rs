@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
+use trefoil_text::Redaction;
 
 /// A text and who says it.
 #[derive(Debug)]
@@ -19,7 +20,8 @@ const LABELS: [&str; 18] = [
 
 impl<'t> Spoken<'t> {
     /// What is said by the name before a colon that it begins with, else by `actor`. What
-    /// stands in brackets, as the description of a picture, is not said.
+    /// stands in brackets, as the description of a picture, is not said, but for what was cut
+    /// out.
     pub(super) fn new(text: &'t str, actor: Option<&'t str>) -> Self {
         static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
             Regex::new(
@@ -35,7 +37,12 @@ impl<'t> Spoken<'t> {
             (!LABELS.contains(&name.to_lowercase().as_str())).then_some((name, said))
         });
         let (speaker, said) = named.map_or((actor, text), |(name, said)| (Some(name), said));
-        let said = ASIDE.as_ref().map_or(said.into(), |aside| aside.replace_all(said, " "));
+        let unsaid = |aside: &Captures<'_>| {
+            let aside = aside.get(0).map_or("", |whole| whole.as_str());
+            let stands_for_something = Redaction::ALL.iter().any(|kind| kind.mark() == aside);
+            if stands_for_something { aside.to_owned() } else { " ".to_owned() }
+        };
+        let said = ASIDE.as_ref().map_or(said.into(), |aside| aside.replace_all(said, unsaid));
         Self {
             speaker: speaker.map(str::trim).filter(|name| !name.is_empty()),
             text: said.into_owned(),
@@ -89,5 +96,6 @@ mod tests {
     #[test]
     fn what_stands_in_brackets_is_not_said() {
         check("Look! [shares an image: a photo of a dog]", None, None, "Look!");
+        check("Write to [email].", None, None, "Write to [email].");
     }
 }

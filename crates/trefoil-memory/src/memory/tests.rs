@@ -174,7 +174,9 @@ fn policies_are_kept_and_a_dry_run_applies_nothing() {
     let version = memory.apply_policy(&yaml, false).unwrap();
     assert_eq!(memory.policy().unwrap().version, version);
     assert_eq!(memory.policy_of(&version).unwrap().version, version);
-    let missing = memory.policy_of(&before.version).unwrap_err();
+    assert_eq!(memory.policy_of(&before.version).unwrap(), before);
+    assert_eq!(memory.policy_text(Some(&version)).unwrap(), yaml);
+    let missing = memory.policy_of(&"9.2.0".parse().unwrap()).unwrap_err();
     assert!(matches!(missing, Error::PolicyMissing { version: Some(_) }), "{missing}");
 }
 
