@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Every step at which a commit can be cut off.
-const FAILPOINTS: [&str; 9] = [
+pub(crate) const FAILPOINTS: [&str; 9] = [
     "store-written",
     "store-committed",
     "keyword-prepared",

@@ -239,6 +239,20 @@ pub enum Error {
         /// What was asked, as a verb phrase.
         doing: &'static str,
     },
+    /// An older version wrote what is to be read, and reading changes nothing.
+    #[error(
+        "`{}` has format {found} of an older version, this one reads {supported}; \
+         `trefoil repair` brings it up to date",
+        path.display()
+    )]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that is read.
+        supported: u32,
+    },
     /// There is no index where one was to be opened.
     #[error("there is no index at `{}`; make one with `trefoil index PATH`", path.display())]
     IndexMissing {

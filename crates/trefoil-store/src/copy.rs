@@ -33,7 +33,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 pub fn is_older(path: &Path) -> Result<bool> {
     let format = || migration::format(&open_reader(path)?);
     let format = format().map_err(|error| fault(path, "open", error))?;
-    Ok(matches!(format, Format::Old))
+    Ok(matches!(format, Format::Old(_)))
 }
 
 #[cfg(test)]

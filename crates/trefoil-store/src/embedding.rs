@@ -17,16 +17,16 @@ use crate::{
 
 /// The kind of job that makes the embedding of a leaf; its payload is
 /// `{"hash": embedding hash, "row": row number}`.
-const EMBED: &str = "embed";
+pub(crate) const EMBED: &str = "embed";
 
 /// What is embedded: leaves, and units of memory that are neither archived nor secret.
-const EMBEDDED: &str = "
+pub(crate) const EMBEDDED: &str = "
     SELECT unit_id, embedding_hash AS hash, 0 AS collection FROM payload_chunk WHERE ordinal >= 0
     UNION ALL
     SELECT id, embedding_hash, 1 FROM units WHERE kind <> 8 AND embedding_hash IS NOT NULL";
 
 /// The setting that names the vector space.
-const FINGERPRINT: &str = "embedding_fingerprint";
+pub(crate) const FINGERPRINT: &str = "embedding_fingerprint";
 
 /// A leaf, or a unit of memory, that waits for its embedding.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,23 +239,7 @@ impl Store {
                 ),
                 [&space],
             )?;
-            let mut leaves = tx.prepare(&format!(
-                "SELECT unit_id, hash FROM ({EMBEDDED}) e WHERE NOT EXISTS (
-                     SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
-                 ORDER BY unit_id"
-            ))?;
-            let mut leaves = leaves.query([&space])?;
-            let mut queued = 0;
-            while let Some(leaf) = leaves.next()? {
-                job::enqueue(
-                    tx,
-                    now,
-                    EMBED,
-                    &payload(RowId::new(leaf.get(0)?), &leaf.get::<_, String>(1)?),
-                )?;
-                queued += 1;
-            }
-            Ok(queued)
+            enqueue_missing(tx, now, space.as_deref())
         })
     }
 }
@@ -268,7 +252,32 @@ fn no_space() -> Error {
     }
 }
 
-fn put(tx: &Connection, hash: &str, space: &str, vector: &[f32]) -> rusqlite::Result<()> {
+/// Queues a job for every leaf and unit of memory without a cached embedding; how many.
+pub(crate) fn enqueue_missing(
+    tx: &Connection,
+    now: i64,
+    space: Option<&str>,
+) -> rusqlite::Result<usize> {
+    let mut missing = tx.prepare(&format!(
+        "SELECT unit_id, hash FROM ({EMBEDDED}) e WHERE NOT EXISTS (
+             SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
+         ORDER BY unit_id"
+    ))?;
+    let mut missing = missing.query([space])?;
+    let mut queued = 0;
+    while let Some(row) = missing.next()? {
+        job::enqueue(tx, now, EMBED, &payload_of(row.get(0)?, &row.get::<_, String>(1)?))?;
+        queued += 1;
+    }
+    Ok(queued)
+}
+
+pub(crate) fn put(
+    tx: &Connection,
+    hash: &str,
+    space: &str,
+    vector: &[f32],
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR REPLACE INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)",
     )?
@@ -276,13 +285,15 @@ fn put(tx: &Connection, hash: &str, space: &str, vector: &[f32]) -> rusqlite::Re
     Ok(())
 }
 
-/// The key of the vector space in the cache: the fingerprint's hash, as it is long.
+/// The key of the vector space in use: the fingerprint's hash, as it is long.
 pub(crate) fn space(tx: &Connection) -> rusqlite::Result<Option<String>> {
-    let fingerprint = meta::get(tx, FINGERPRINT)?;
-    Ok(fingerprint.map(|line| {
-        let digest = sha256(line.as_bytes());
-        hex(digest.get(..16).unwrap_or(&digest))
-    }))
+    Ok(meta::get(tx, FINGERPRINT)?.map(|fingerprint| key(&fingerprint)))
+}
+
+/// The key of a vector space in the cache.
+pub(crate) fn key(fingerprint: &str) -> String {
+    let digest = sha256(fingerprint.as_bytes());
+    hex(digest.get(..16).unwrap_or(&digest))
 }
 
 /// Sees to it that `row` gets the embedding of the text with `hash`.
@@ -338,7 +349,7 @@ fn current_hash(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>>
 }
 
 /// What is embedded for a row.
-fn source(
+pub(crate) fn source(
     tx: &Connection,
     reader: &mut Reader<'_>,
     row: RowId,
@@ -370,7 +381,7 @@ fn encode(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-fn decode(blob: &[u8]) -> rusqlite::Result<Vec<f32>> {
+pub(crate) fn decode(blob: &[u8]) -> rusqlite::Result<Vec<f32>> {
     match blob.as_chunks() {
         (values, []) => Ok(values.iter().map(|&value| f32::from_le_bytes(value)).collect()),
         _ => Err(unreadable(0, "a vector of a broken length")),

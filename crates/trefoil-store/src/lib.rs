@@ -69,6 +69,7 @@ mod pages;
 mod salvage;
 mod stats;
 mod store;
+mod successor;
 mod verify;
 
 pub use clock::{Clock, SystemClock};
@@ -83,4 +84,5 @@ pub use job::{Job, JobCounts};
 pub use salvage::{Salvaged, TableSaved, salvage};
 pub use stats::StoreStats;
 pub use store::{Access, Store};
+pub use successor::{Successor, Unembedded};
 pub use verify::{StoreCheck, StoreFault};

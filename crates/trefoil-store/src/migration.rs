@@ -1,5 +1,7 @@
 //! The format of the file and the way to it from older ones.
 
+use std::path::Path;
+
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use trefoil_core::Error;
 
@@ -20,7 +22,7 @@ pub(crate) enum Format {
     /// Written by this version.
     Current,
     /// Written by an older version.
-    Old,
+    Old(u32),
     /// Written by a newer version.
     Unsupported(u32),
     /// A database of another program.
@@ -40,7 +42,7 @@ pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
     } else {
         let version = u32::try_from(version).unwrap_or(u32::MAX);
         match version.cmp(&supported()) {
-            std::cmp::Ordering::Less => Format::Old,
+            std::cmp::Ordering::Less => Format::Old(version),
             std::cmp::Ordering::Equal => Format::Current,
             std::cmp::Ordering::Greater => Format::Unsupported(version),
         }
@@ -62,6 +64,11 @@ pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
 /// The error for a file that is too new.
 pub(crate) fn unsupported(found: u32) -> Error {
     Error::UnsupportedFormat { found, supported: supported() }
+}
+
+/// The error for a file that is to be read and has to be brought up to date first.
+pub(crate) fn older(path: &Path, found: u32) -> Error {
+    Error::OlderFormat { path: path.to_path_buf(), found, supported: supported() }
 }
 
 fn supported() -> u32 {
@@ -92,6 +99,9 @@ mod tests {
         old.pragma_update(None, "user_version", 1).unwrap();
         drop(old);
         assert!(crate::is_older(&path).unwrap());
+        let read = Store::open(&path, Access::ReadOnly, Arc::new(SystemClock)).unwrap_err();
+        assert!(matches!(read, Error::OlderFormat { found: 1, .. }), "{read:?}");
+        assert!(read.to_string().contains("`trefoil repair`"), "{read}");
         let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
         assert!(!crate::is_older(&path).unwrap());
         let row = RowId::new(4);

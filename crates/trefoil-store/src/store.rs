@@ -167,9 +167,7 @@ impl Store {
             Format::Current => Ok(()),
             Format::Empty => Err(Error::IndexMissing { path: self.path.clone() }),
             // Only a writer migrates.
-            Format::Old => {
-                Err(Error::ReadOnly { path: self.path.clone(), doing: "upgrade the format" })
-            }
+            Format::Old(found) => Err(migration::older(&self.path, found)),
             Format::Unsupported(found) => Err(migration::unsupported(found)),
             Format::Foreign => Err(foreign(&self.path)),
         }
@@ -193,7 +191,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
             set_durability(&connection).map_err(failed)?;
             migration::migrate(&connection).map_err(failed)?;
         }
-        Format::Old => {
+        Format::Old(_) => {
             pages::upgrade(path, &connection).map_err(failed)?;
             set_durability(&connection).map_err(failed)?;
             migration::migrate(&connection).map_err(failed)?;

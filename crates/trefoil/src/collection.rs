@@ -1,9 +1,11 @@
 //! One collection of rows: its indexes, which follow the store's change log, and its legs.
 //! Documents and memory are two of these; all of recovery is here, once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use trefoil_core::{Collection, Degraded, IndexInput, Indexer, Result, Retriever, Seq, Strategy};
+use trefoil_core::{
+    Collection, Degraded, IndexInput, Indexer, Result, Retriever, Seq, Stage, Strategy,
+};
 use trefoil_store::Store;
 
 use crate::{
@@ -20,11 +22,17 @@ pub(crate) struct Indexed {
     collection: Collection,
     /// None when read-only.
     pub(crate) indexers: Option<Mutex<Indexers>>,
-    pub(crate) retrievers: Vec<Arc<dyn Retriever>>,
-    /// Legs that cannot run, and why.
-    pub(crate) absent: Vec<Degraded>,
+    read: RwLock<ReadHalves>,
     /// Indexes that held more than the store: it has lost what was written last.
     lost: Vec<Degraded>,
+}
+
+/// What is asked of a collection.
+#[derive(Debug)]
+struct ReadHalves {
+    retrievers: Vec<Arc<dyn Retriever>>,
+    /// Legs that cannot run, and why.
+    absent: Vec<Degraded>,
 }
 
 impl Indexed {
@@ -38,20 +46,43 @@ impl Indexed {
             collection,
             lost: losses(store, &leaves.indexers)?,
             indexers: write.then_some(Mutex::new(leaves.indexers)),
-            retrievers: leaves.retrievers,
-            absent: leaves.absent,
+            read: RwLock::new(ReadHalves { retrievers: leaves.retrievers, absent: leaves.absent }),
         })
     }
 
     /// What every search is told: the legs that cannot run, and what the store has lost.
-    pub(crate) fn troubles(&self) -> impl Iterator<Item = &Degraded> {
-        self.absent.iter().chain(&self.lost)
+    pub(crate) fn troubles(&self) -> Vec<Degraded> {
+        self.read().absent.iter().chain(&self.lost).cloned().collect()
+    }
+
+    /// Legs that cannot run, and why.
+    pub(crate) fn absent(&self) -> Vec<Degraded> {
+        self.read().absent.clone()
+    }
+
+    /// The read halves.
+    pub(crate) fn retrievers(&self) -> Vec<Arc<dyn Retriever>> {
+        self.read().retrievers.clone()
     }
 
     /// The read half of a leg.
-    pub(crate) fn leg(&self, strategy: Strategy) -> Option<&dyn Retriever> {
-        let leg = self.retrievers.iter().find(|one| one.strategy() == strategy);
-        leg.map(AsRef::as_ref)
+    pub(crate) fn leg(&self, strategy: Strategy) -> Option<Arc<dyn Retriever>> {
+        self.read().retrievers.iter().find(|one| one.strategy() == strategy).cloned()
+    }
+
+    /// Puts legs in the place of those with the same names.
+    pub(crate) fn replace(&self, by: Leaves) {
+        let given = |stage| by.retrievers.iter().any(|one| Stage::from(one.strategy()) == stage);
+        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
+        read.retrievers.retain(|one| !given(one.strategy().into()));
+        read.absent.retain(|one| !given(one.stage));
+        read.retrievers.extend(by.retrievers.iter().cloned());
+        read.retrievers.sort_by_key(|one| one.strategy());
+        read.absent.extend(by.absent);
+        if let Some(mut indexers) = self.locked() {
+            indexers.retain(|one| !by.indexers.iter().any(|new| new.strategy() == one.strategy()));
+            indexers.extend(by.indexers);
+        }
     }
 
     /// Brings the indexes that are wanted to the end of the change log; nothing to do when
@@ -76,13 +107,16 @@ impl Indexed {
     }
 
     /// Shows the newest commits to the legs, and tells which of them are behind the store, or
-    /// ahead of it. All are shown before the first is compared.
-    pub(crate) fn refresh(&self, store: &Store) -> Result<Vec<Degraded>> {
+    /// ahead of it. All are shown before the first is compared. Legs of an input that is `kept`
+    /// stay as they are.
+    pub(crate) fn refresh(&self, store: &Store, kept: Option<IndexInput>) -> Result<Vec<Degraded>> {
+        let mut retrievers = self.retrievers();
+        retrievers.retain(|retriever| Some(retriever.input()) != kept);
         let reached: Vec<Seq> =
-            self.retrievers.iter().map(|retriever| retriever.refresh()).collect::<Result<_>>()?;
+            retrievers.iter().map(|retriever| retriever.refresh()).collect::<Result<_>>()?;
         let end = store.seq()?;
         let mut troubles = Vec::new();
-        for (retriever, reached) in self.retrievers.iter().zip(reached) {
+        for (retriever, reached) in retrievers.iter().zip(reached) {
             if reached > end {
                 troubles.push(loss(retriever.strategy()));
             }
@@ -101,6 +135,10 @@ impl Indexed {
     fn each_indexer(&self, work: impl Fn(&mut dyn Indexer) -> Result<()>) -> Result<()> {
         let mut indexers = self.locked();
         indexers.iter_mut().flat_map(|all| all.iter_mut()).try_for_each(|one| work(one.as_mut()))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, ReadHalves> {
+        self.read.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn locked(&self) -> Option<MutexGuard<'_, Indexers>> {

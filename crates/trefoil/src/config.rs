@@ -19,6 +19,11 @@ pub struct EngineConfig {
     pub clock: Arc<dyn Clock>,
     /// What embeds texts.
     pub model: Model,
+    /// The model of the index until now, by which it is searched while [`Engine::reindex`]
+    /// makes vectors of `model`; nothing by default.
+    ///
+    /// [`Engine::reindex`]: crate::Engine::reindex
+    pub model_before: Model,
     /// Where fetched models are kept; the platform's cache folder by default.
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
@@ -121,6 +126,7 @@ impl Default for EngineConfig {
             #[cfg(feature = "engine")]
             clock: Arc::new(trefoil_store::SystemClock),
             model: Model::default(),
+            model_before: Model::None,
             model_home: None,
             threads: None,
             #[cfg(feature = "graph")]

@@ -210,7 +210,7 @@ impl<'e> Examination<'e> {
     fn of(engine: &'e Engine, options: &'e CheckUp) -> Result<Self> {
         let inner = engine.inner();
         let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
-        let mut files = leaves::files(&inner.dir, &analyzer);
+        let mut files = leaves::files(&inner.dir, inner.store.vectors_generation()?, &analyzer);
         files.retain(|leaf| leaf.collection == Collection::Documents);
         // The rows with the smallest digests: any rows, and the same ones every time.
         let mut smallest: BTreeSet<(u64, RowId)> = BTreeSet::new();
@@ -275,8 +275,9 @@ impl<'e> Examination<'e> {
     /// How many of the nearest vectors the graph walk finds; damage is for `verify` to tell.
     #[cfg(feature = "semantic")]
     fn recall(&mut self) {
-        let dir =
-            self.engine.inner().dir.join(leaves::folder(Collection::Documents, Strategy::Semantic));
+        let inner = self.engine.inner();
+        let Ok(generation) = inner.store.vectors_generation() else { return };
+        let dir = inner.dir.join(leaves::vector_folder(Collection::Documents, generation));
         let CheckUp { sample, k, .. } = *self.options;
         if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
             let of = sample * k;
@@ -296,7 +297,7 @@ impl<'e> Examination<'e> {
     fn rows(&mut self) -> Result<()> {
         let store = &self.engine.inner().store;
         let mut held: BTreeMap<Strategy, BTreeSet<RowId>> = BTreeMap::new();
-        for LeafFiles { collection, index } in &self.files {
+        for LeafFiles { collection, index, .. } in &self.files {
             let leg = index.strategy();
             let Contents { seq, rows } = match index.contents() {
                 Ok(contents) => contents.unwrap_or_default(),
@@ -363,7 +364,7 @@ impl<'e> Examination<'e> {
     /// What would be made otherwise today.
     fn drift(&mut self) -> Result<()> {
         let inner = self.engine.inner();
-        if let Some(embedder) = &inner.embedder {
+        if let Some(embedder) = inner.embedder() {
             let rows: Vec<RowId> = self.sample.iter().map(|chunk| chunk.row).collect();
             let mut stored = inner.store.cached_embeddings(&rows)?;
             stored.truncate(EMBEDDED_AGAIN);

@@ -2,6 +2,7 @@
 //! communities of the graph their reports.
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -18,7 +19,7 @@ use crate::engine::Inner;
 
 /// Texts embedded between two commits. Large enough that the cores are idle for less
 /// than one text in a hundred, small enough that a stop waits a few seconds at most.
-const BATCH: usize = 192;
+pub(crate) const BATCH: usize = 192;
 
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
@@ -51,7 +52,8 @@ impl Worker {
     /// Starts the thread, which looks for jobs at once; none where there is nothing to do,
     /// without a model and without a graph.
     pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
-        if inner.embedder.is_none() && !inner.has(Strategy::Graph) {
+        let embeds = inner.embedder().is_some() || inner.serving().succession.is_some();
+        if !embeds && !inner.has(Strategy::Graph) {
             return Ok(None);
         }
         inner.store.release_jobs()?;
@@ -91,12 +93,12 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
             drop(state);
-            on_progress(&inner.store.pending_embeddings()?);
+            on_progress(&inner.pending_embeddings()?);
             state = self.signal.state();
         }
         match state.error.take() {
             Some(error) => Err(error),
-            None => inner.store.pending_embeddings(),
+            None => inner.pending_embeddings(),
         }
     }
 }
@@ -138,18 +140,9 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
         drop(state);
         while !signal.stopped() {
             let Some(inner) = inner.upgrade() else { return };
-            let embedded = match &inner.embedder {
-                Some(embedder) => embed_batch(&inner, embedder.as_ref()),
-                None => Ok(0),
-            };
-            // Reports wait until nothing else is left to do.
-            let left = match embedded {
-                Ok(0) => inner.update_reports().map(|()| 0),
-                other => other,
-            };
-            match left {
-                Ok(0) => break,
-                Ok(_) => {}
+            match next_step(&inner) {
+                Ok(false) => break,
+                Ok(true) => {}
                 Err(error) => {
                     tracing::error!(reason = error.chain(), "work in the background stopped");
                     signal.state().error = Some(error);
@@ -163,6 +156,20 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
     }
 }
 
+/// Does what is first of all that is left to do; false if nothing is. What came in last is
+/// embedded before the texts of a successor, and reports wait until nothing else is left.
+fn next_step(inner: &Inner) -> Result<bool> {
+    if let Some(embedder) = inner.embedder()
+        && embed_batch(inner, embedder.as_ref())? > 0
+    {
+        return Ok(true);
+    }
+    if inner.succeed_further()? {
+        return Ok(true);
+    }
+    inner.update_reports().map(|()| false)
+}
+
 /// Embeds the next jobs: vectors into the cache, then into the index. How many.
 fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     let seq = inner.store.seq()?;
@@ -174,16 +181,8 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
         }
         return Ok(0);
     }
-    let texts: Vec<String> = jobs
-        .iter()
-        .map(|job| match &job.source {
-            EmbedSource::Chunk(chunk) => {
-                contextual_text(&chunk.file.title, &chunk.chunk.heading_path, &chunk.chunk.text)
-            }
-            EmbedSource::Text(text) => text.clone(),
-        })
-        .collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let texts: Vec<Cow<'_, str>> = jobs.iter().map(|job| text_of(&job.source)).collect();
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
     match embedder.embed(Role::Passage, &texts) {
         Ok(vectors) => finish(inner, &jobs, vectors)?,
         Err(Error::EmbeddingFailed { .. }) => each_alone(inner, embedder, &jobs, &texts)?,
@@ -194,6 +193,17 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     }
     inner.replay_vectors()?;
     Ok(jobs.len())
+}
+
+/// What is embedded.
+pub(crate) fn text_of(source: &EmbedSource) -> Cow<'_, str> {
+    match source {
+        EmbedSource::Chunk(chunk) => {
+            let (file, chunk) = (&chunk.file, &chunk.chunk);
+            contextual_text(&file.title, &chunk.heading_path, &chunk.text).into()
+        }
+        EmbedSource::Text(text) => text.into(),
+    }
 }
 
 /// One text that cannot be embedded must not hold up the others.

@@ -2,7 +2,10 @@ use std::{
     collections::BTreeMap,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tempfile::TempDir;
@@ -32,6 +35,7 @@ use crate::{
     reread::reread,
     select::{Left, cosine, select},
     snapshot::Snapshot,
+    successor::{OtherModel, Serving},
     trace::{Trace, millis},
 };
 
@@ -55,7 +59,9 @@ pub(crate) struct Inner {
     pub(crate) config: EngineConfig,
     pub(crate) store: Store,
     pub(crate) chunker: Chunker,
-    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    serving: RwLock<Serving>,
+    /// The number of the vectors that are searched.
+    generation: AtomicU64,
     rerankers: FoundRerankers,
     /// What finds the entities of a chunk; none where there is no graph.
     #[cfg(feature = "graph")]
@@ -119,15 +125,27 @@ impl Engine {
         Self::open_writer(dir.as_ref(), config, OtherModel::Refuse)
     }
 
-    /// Opens the index in `dir`, and makes its keyword index and its vectors anew from the
-    /// stored chunks, with the configured model. Cached vectors of that model are used again.
+    /// Opens the index in `dir` and makes its indexes anew from the stored text, with the
+    /// configured model. Cached vectors of that model are used again.
+    ///
+    /// With another model than the index has, its vectors are made in the background
+    /// ([`Engine::drain`] waits for them) beside those in use, which go on answering: in other
+    /// engines, and in this one by [`EngineConfig::model_before`]. When all are made they take
+    /// their place at once. A reindex that was interrupted goes on where it was, as soon as the
+    /// index is opened to write with its model; opened with the model before, the index is what
+    /// it was.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open_with`], and [`Error::IndexMissing`].
     pub fn reindex(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
         let dir = dir.as_ref();
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
-        let engine = Self::open_writer(dir, config, OtherModel::Accept)?;
-        engine.inner.rebuild()?;
+        let engine = Self::open_writer(dir, config, OtherModel::Succeed)?;
+        if engine.inner.serving().succession.is_none() {
+            engine.inner.rebuild()?;
+        }
         engine.wake();
         Ok(engine)
     }
@@ -172,6 +190,7 @@ impl Engine {
         inner.extract_first()?;
         inner.replay_all()?;
         inner.clean_up()?;
+        inner.remove_other_vectors()?;
         let worker = Worker::start(&inner)?;
         Ok(Self { worker, inner, _unpacked: None })
     }
@@ -254,24 +273,19 @@ impl Engine {
     pub fn drain_with(&self, on_progress: impl FnMut(&JobCounts)) -> Result<JobCounts> {
         match &self.worker {
             Some(worker) => worker.drain(&self.inner, on_progress),
-            None => self.inner.store.pending_embeddings(),
+            None => self.inner.pending_embeddings(),
         }
     }
 
     /// What the engine holds.
     pub fn stats(&self) -> Result<EngineStats> {
+        let documents = &self.inner.documents;
         Ok(EngineStats {
             store: self.inner.store.stats()?,
             bytes: directory_bytes(&self.inner.dir),
             embedding: self.inner.store.fingerprint()?,
-            rows: self
-                .inner
-                .documents
-                .retrievers
-                .iter()
-                .map(|one| (one.strategy(), one.rows()))
-                .collect(),
-            absent: self.inner.documents.absent.clone(),
+            rows: documents.retrievers().iter().map(|one| (one.strategy(), one.rows())).collect(),
+            absent: documents.absent(),
         })
     }
 
@@ -336,8 +350,8 @@ impl Engine {
         question: Question,
         classification: Option<QueryClassification>,
     ) -> Result<Plan> {
-        let available: Vec<Strategy> =
-            self.inner.documents.retrievers.iter().map(|retriever| retriever.strategy()).collect();
+        let retrievers = self.inner.documents.retrievers();
+        let available: Vec<Strategy> = retrievers.iter().map(|one| one.strategy()).collect();
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let config = &self.inner.config;
         plan(query, question, classification, &available, &shown.languages, config)
@@ -356,8 +370,9 @@ impl Engine {
         let relationships = self.inner.relationships(plan, allowed)?;
         let overview = self.inner.overview(query, plan, allowed)?;
         let documents = &self.inner.documents;
-        let outcomes = run_legs(&documents.retrievers, plan, allowed, &relationships);
-        let degraded = documents.troubles().chain(&shown.lagging).cloned().collect();
+        let outcomes = run_legs(&documents.retrievers(), plan, allowed, &relationships);
+        let degraded =
+            documents.troubles().into_iter().chain(shown.lagging.iter().cloned()).collect();
         let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
@@ -397,7 +412,7 @@ impl Engine {
         let _shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_beside(&self.inner.documents.retrievers, plan, allowed) {
+        for (.., outcome) in run_beside(&self.inner.documents.retrievers(), plan, allowed) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -476,13 +491,6 @@ pub(crate) struct Found {
     pub(crate) total: usize,
 }
 
-/// What to do with vectors of another model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum OtherModel {
-    Refuse,
-    Accept,
-}
-
 impl Inner {
     fn open(
         dir: &Path,
@@ -494,12 +502,15 @@ impl Inner {
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
         let store = Store::open(&dir.join(STORE), access, Arc::clone(&config.clock))?;
         let models = models::models(&config)?;
-        if let Some(embedder) = &models.embedder {
-            agree_on_model(&store, vectors_are_of(embedder.space()), write, other)?;
-        }
+        let serving = Serving::agreed(&store, models.embedder, &config, write, other)?;
+        let generation = store.vectors_generation()?;
         let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
         let open = |collection| {
-            leaves::open(dir, collection, &analyzer, models.embedder.as_ref(), &config, write)
+            let vectors = match &serving.embedder {
+                Some(embedder) => leaves::vectors(dir, collection, generation, embedder, write)?,
+                None => serving.no_vectors(),
+            };
+            leaves::open(dir, collection, &analyzer, vectors, &config, write)
         };
         let leaves = open(Collection::Documents)?;
         let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, &store, write)?;
@@ -512,7 +523,8 @@ impl Inner {
             config,
             store,
             chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
-            embedder: models.embedder,
+            serving: RwLock::new(serving),
+            generation: generation.into(),
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
             extractor: models.extractor,
@@ -539,6 +551,37 @@ impl Inner {
         indexers.ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
     }
 
+    /// The indexes of a collection.
+    pub(crate) const fn indexed(&self, collection: Collection) -> &Indexed {
+        match collection {
+            Collection::Documents => &self.documents,
+            Collection::Memory => &self.memory,
+        }
+    }
+
+    /// What embeds questions and texts for the vectors that are searched; none without a
+    /// model, and none where the index has another one by now.
+    pub(crate) fn embedder(&self) -> Option<Arc<dyn Embedder>> {
+        self.serving().embedder.clone()
+    }
+
+    pub(crate) fn serving(&self) -> RwLockReadGuard<'_, Serving> {
+        self.serving.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets another model serve, of the vectors with this number.
+    pub(crate) fn serve(&self, serving: Serving, generation: u64) {
+        *self.serving.write().unwrap_or_else(PoisonError::into_inner) = serving;
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
+    /// Embeddings that wait, are made, and have failed, those for a successor among them.
+    pub(crate) fn pending_embeddings(&self) -> Result<JobCounts> {
+        let mut counts = self.store.pending_embeddings()?;
+        counts.queued += self.left_to_succeed();
+        Ok(counts)
+    }
+
     /// Whether there is such a leg.
     pub(crate) fn has(&self, leg: Strategy) -> bool {
         self.documents.leg(leg).is_some()
@@ -547,7 +590,7 @@ impl Inner {
     /// Which of the question's terms some rows hold.
     #[cfg(feature = "graph")]
     pub(crate) fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
-        crate::legs::held_terms(&self.documents.retrievers, question, rows)
+        crate::legs::held_terms(&self.documents.retrievers(), question, rows)
     }
 
     /// The analyser that indexed the text, for highlights.
@@ -611,13 +654,37 @@ impl Inner {
         let mut tries = REFRESHES;
         loop {
             let seq = self.store.seq()?;
-            let documents = self.documents.refresh(&self.store)?;
-            let memory = self.memory.refresh(&self.store)?;
+            let (kept, outdated) = self.outdated()?;
+            let mut documents = self.documents.refresh(&self.store, kept)?;
+            let mut memory = self.memory.refresh(&self.store, kept)?;
             tries -= 1;
             if tries == 0 || self.store.seq()? == seq {
+                documents.extend(outdated.clone());
+                memory.extend(outdated);
                 return Ok((seq, documents, memory));
             }
         }
+    }
+
+    /// True if vectors of another model took the place of those that this engine reads.
+    fn is_outdated(&self) -> Result<bool> {
+        let shown = self.generation.load(Ordering::Relaxed);
+        Ok(self.has(Strategy::Semantic) && self.store.vectors_generation()? != shown)
+    }
+
+    /// What an engine keeps that is outdated, and what it says of it.
+    fn outdated(&self) -> Result<(Option<IndexInput>, Option<Degraded>)> {
+        if !self.is_outdated()? {
+            return Ok((None, None));
+        }
+        self.serve(Serving::default(), self.generation.load(Ordering::Relaxed));
+        let model = self.store.fingerprint()?.unwrap_or_default();
+        let reason = format!(
+            "the index has vectors of `{model}` now, and these are the ones before; open it \
+             again with that model"
+        );
+        let outdated = Degraded { stage: Stage::Semantic, reason };
+        Ok((Some(IndexInput::Vector), Some(outdated)))
     }
 
     /// Brings the indexes of memory to the end of the change log and shows the result to new
@@ -625,7 +692,7 @@ impl Inner {
     pub(crate) fn replay_memory(&self) -> Result<()> {
         self.memory.replay(&self.store, |_| true)?;
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        shown.memory_lagging = self.memory.refresh(&self.store)?;
+        shown.memory_lagging = self.memory.refresh(&self.store, None)?;
         let waiting = self.waiting_embeddings()?.memory;
         shown.memory_lagging.extend(vectors_wait(waiting, "units"));
         Ok(())
@@ -633,7 +700,7 @@ impl Inner {
 
     /// Texts that wait for the model; none without one.
     fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
-        match &self.embedder {
+        match self.embedder() {
             Some(_) => self.store.waiting_embeddings(),
             None => Ok(WaitingEmbeddings::default()),
         }
@@ -649,6 +716,7 @@ impl Inner {
             !shown.lagging.is_empty()
                 || !shown.memory_lagging.is_empty()
                 || shown.seq != self.store.seq()?
+                || self.is_outdated()?
         };
         if stale { self.publish() } else { Ok(()) }
     }
@@ -684,18 +752,8 @@ fn vectors_wait(waiting: usize, what: &str) -> Option<Degraded> {
 }
 
 /// What the vectors of the store are of: the model, and the form of the embedded texts.
-fn vectors_are_of(space: &EmbeddingSpace) -> String {
+pub(crate) fn vectors_are_of(space: &EmbeddingSpace) -> String {
     format!("{} text:{CONTEXT_FORM}", space.fingerprint())
-}
-
-/// Vectors of two models do not compare: the first that is used is the index's.
-fn agree_on_model(store: &Store, expected: String, write: bool, other: OtherModel) -> Result<()> {
-    match store.fingerprint()? {
-        Some(found) if found == expected => Ok(()),
-        Some(found) if other == OtherModel::Refuse => Err(Error::ModelMismatch { expected, found }),
-        None if !write => Ok(()),
-        _ => store.set_fingerprint(&expected),
-    }
 }
 
 fn search_failed(query: &SearchQuery, degraded: &[Degraded]) -> Error {

@@ -43,8 +43,14 @@ impl Engine {
         }
         let folder = folder_of(to);
         fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-        let staging = staging_in(folder)?;
-        let copied = copy_state(dir, staging.path())?;
+        let (staging, copied) = loop {
+            let (staging, generation) = (staging_in(folder)?, leaves::generation(dir));
+            let copied = copy_state(dir, staging.path());
+            // Vectors of another model may have taken the place of those that were copied.
+            if leaves::generation(dir) == generation {
+                break (staging, copied?);
+            }
+        };
         write(&copied, staging.path(), folder, to)
     }
 
@@ -123,18 +129,19 @@ fn copy_state(dir: &Path, into: &Path) -> Result<Manifest> {
     if let Some(error) = copy_files(dir, into)?.into_iter().next() {
         return Err(error);
     }
+    let generation = leaves::generation(into);
     let copied = into.join(STORE);
     let store = Store::open(&copied, Access::ReadOnly, Arc::new(SystemClock))?;
     let mut parts = vec![part(STORE.to_owned(), &copied)?];
-    for leaf in leaves::files(into, &analyzer) {
-        let LeafFiles { collection, index } = &leaf;
+    for leaf in leaves::files(into, generation, &analyzer) {
+        let LeafFiles { collection, index, folder } = &leaf;
         if let Some(contents) = index.contents()?
             && !changed_rows(&store, *collection, index.input(), contents.seq)?.is_empty()
         {
             replay(&store, *collection, index.indexer()?.as_mut())?;
         }
         for file in index.files()? {
-            let path = format!("{}/{}", leaf.folder(), file.name);
+            let path = format!("{folder}/{}", file.name);
             parts.push(part(path.clone(), &into.join(path))?);
         }
     }
@@ -147,7 +154,8 @@ fn copy_state(dir: &Path, into: &Path) -> Result<Manifest> {
 fn copy_files(dir: &Path, into: &Path) -> Result<Vec<Error>> {
     let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
     let mut left_out = Vec::new();
-    for leaf in leaves::files(dir, &analyzer) {
+    let generation = leaves::generation(dir);
+    for leaf in leaves::files(dir, generation, &analyzer) {
         let files = match leaf.index.files() {
             Err(error @ (Error::Corrupt { .. } | Error::UnsupportedFormat { .. })) => {
                 left_out.push(error);
@@ -155,7 +163,7 @@ fn copy_files(dir: &Path, into: &Path) -> Result<Vec<Error>> {
             }
             files => files?,
         };
-        let folder = into.join(leaf.folder());
+        let folder = into.join(&leaf.folder);
         for mut file in files {
             fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
             let path = folder.join(&file.name);

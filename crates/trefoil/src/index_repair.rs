@@ -61,7 +61,7 @@ impl Engine {
         let finished = finish_earlier(dir)?;
         let before = match Self::verify(dir) {
             // Of an older format, which only a writer changes.
-            Err(Error::ReadOnly { .. }) => {
+            Err(Error::OlderFormat { .. }) => {
                 Store::open(&dir.join(STORE), Access::ReadWrite, Arc::new(SystemClock))?;
                 Self::verify(dir)?
             }
@@ -146,14 +146,15 @@ fn put_in_place(dir: &Path) -> Result<PathBuf> {
 
 /// The indexes of both collections, whether they are there or not.
 fn every_index(dir: &Path) -> Vec<LeafFiles> {
-    leaves::files(dir, &(Arc::new(ScriptAnalyzer::default()) as _))
+    let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
+    leaves::files(dir, leaves::generation(dir), &analyzer)
 }
 
 /// Moves indexes into a folder, each under a name of its own.
 fn set_aside(dir: &Path, indexes: &[LeafFiles], aside: &Path) -> Result<()> {
     for index in indexes {
-        let from = dir.join(index.folder());
-        match fs::rename(&from, aside.join(index.folder().replace('/', "-"))) {
+        let from = dir.join(&index.folder);
+        match fs::rename(&from, aside.join(index.folder.replace('/', "-"))) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(Error::io("set aside", from, error));
             }

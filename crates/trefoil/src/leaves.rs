@@ -8,10 +8,11 @@ use trefoil_core::{
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
+use trefoil_store::{Access, Store, SystemClock};
 
 #[cfg(feature = "graph")]
 use crate::Extractor;
-use crate::{EngineConfig, NameTable};
+use crate::{EngineConfig, NameTable, engine::STORE};
 
 /// The legs of an engine.
 #[derive(Debug, Default)]
@@ -27,36 +28,45 @@ pub(crate) struct Leaves {
     pub(crate) absent: Vec<Degraded>,
 }
 
-/// Opens every leg of a collection that can be opened, below `dir`. A damaged index is set
-/// aside and begun anew when `write`; read-only, its leg is absent.
+/// Opens every leg of a collection that can be opened, below `dir`, beside its `vectors`. A
+/// damaged index is set aside and begun anew when `write`; read-only, its leg is absent.
 pub(crate) fn open(
     dir: &Path,
     collection: Collection,
     analyzer: &Arc<dyn Analyzer>,
-    embedder: Option<&Arc<dyn Embedder>>,
+    vectors: Leaves,
     config: &EngineConfig,
     write: bool,
 ) -> Result<Leaves> {
     let mut leaves = Leaves::default();
     let dir = dir.join(collection.name());
-    #[cfg(not(feature = "semantic"))]
-    let _ = embedder;
     #[cfg(not(feature = "graph"))]
     let _ = config;
     #[cfg(feature = "keyword")]
     leaves.keyword(&dir.join(Strategy::Keyword.name()), analyzer, write)?;
-    #[cfg(feature = "semantic")]
-    match embedder {
-        Some(embedder) => leaves.semantic(&dir.join(Strategy::Semantic.name()), embedder, write)?,
-        None => leaves.absent.push(Degraded {
-            stage: Stage::Semantic,
-            reason: "no model; run `trefoil models pull`".to_owned(),
-        }),
-    }
+    leaves.indexers.extend(vectors.indexers);
+    leaves.retrievers.extend(vectors.retrievers);
+    leaves.absent.extend(vectors.absent);
     #[cfg(feature = "graph")]
     if collection == Collection::Documents && !matches!(config.extractor, Extractor::None) {
         leaves.graph(&dir.join(Strategy::Graph.name()), config, write)?;
     }
+    Ok(leaves)
+}
+
+/// Opens the vectors of a collection with this number, below `dir`, in the same way.
+pub(crate) fn vectors(
+    dir: &Path,
+    collection: Collection,
+    generation: u64,
+    embedder: &Arc<dyn Embedder>,
+    write: bool,
+) -> Result<Leaves> {
+    let mut leaves = Leaves::default();
+    #[cfg(feature = "semantic")]
+    leaves.semantic(&dir.join(vector_folder(collection, generation)), embedder, write)?;
+    #[cfg(not(feature = "semantic"))]
+    let _ = (dir, collection, generation, embedder, write);
     Ok(leaves)
 }
 
@@ -65,6 +75,8 @@ pub(crate) fn open(
 pub(crate) struct LeafFiles {
     pub(crate) collection: Collection,
     pub(crate) index: Box<dyn IndexFiles>,
+    /// Its directory below that of all indexes.
+    pub(crate) folder: String,
 }
 
 impl LeafFiles {
@@ -76,45 +88,78 @@ impl LeafFiles {
             Collection::Memory => Part::MemoryIndex(leg),
         }
     }
-
-    /// Its directory below that of all indexes.
-    pub(crate) fn folder(&self) -> String {
-        folder(self.collection, self.index.strategy())
-    }
 }
 
 /// The directory of an index below that of all indexes.
-pub(crate) fn folder(collection: Collection, leg: Strategy) -> String {
+#[cfg(any(feature = "keyword", feature = "graph"))]
+fn folder(collection: Collection, leg: Strategy) -> String {
     format!("{}/{}", collection.name(), leg.name())
 }
 
-/// The indexes of both collections below `dir`, whatever model their vectors are of. There
-/// may be none of them.
-pub(crate) fn files(dir: &Path, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
-    Collection::ALL.into_iter().flat_map(|of| files_of(dir, of, analyzer)).collect()
+/// The directory of the vectors with a number below that of all indexes: `semantic`, then
+/// `semantic-1`, and so on.
+pub(crate) fn vector_folder(collection: Collection, generation: u64) -> String {
+    format!("{}/{}", collection.name(), vector_name(generation))
 }
 
-fn files_of(dir: &Path, collection: Collection, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
-    let mut files: Vec<Box<dyn IndexFiles>> = Vec::new();
+fn vector_name(generation: u64) -> String {
+    let leg = Strategy::Semantic.name();
+    if generation == 0 { leg.to_owned() } else { format!("{leg}-{generation}") }
+}
+
+/// The number of the vectors that a directory of this name holds; none if it holds others.
+pub(crate) fn generation_of(name: &str) -> Option<u64> {
+    let number = name.strip_prefix(Strategy::Semantic.name())?;
+    let number = if number.is_empty() { 0 } else { number.strip_prefix('-')?.parse().ok()? };
+    (vector_name(number) == name).then_some(number)
+}
+
+/// The number of the vectors in use below `dir`; the first if the store cannot tell.
+pub(crate) fn generation(dir: &Path) -> u64 {
+    let store = Store::open(&dir.join(STORE), Access::ReadOnly, Arc::new(SystemClock));
+    store.and_then(|store| store.vectors_generation()).unwrap_or(0)
+}
+
+/// The indexes of both collections below `dir`, their vectors with this number and of whatever
+/// model. There may be none of them.
+pub(crate) fn files(dir: &Path, generation: u64, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
+    Collection::ALL.into_iter().flat_map(|of| files_of(dir, of, generation, analyzer)).collect()
+}
+
+fn files_of(
+    dir: &Path,
+    collection: Collection,
+    generation: u64,
+    analyzer: &Arc<dyn Analyzer>,
+) -> Vec<LeafFiles> {
+    let mut files: Vec<LeafFiles> = Vec::new();
+    let mut add = |folder: String, index: Box<dyn IndexFiles>| {
+        files.push(LeafFiles { collection, index, folder });
+    };
     #[cfg(not(feature = "keyword"))]
     let _ = analyzer;
     #[cfg(not(any(feature = "keyword", feature = "semantic", feature = "graph")))]
-    let _ = dir;
+    let _ = (dir, generation);
     #[cfg(feature = "keyword")]
-    files.push(Box::new(trefoil_keyword::KeywordFiles::new(
-        &dir.join(folder(collection, Strategy::Keyword)),
-        Arc::clone(analyzer),
-    )));
+    {
+        let folder = folder(collection, Strategy::Keyword);
+        let analyzer = Arc::clone(analyzer);
+        let index = trefoil_keyword::KeywordFiles::new(&dir.join(&folder), analyzer);
+        add(folder, Box::new(index));
+    }
     #[cfg(feature = "semantic")]
-    files.push(Box::new(trefoil_semantic::VectorFiles::new(
-        &dir.join(folder(collection, Strategy::Semantic)),
-    )));
+    {
+        let folder = vector_folder(collection, generation);
+        let index = trefoil_semantic::VectorFiles::new(&dir.join(&folder));
+        add(folder, Box::new(index));
+    }
     #[cfg(feature = "graph")]
     if collection == Collection::Documents {
-        let dir = dir.join(folder(collection, Strategy::Graph));
-        files.push(Box::new(trefoil_graph::GraphFiles::new(&dir)));
+        let folder = folder(collection, Strategy::Graph);
+        let index = trefoil_graph::GraphFiles::new(&dir.join(&folder));
+        add(folder, Box::new(index));
     }
-    files.into_iter().map(|index| LeafFiles { collection, index }).collect()
+    files
 }
 
 impl Leaves {

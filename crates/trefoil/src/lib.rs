@@ -120,6 +120,8 @@ mod searxng;
 mod snapshot;
 #[cfg(feature = "engine")]
 mod strips;
+#[cfg(feature = "engine")]
+mod successor;
 #[cfg(feature = "graph")]
 mod summarize;
 #[cfg(feature = "engine")]

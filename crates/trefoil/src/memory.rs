@@ -169,7 +169,8 @@ impl MemoryCollection<'_> {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
-        let degraded = inner.memory.troubles().chain(&shown.memory_lagging).cloned();
+        let degraded =
+            inner.memory.troubles().into_iter().chain(shown.memory_lagging.iter().cloned());
         let mut recalled = Recalled { asked, degraded: degraded.collect(), ..Recalled::default() };
         for (stage, side, found) in [
             (Stage::Keyword, text, &mut recalled.by_text),
@@ -220,7 +221,7 @@ impl MemoryCollection<'_> {
 
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
-        let Some(embedder) = &self.inner().embedder else { return Ok(None) };
+        let Some(embedder) = self.inner().embedder() else { return Ok(None) };
         Ok(embedder.embed(role, &[text])?.into_iter().next())
     }
 
@@ -232,7 +233,7 @@ impl MemoryCollection<'_> {
     /// How relevant a cosine is by the model ([`Embedder::relevance`](trefoil_core::Embedder));
     /// as it is without one.
     pub fn relevance_of(&self, cosine: f32, foreign: bool) -> Score {
-        match &self.inner().embedder {
+        match self.inner().embedder() {
             Some(embedder) => embedder.relevance(cosine, foreign),
             None => Score::clamped(cosine),
         }
@@ -279,8 +280,8 @@ impl MemoryCollection<'_> {
 
     /// How many units can be found by words and by meaning.
     pub fn rows(&self) -> Vec<(Strategy, u64)> {
-        let legs = self.inner().memory.retrievers.iter();
-        legs.map(|leg| (leg.strategy(), leg.rows())).collect()
+        let legs = self.inner().memory.retrievers();
+        legs.iter().map(|leg| (leg.strategy(), leg.rows())).collect()
     }
 
     fn inner(&self) -> &Inner {
@@ -312,7 +313,7 @@ impl Inner {
     ) -> Result<(Vec<Found>, Option<Embedding>)> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let embedding = match &self.embedder {
+        let embedding = match self.embedder() {
             Some(embedder) if !nothing && !text.is_empty() => {
                 let vector = embedder.embed(Role::Query, &[&text])?.into_iter().next();
                 vector.map(Embedding::new).transpose()?

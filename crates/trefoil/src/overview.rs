@@ -51,7 +51,8 @@ impl Inner {
         let Some(graph) = &self.graph else { return Ok(()) };
         let summarizer = self.config.summarizer.as_ref();
         let (index, seq) = graph.shown();
-        let model = self.embedder.as_ref().map(|embedder| embedder.space().fingerprint());
+        let embedder = self.embedder();
+        let model = embedder.as_ref().map(|embedder| embedder.space().fingerprint());
         let made_from = format!(
             "{} {} {}",
             seq.get(),
@@ -62,7 +63,7 @@ impl Inner {
             return Ok(());
         }
         update_communities(&self.store, &index, summarizer, &self.config.communities)?;
-        if let Some(embedder) = &self.embedder {
+        if let Some(embedder) = &embedder {
             embed_reports(&self.store, embedder.as_ref())?;
         }
         self.store.set_meta(REPORTS, &made_from)?;
@@ -98,7 +99,7 @@ impl Inner {
         }
         self.refresh_reports()?;
         let reports = Arc::clone(&self.shown_reports().reports);
-        let embedded = match &self.embedder {
+        let embedded = match self.embedder() {
             Some(embedder) => {
                 let mut vectors = embedder.embed(Role::Query, &[&plan.question.text])?;
                 vectors.pop().map(|vector| (vector, embedder.cosine_range()))

@@ -105,7 +105,8 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
         && config.rerank.model == RerankConfig::default().model;
     let defaults = if default { Calibration::of_default_models() } else { &[] };
     let calibrations = if profile.is_empty() { defaults } else { profile };
-    let model = inner.embedder.as_ref().map(|embedder| embedder.space().model.as_str());
+    let embedder = inner.embedder();
+    let model = embedder.as_ref().map(|embedder| embedder.space().model.as_str());
     calibrations
         .iter()
         .filter(|one| one.is_about(question, model))

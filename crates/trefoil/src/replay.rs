@@ -125,17 +125,7 @@ pub(crate) fn entries(
             .into_iter()
             .map(|unit| entry(unit, Vec::new(), Extraction::default()))
             .collect()),
-        IndexInput::Vector => {
-            let vectors = store.cached_embeddings(rows)?;
-            let present: Vec<RowId> = vectors.iter().map(|(row, _)| *row).collect();
-            let mut vectors = vectors.into_iter();
-            let found = units(store, collection, &present)?.into_iter();
-            let entries = found.filter_map(|unit| {
-                let (_, vector) = vectors.find(|(row, _)| *row == unit.row())?;
-                Some(entry(unit, vector, Extraction::default()))
-            });
-            Ok(entries.collect())
-        }
+        IndexInput::Vector => entries_with(store, collection, store.cached_embeddings(rows)?),
         IndexInput::Extraction => {
             let mut extractions = store.extractions(rows)?.into_iter();
             let found = units(store, collection, rows)?.into_iter();
@@ -146,6 +136,22 @@ pub(crate) fn entries(
             Ok(entries.collect())
         }
     }
+}
+
+/// The same of rows with their vectors.
+pub(crate) fn entries_with(
+    store: &Store,
+    collection: Collection,
+    vectors: Vec<(RowId, Vec<f32>)>,
+) -> Result<Vec<IndexEntry>> {
+    let present: Vec<RowId> = vectors.iter().map(|(row, _)| *row).collect();
+    let mut vectors = vectors.into_iter();
+    let found = units(store, collection, &present)?.into_iter();
+    let entries = found.filter_map(|unit| {
+        let (_, vector) = vectors.find(|(row, _)| *row == unit.row())?;
+        Some(IndexEntry { unit, vector, extraction: Extraction::default() })
+    });
+    Ok(entries.collect())
 }
 
 /// What is searched of rows of a collection, in their order.

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trefoil_core::{Collection, Error, Part, Result, Seq, Strategy};
 
-use crate::{digest::hex, engine::STORE, index_repair::sync};
+use crate::{digest::hex, engine::STORE, index_repair::sync, leaves::generation_of};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TREFSNAP";
 pub(crate) const VERSION: u32 = 1;
@@ -232,7 +232,8 @@ fn is_of_an_index(path: &str) -> bool {
         [Some(STORE), None, None, None] => true,
         [Some(collection), Some(leg), Some(name), None] => {
             Collection::ALL.into_iter().any(|one| one.name() == collection)
-                && Strategy::ALL.into_iter().any(|one| one.name() == leg)
+                && (generation_of(leg).is_some()
+                    || Strategy::ALL.into_iter().any(|one| one.name() == leg))
                 && is_plain(name)
         }
         _ => false,
@@ -249,7 +250,12 @@ mod tests {
 
     #[test]
     fn only_files_of_an_index_are_taken() {
-        for path in ["store.db", "documents/graph/EVIDENCE", "documents/keyword/.managed.json"] {
+        for path in [
+            "store.db",
+            "documents/graph/EVIDENCE",
+            "documents/keyword/.managed.json",
+            "memory/semantic-12/MANIFEST",
+        ] {
             assert!(is_of_an_index(path), "{path}");
         }
         for path in [
@@ -266,6 +272,9 @@ mod tests {
             "documents/graph/../../../x",
             "documents/graph/a/b",
             "documents/other/x",
+            "documents/semantic-/x",
+            "documents/semantic-01/x",
+            "documents/semantic-../x",
             "documents\\graph\\x",
             "documents/graph/a\\b",
             "documents/graph/a b",

@@ -163,8 +163,8 @@ impl Engine {
     /// it does meanwhile is no fault.
     ///
     /// # Errors
-    /// [`Error::IndexMissing`], or [`Error::Io`] if a file cannot be read at all; damage is a
-    /// finding and no error.
+    /// [`Error::IndexMissing`], [`Error::OlderFormat`], or [`Error::Io`] if a file cannot be
+    /// read at all; damage is a finding and no error.
     pub fn verify(dir: impl AsRef<Path>) -> Result<Verification> {
         let dir = dir.as_ref();
         let unpacked = dir.is_file().then(|| export::unpack(dir)).transpose()?;
@@ -172,7 +172,20 @@ impl Engine {
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
-        let files = leaves::files(dir, &(Arc::new(ScriptAnalyzer::default()) as _));
+        loop {
+            let generation = leaves::generation(dir);
+            let verification = Verification::of(dir, generation)?;
+            // Beside a writer, vectors of another model may take the place of those.
+            if leaves::generation(dir) == generation {
+                return Ok(verification);
+            }
+        }
+    }
+}
+
+impl Verification {
+    fn of(dir: &Path, generation: u64) -> Result<Self> {
+        let files = leaves::files(dir, generation, &(Arc::new(ScriptAnalyzer::default()) as _));
         // Before the store: so no commit of an index is later than what it is compared with.
         let mut indexes = Vec::with_capacity(files.len());
         let mut findings = Vec::new();
@@ -183,7 +196,7 @@ impl Engine {
             }
         }
         let rows = indexes.iter().map(|(leaf, held)| (leaf.part(), held.rows.len()));
-        let mut verification = Verification {
+        let mut verification = Self {
             seq: Seq::ZERO,
             rows: rows.collect(),
             lagging: Vec::new(),
@@ -193,15 +206,13 @@ impl Engine {
             .and_then(|store| verification.store(&store, &indexes));
         match compared {
             Ok(()) => {}
-            Err(Error::ReadOnly { doing, path }) => return Err(Error::ReadOnly { doing, path }),
+            Err(older @ Error::OlderFormat { .. }) => return Err(older),
             Err(error) => verification.findings.push(finding(Part::Store, error)?),
         }
         verification.findings.extend(findings);
         Ok(verification)
     }
-}
 
-impl Verification {
     fn store(&mut self, store: &Store, indexes: &[(LeafFiles, Contents)]) -> Result<()> {
         let faults = store.verify()?;
         let part = Part::Store;
@@ -244,7 +255,7 @@ struct Compared {
 
 /// Compares what an index holds with what the store says that it should.
 fn compare(store: &Store, leaf: &LeafFiles, contents: &Contents) -> Result<Compared> {
-    let LeafFiles { collection, index } = leaf;
+    let LeafFiles { collection, index, .. } = leaf;
     let mut held: BTreeMap<RowId, u64> = BTreeMap::new();
     let (mut repeated, mut lacking, mut different) = (Vec::new(), Vec::new(), Vec::new());
     for &(row, digest) in &contents.rows {

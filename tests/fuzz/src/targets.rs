@@ -5,6 +5,10 @@
 mod files;
 #[path = "targets/load.rs"]
 mod load;
+#[path = "targets/memory.rs"]
+mod memory;
+#[path = "targets/parcel.rs"]
+mod parcel;
 #[path = "targets/request.rs"]
 mod request;
 #[path = "targets/text.rs"]
@@ -26,6 +30,14 @@ pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("vectors", files::vectors),
     ("manifest", files::manifest),
     ("evidence", files::evidence),
+    ("snapshot", parcel::snapshot),
+    ("card", parcel::card),
+    ("policy", memory::policy),
+    ("rule", memory::rule),
+    ("notation", memory::notation),
+    ("draft", memory::draft),
+    ("redaction", memory::redaction),
+    ("claims", memory::claims),
 ];
 
 /// A folder of this process in memory, where files are that have to be read from a path.

@@ -25,7 +25,7 @@ struct Reindexed {
 /// Makes the indexes anew from the stored text.
 pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let started = Instant::now();
-    say_on_ctrl_c("stopped; the index is consistent, and the same command begins anew")?;
+    say_on_ctrl_c("stopped; the index is what it was, and the same command goes on from here")?;
     let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
     let cached = engine.stats()?.store.cached_embeddings;
     note_missing_model(&engine, console)?;
