@@ -1,6 +1,6 @@
 //! What comes from elsewhere as a file: a snapshot of an index, and the card of a model.
 
-use std::fs;
+use std::{fmt::Write as _, fs};
 
 use sha2::{Digest as _, Sha256};
 use trefoil::{Engine, Snapshot, model::Card};
@@ -37,8 +37,10 @@ fn with_hashes(json: &[u8], parts: &[u8]) -> Option<Vec<u8>> {
         let length = usize::try_from(part.get("bytes")?.as_u64()?).ok()?.min(rest.len());
         let (content, after) = rest.split_at(length);
         rest = after;
-        let hash: String =
-            Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hash = String::new();
+        for byte in Sha256::digest(content) {
+            write!(hash, "{byte:02x}").unwrap();
+        }
         *part.get_mut("sha256")? = hash.into();
     }
     Some(manifest.to_string().into_bytes())
