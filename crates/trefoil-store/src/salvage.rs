@@ -35,9 +35,20 @@ const GRAPH: [&str; 7] = [
     "communities",
     "community_members",
 ];
-/// Tables whose rows have hashes of their own: they are believed one by one, also on a page
+/// The table whose rows have hashes of their own: they are believed one by one, also on a page
 /// without its checksum.
-const HASHED: [&str; 2] = ["files", "payload_chunk"];
+const HASHED: &str = "payload_chunk";
+/// The table of files, of which a hash covers the path alone.
+const FILES: &str = "files";
+/// The rest of a file of which only the path is believed, and that is read again.
+const UNREAD: [(&str, &str); 6] = [
+    ("size", "0"),
+    ("mtime", "-9223372036854775808"),
+    ("sha256", "''"),
+    ("title", "''"),
+    ("tags", "'[]'"),
+    ("dates", "'[]'"),
+];
 /// Ranges of rows that are tried in one table before the rest of it is given up: under a second.
 const MOST_TRIES: usize = 20_000;
 /// Row numbers that are tried where nobody can say which were given.
@@ -114,6 +125,10 @@ struct Table {
     columns: Vec<String>,
     /// The columns of its key, if it has no row numbers.
     key: Option<Vec<String>>,
+    /// Whether a row is read whatever the checksum of its page.
+    hashed: bool,
+    /// Columns that are not copied, and what they are given.
+    given: &'static [(&'static str, &'static str)],
 }
 
 struct Salvage<'c> {
@@ -178,7 +193,8 @@ impl Salvage<'_> {
             let mut both = columns(self.new, &name)?;
             both.retain(|column| before.contains(column));
             let key = if keyed { Some(key(self.new, &name)?) } else { None };
-            Ok(Table { name, columns: both, key })
+            let hashed = name == HASHED;
+            Ok(Table { name, columns: both, key, hashed, given: &[] })
         };
         names.map(table).collect()
     }
@@ -192,6 +208,12 @@ impl Salvage<'_> {
             Some(key) => self.copy_by_key(table, key)?,
             None => self.copy_by_row(table)?,
         };
+        if table.name == FILES && !whole {
+            let columns = ["id", "public_id", "path"].map(str::to_owned).into();
+            let name = table.name.clone();
+            let paths = Table { name, columns, key: None, hashed: true, given: &UNREAD };
+            self.copy_by_row(&paths)?;
+        }
         Ok(whole.then_some(0))
     }
 
@@ -258,14 +280,16 @@ impl Salvage<'_> {
         select: &str,
         mut on_row: impl FnMut(i64),
     ) -> rusqlite::Result<bool> {
-        let places = vec!["?"; table.columns.len()].join(", ");
+        let copied = table.columns.iter().map(|column| (column.as_str(), "?"));
+        let (columns, places): (Vec<&str>, Vec<&str>) =
+            copied.chain(table.given.iter().copied()).unzip();
         let mut insert = self.new.prepare_cached(&format!(
-            "INSERT OR IGNORE INTO {} ({}) VALUES ({places})",
+            "INSERT OR IGNORE INTO {} ({}) VALUES ({})",
             table.name,
-            table.columns.join(", "),
+            columns.join(", "),
+            places.join(", "),
         ))?;
-        let hashed = HASHED.contains(&table.name.as_str());
-        let from = if hashed { self.old } else { self.checked };
+        let from = if table.hashed { self.old } else { self.checked };
         let Ok(mut select) = from.prepare(select) else { return Ok(false) };
         let Ok(mut rows) = select.query([]) else { return Ok(false) };
         loop {
@@ -413,6 +437,10 @@ impl Salvage<'_> {
                 incomplete.insert(path?);
             }
             forget.execute([file, i64::MIN])?;
+        }
+        let unread = "SELECT path FROM files WHERE sha256 = '' AND mtime = ?1";
+        for path in self.new.prepare(unread)?.query_map([i64::MIN], |row| row.get(0))? {
+            incomplete.insert(path?);
         }
         let mut known = self.new.prepare("SELECT 1 FROM files WHERE path = ?1")?;
         let select = "SELECT path FROM files INDEXED BY sqlite_autoindex_files_2";

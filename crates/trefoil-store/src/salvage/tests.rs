@@ -108,6 +108,26 @@ fn a_changed_letter_costs_its_chunk() {
 }
 
 #[test]
+fn of_a_file_on_a_damaged_page_only_the_path_is_believed() {
+    let fixture = Fixture::new();
+    let mut doc = file("docs/a.md", &["walrus"]);
+    (doc.title, doc.tags) = ("Tusks".to_owned(), vec!["sea".to_owned()]);
+    fixture.put(&doc);
+    let path = fixture.path();
+    let fixture = fixture.reopen();
+    let mut bytes = copy_of(&path);
+    // In the row of the file, and nowhere else.
+    let row = b"Tusks[\"sea\"]";
+    let at = bytes.windows(row.len()).position(|window| window == row).unwrap();
+    bytes[at + 5] = b'Z';
+    let (_folder, salvaged, saved) = save(&bytes).unwrap();
+    check(&fixture.store, &salvaged, &saved);
+    assert_eq!(salvaged.incomplete, ["docs/a.md"]);
+    let chunk = saved.chunks_of("docs/a.md").unwrap().remove(0);
+    assert_eq!((chunk.file.title.as_str(), chunk.file.tags.len()), ("", 0));
+}
+
+#[test]
 fn nothing_is_made_of_what_cannot_be_read() {
     for bytes in [b"not a database".to_vec(), vec![0; 9 * PAGE], Vec::new()] {
         let folder = tempfile::tempdir().unwrap();
@@ -130,6 +150,7 @@ proptest! {
             let (fixture, _, bytes) = filled();
             (std::sync::Mutex::new(fixture), bytes)
         });
+        let fixture = fixture.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut bytes = bytes.clone();
         let len = bytes.len();
         for (page, from, length) in pages {
@@ -140,7 +161,7 @@ proptest! {
             bytes.truncate(len * cut / 100);
         }
         if let Ok((_folder, salvaged, saved)) = save(&bytes) {
-            check(&fixture.lock().unwrap().store, &salvaged, &saved);
+            check(&fixture.store, &salvaged, &saved);
         }
     }
 }
