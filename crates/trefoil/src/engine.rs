@@ -11,13 +11,13 @@ use std::{
 use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Collection, Degraded, Embedder, Embedding, EmbeddingSpace, Error,
-    Fused, IndexInput, Language, NameLookup, Passage, Plan, QueryClassification, QueryText,
-    Question, Ranked, RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, SearchStrategy, Seq, Stage, StoredChunk, Strategy, TokenCounter,
+    Fused, IndexInput, NameLookup, Passage, Plan, QueryClassification, QueryText, Question, Ranked,
+    RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter,
 };
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
-use trefoil_store::{Access, JobCounts, Store, StoreStats, WaitingEmbeddings};
+use trefoil_store::{Access, JobCounts, Store, StoreStats};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
@@ -34,6 +34,7 @@ use crate::{
     present,
     reread::reread,
     select::{Left, cosine, select},
+    shown::Shown,
     snapshot::Snapshot,
     successor::{OtherModel, Serving},
     trace::{Trace, millis},
@@ -61,7 +62,7 @@ pub(crate) struct Inner {
     pub(crate) chunker: Chunker,
     serving: RwLock<Serving>,
     /// The number of the vectors that are searched.
-    generation: AtomicU64,
+    pub(crate) generation: AtomicU64,
     rerankers: FoundRerankers,
     /// What finds the entities of a chunk; none where there is no graph.
     #[cfg(feature = "graph")]
@@ -80,19 +81,6 @@ pub(crate) struct Inner {
     /// Held while legs run, so that all of them see the same commits.
     pub(crate) shown: RwLock<Shown>,
     _lock: Option<File>,
-}
-
-/// What the searches that start now see.
-#[derive(Debug, Default)]
-pub(crate) struct Shown {
-    /// The store's last change when the legs were last refreshed.
-    seq: Seq,
-    /// Legs that are behind the store.
-    lagging: Vec<Degraded>,
-    /// The same of memory.
-    pub(crate) memory_lagging: Vec<Degraded>,
-    /// Chunks in each language.
-    languages: Vec<(Language, usize)>,
 }
 
 /// What an engine holds.
@@ -629,103 +617,10 @@ impl Inner {
         self.extract_anew()?;
         self.replay_all()
     }
-
-    /// Shows the newest commits of all legs to the searches that start from now on.
-    pub(crate) fn publish(&self) -> Result<()> {
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        // Before and after, for what is done in between is not in the legs yet.
-        let before = self.waiting_embeddings()?;
-        let (seq, mut lagging, mut memory_lagging) = self.refresh_all()?;
-        let after = self.waiting_embeddings()?;
-        lagging.extend(self.stale_extractions()?);
-        lagging.extend(vectors_wait(before.documents.max(after.documents), "chunks"));
-        memory_lagging.extend(vectors_wait(before.memory.max(after.memory), "units"));
-        *shown = Shown { seq, lagging, memory_lagging, languages: self.store.languages()? };
-        Ok(())
-    }
-
-    /// Shows the newest commit of each leg, and says which of them are behind the store, whose
-    /// last change this is about: those of documents, and those of memory.
-    ///
-    /// Another process may commit while one leg after the other is shown. Then it is done
-    /// again, a few times; legs that differ in the end are behind, for each is compared with
-    /// the log after all are shown.
-    fn refresh_all(&self) -> Result<(Seq, Vec<Degraded>, Vec<Degraded>)> {
-        let mut tries = REFRESHES;
-        loop {
-            let seq = self.store.seq()?;
-            let (kept, outdated) = self.outdated()?;
-            let mut documents = self.documents.refresh(&self.store, kept)?;
-            let mut memory = self.memory.refresh(&self.store, kept)?;
-            tries -= 1;
-            if tries == 0 || self.store.seq()? == seq {
-                documents.extend(outdated.clone());
-                memory.extend(outdated);
-                return Ok((seq, documents, memory));
-            }
-        }
-    }
-
-    /// True if vectors of another model took the place of those that this engine reads.
-    fn is_outdated(&self) -> Result<bool> {
-        let shown = self.generation.load(Ordering::Relaxed);
-        Ok(self.has(Strategy::Semantic) && self.store.vectors_generation()? != shown)
-    }
-
-    /// What an engine keeps that is outdated, and what it says of it.
-    fn outdated(&self) -> Result<(Option<IndexInput>, Option<Degraded>)> {
-        if !self.is_outdated()? {
-            return Ok((None, None));
-        }
-        self.serve(Serving::default(), self.generation.load(Ordering::Relaxed));
-        let model = self.store.fingerprint()?.unwrap_or_default();
-        let reason = format!(
-            "the index has vectors of `{model}` now, and these are the ones before; open it \
-             again with that model"
-        );
-        let outdated = Degraded { stage: Stage::Semantic, reason };
-        Ok((Some(IndexInput::Vector), Some(outdated)))
-    }
-
-    /// Brings the indexes of memory to the end of the change log and shows the result to new
-    /// searches of it.
-    pub(crate) fn replay_memory(&self) -> Result<()> {
-        self.memory.replay(&self.store, |_| true)?;
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        shown.memory_lagging = self.memory.refresh(&self.store, None)?;
-        let waiting = self.waiting_embeddings()?.memory;
-        shown.memory_lagging.extend(vectors_wait(waiting, "units"));
-        Ok(())
-    }
-
-    /// Texts that wait for the model; none without one.
-    fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
-        match self.embedder() {
-            Some(_) => self.store.waiting_embeddings(),
-            None => Ok(WaitingEmbeddings::default()),
-        }
-    }
-
-    /// In a read-only process: shows what another process has written since.
-    pub(crate) fn catch_up(&self) -> Result<()> {
-        if self.documents.indexers.is_some() {
-            return Ok(());
-        }
-        let stale = {
-            let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-            !shown.lagging.is_empty()
-                || !shown.memory_lagging.is_empty()
-                || shown.seq != self.store.seq()?
-                || self.is_outdated()?
-        };
-        if stale { self.publish() } else { Ok(()) }
-    }
 }
 
 pub(crate) const STORE: &str = "store.db";
 const LOCK: &str = "LOCK";
-/// How often the legs are shown anew because another process commits meanwhile.
-const REFRESHES: u32 = 4;
 /// Stands for the text of a search by vector.
 const BY_EMBEDDING: &str = "(embedding)";
 
@@ -743,12 +638,6 @@ pub(crate) fn lock(dir: &Path) -> Result<File> {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
         Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
     }
-}
-
-/// That texts are not found by meaning yet, if any are not.
-fn vectors_wait(waiting: usize, what: &str) -> Option<Degraded> {
-    let reason = format!("{waiting} {what} wait for their vectors");
-    (waiting > 0).then_some(Degraded { stage: Stage::Semantic, reason })
 }
 
 /// What the vectors of the store are of: the model, and the form of the embedded texts.

@@ -117,6 +117,8 @@ mod reread;
 #[cfg(feature = "web")]
 mod searxng;
 #[cfg(feature = "engine")]
+mod shown;
+#[cfg(feature = "engine")]
 mod snapshot;
 #[cfg(feature = "engine")]
 mod strips;
