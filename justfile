@@ -41,9 +41,9 @@ campaign KIND COUNT:
         TREFOIL_COUNT={{COUNT}} cargo test -p tests --test it {{KIND}}:: -- --nocapture
         exit
     fi
-    cp Cargo.lock tests/fuzz/ && cd tests/fuzz && cargo build
+    cp Cargo.lock tests/fuzz/ && cd tests/fuzz && cargo build --release
     for seeds in ../../fixtures/fuzz/*; do
         mkdir -p corpus/${seeds##*/}
-        TREFOIL_FUZZ=${seeds##*/} cargo run --quiet -- corpus/${seeds##*/} $seeds \
+        TREFOIL_FUZZ=${seeds##*/} cargo run --release --quiet -- corpus/${seeds##*/} $seeds \
             -max_total_time={{COUNT}} -rss_limit_mb=2048 -timeout=20
     done
