@@ -66,7 +66,7 @@ impl Memory {
             engine,
             ids,
             extractor: Arc::new(RuleExtractor::default()),
-            summarizer: Arc::new(CentralSentences::default()),
+            summarizer: Arc::new(CentralSentences::of_notes()),
         }
     }
 

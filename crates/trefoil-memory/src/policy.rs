@@ -7,9 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trefoil_core::{BoundaryClass, Result};
-use trefoil_text::Redaction;
+use trefoil_text::{Redaction, redact};
 
-use crate::{AllowTag, Boundary, ClaimKind, InvariantDefinition, PolicyVersion, Scope, Ttl};
+use crate::{
+    AllowTag, Boundary, Claim, ClaimKind, ContentHash, InvariantDefinition, PolicyVersion, Scope,
+    Ttl,
+};
 
 /// One version of a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,6 +62,13 @@ impl ClassPolicy {
         let denies = self.escalation.as_deref() == Some(Self::DENY);
         let mut tags = tags.into_iter();
         !denies && tags.any(|tag| self.allow.iter().any(|pattern| pattern.matches(tag)))
+    }
+
+    /// A text without what is cut out before it is shown; absent if that is nothing.
+    pub fn cut(&self, text: &str) -> Option<String> {
+        let kinds: Vec<Redaction> = self.redact.iter().copied().collect();
+        let redacted = redact(text, &kinds);
+        (!redacted.found.is_empty()).then_some(redacted.text)
     }
 }
 
@@ -186,6 +196,20 @@ impl Policy {
                     .is_some_and(|policy| policy.admits(tags.iter().copied()))
             })
             .collect()
+    }
+
+    /// Cuts out of a claim that is to be shown what its class's policy says; then it has the
+    /// hash of what is left.
+    pub fn cut_out(&self, claim: &mut Claim) {
+        let Some(rules) = self.boundary_classes.get(&claim.boundary_class) else { return };
+        if let Some(text) = rules.cut(&claim.text) {
+            claim.content_hash = ContentHash::of(&text);
+            claim.text = text;
+        }
+        for term in [&mut claim.subject, &mut claim.object] {
+            let left = term.as_deref().and_then(|term| rules.cut(term));
+            *term = left.or_else(|| term.take());
+        }
     }
 
     /// How long a claim of this scope stays fresh.

@@ -79,7 +79,7 @@ impl BoundaryValidator for PolicyValidator {
         Validation {
             allowed: denied.is_none(),
             reason: denied,
-            redacted: rules.and_then(|rules| cut(payload.text, rules)),
+            redacted: rules.and_then(|rules| rules.cut(payload.text)),
             escalation,
             class,
             policy_version: policy.version.clone(),
@@ -203,13 +203,6 @@ pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
 
 fn raised(class: BoundaryClass, found: &BTreeSet<Redaction>) -> BoundaryClass {
     if found.is_empty() { class } else { class.max(BoundaryClass::Pii) }
-}
-
-/// The text without what the class's policy cuts out; absent if that is nothing.
-fn cut(text: &str, rules: &ClassPolicy) -> Option<String> {
-    let kinds: Vec<Redaction> = rules.redact.iter().copied().collect();
-    let redacted = redact(text, &kinds);
-    (!redacted.found.is_empty()).then_some(redacted.text)
 }
 
 #[cfg(test)]

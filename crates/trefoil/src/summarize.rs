@@ -26,6 +26,15 @@ const NAMES: usize = 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CentralSentences {
     analyzer: ScriptAnalyzer,
+    notes: bool,
+}
+
+impl CentralSentences {
+    /// The same for notes and messages, where each stands for itself and `I` begins what
+    /// matters: no sentence is passed over for the word that it begins with.
+    pub fn of_notes() -> Self {
+        Self { notes: true, ..Self::default() }
+    }
 }
 
 impl Summarizer for CentralSentences {
@@ -38,7 +47,7 @@ impl Summarizer for CentralSentences {
         if all.is_empty() {
             all = candidates(request, |_| true);
         }
-        if all.iter().any(|one| !hangs(one.text)) {
+        if !self.notes && all.iter().any(|one| !hangs(one.text)) {
             all.retain(|one| !hangs(one.text));
         }
         let sentences = self.weigh(request, &all);
@@ -248,6 +257,9 @@ mod tests {
         let alone = "The barn owl hunts over meadows at dusk.";
         let hanging = "This barn owl hunts over meadows at dawn.";
         check(&["barn owl"], &[&format!("{hanging} {alone}")], 50, alone);
+        let notes = CentralSentences::of_notes();
+        let request = request(&["barn owl"], &[hanging], 50);
+        assert_eq!(notes.summarize(&request).unwrap().text, hanging);
         assert!(["However, no.", "これは鳥だ。", "그러나 새는 난다."].iter().all(|one| hangs(one)));
         assert!(["Owls fly.", "鳥が飛ぶ。", "새가 난다.", ""].iter().all(|one| !hangs(one)));
         assert!(ENGLISH.is_sorted());

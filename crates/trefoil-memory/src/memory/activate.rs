@@ -83,10 +83,11 @@ impl Memory {
         let claims: Vec<(RowId, Claim)> =
             claims.into_iter().filter(|(_, claim)| admission.admits(claim)).collect();
         let mut ranked = rank(self.engine.memory(), &scoring, query, &found, &claims);
-        if !query.include_meta {
-            for one in &mut ranked {
+        for one in &mut ranked {
+            if !query.include_meta {
                 one.breakdown = None;
             }
+            policy.cut_out(&mut one.claim);
         }
         let rows: Vec<RowId> = ranked
             .iter()
@@ -123,30 +124,29 @@ impl Memory {
         rules: &Rules,
         policy: &Policy,
     ) -> Result<(Found, Vec<(RowId, Claim)>)> {
-        let memory = self.engine.memory();
-        let mut found = Found::default();
-        for round in 1.. {
-            found = match query.q.trim() {
-                "" => Found::all(&allowed),
-                question => Search { memory, query, question, hybrid: &policy.retrieval.hybrid }
-                    .run(&allowed, found)?,
+        let (memory, question) = (self.engine.memory(), query.q.trim());
+        let search = Search { memory, query, question, hybrid: &policy.retrieval.hybrid };
+        let (mut found, mut round) = (Found::default(), 0);
+        loop {
+            found = if question.is_empty() {
+                Found::all(&allowed)
+            } else {
+                search.run(&allowed, found)?
             };
+            round += 1;
             // Where many break a rule, all are asked at once.
             let asked = if round < ROUNDS { found.rows.clone() } else { rows_of(&allowed) };
-            let (kept, broken): (Vec<_>, Vec<_>) = self
-                .claims_of(&asked)?
-                .into_iter()
-                .partition(|(_, claim)| rules.broken(claim).is_none());
-            if broken.is_empty() || query.q.trim().is_empty() {
-                let shown =
-                    kept.into_iter().filter(|(row, _)| found.rows.binary_search(row).is_ok());
-                return Ok((found.clone(), shown.collect()));
+            let claims = self.claims_of(&asked)?.into_iter();
+            let (mut kept, broken): (Vec<_>, Vec<_>) =
+                claims.partition(|(_, claim)| rules.broken(claim).is_none());
+            if broken.is_empty() || question.is_empty() {
+                kept.retain(|(row, _)| found.rows.binary_search(row).is_ok());
+                return Ok((found, kept));
             }
             let broken: RowSet = broken.into_iter().map(|(row, _)| row).collect();
             let rest = rows_of(&allowed).into_iter().filter(|&row| !broken.contains(row));
             allowed = Allowed::Only(Arc::new(rest.collect()));
         }
-        Ok((found, Vec::new()))
     }
 
     pub(super) fn claims_of(&self, rows: &[RowId]) -> Result<Vec<(RowId, Claim)>> {

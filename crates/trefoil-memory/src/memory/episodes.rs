@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     Degraded, RowId,
-    memory::{MemoryUnit, RecallDepth, SessionScope, UnitFilter},
+    memory::{MemoryUnit, Payload, RecallDepth, SessionScope, UnitFilter},
 };
 use trefoil_core::{BoundaryClass, Result, Score, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{
-    Boundary, BoundaryValidator, Observation, Payload, Policy, PolicyValidator, UnitId,
+    Boundary, BoundaryValidator, Observation, Policy, PolicyValidator, UnitId, Validation,
     recall::{Admission, Episode, EpisodeProfile, RecallQuery, episode_queries},
     rows,
 };
@@ -146,30 +146,48 @@ impl<'a> Sight<'a> {
         self.admission.classes.iter().copied().filter(|&class| class <= highest).collect()
     }
 
-    /// The units of rows with what may be shown of them: each is asked of the boundary, and
-    /// what its class's policy cuts out is cut out.
+    /// The units of rows with what may be shown of them: each is asked of the boundary, of a
+    /// summary everything that it was made from as well, and what its class's policy cuts out
+    /// is cut out.
     pub(super) fn units(&self, rows: &[RowId]) -> Result<Vec<(MemoryUnit, String)>> {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
-        let units = self.memory.engine.memory().read("read units", |read| read.units(&rows))?;
-        let shown = units.into_iter().map(|unit| Ok(self.shown(&unit)?.map(|text| (unit, text))));
-        shown.filter_map(Result::transpose).collect()
+        let units = self.memory.engine.memory().read("read units", |read| {
+            let with_sources = |unit: MemoryUnit| {
+                let sources = match &unit.payload {
+                    Payload::Summary(_) => read.units(&read.sources_of(unit.row)?)?,
+                    Payload::Episode(_) | Payload::Claim(_) | Payload::Loop(_) => Vec::new(),
+                };
+                Ok((unit, sources))
+            };
+            read.units(&rows)?.into_iter().map(with_sources).collect::<Result<Vec<_>>>()
+        })?;
+        let mut shown = Vec::new();
+        for (unit, sources) in units {
+            let mut passes = true;
+            for source in &sources {
+                passes = passes && self.asked(source)?.allowed;
+            }
+            let text = unit.payload.text();
+            let said = self.asked(&unit)?;
+            if passes && said.allowed && !text.is_empty() {
+                shown.push((unit, said.redacted.unwrap_or(text)));
+            }
+        }
+        Ok(shown)
     }
 
-    fn shown(&self, unit: &MemoryUnit) -> Result<Option<String>> {
-        let text = unit.payload.text();
+    fn asked(&self, unit: &MemoryUnit) -> Result<Validation> {
         let claim = rows::to_claim(unit)?;
-        let payload = Payload {
-            text: &text,
+        let payload = crate::Payload {
+            text: &unit.payload.text(),
             class: unit.unit.boundary,
             scope: claim.as_ref().map(|claim| claim.scope),
             allow: &self.query.allow,
             claim: claim.as_ref(),
-            ..Payload::default()
+            ..crate::Payload::default()
         };
-        let validator = PolicyValidator { now: self.now };
-        let said = validator.validate(&payload, self.boundary, &self.policy);
-        Ok((said.allowed && !text.is_empty()).then(|| said.redacted.unwrap_or(text)))
+        Ok(PolicyValidator { now: self.now }.validate(&payload, self.boundary, &self.policy))
     }
 }

@@ -1,5 +1,9 @@
 //! Memory on a real engine, without a model.
 
+mod context;
+mod maintain;
+mod revise;
+
 use trefoil::{Engine, EngineConfig, Model};
 use trefoil_core::BoundaryClass;
 
