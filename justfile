@@ -32,8 +32,8 @@ deny:
     cargo deny check licenses bans sources
 
 # A long run of what `cargo test` does in small: crash (rounds), corrupt (trials), faults
-# (rounds), soak (minutes) or fuzz (seconds for each target). Rounds and trials are numbered,
-# and the number decides what is done: TREFOIL_FIRST=500 begins with that one.
+# (rounds), leak (cases), soak (minutes) or fuzz (seconds for each target). Rounds and trials
+# are numbered, and the number decides what is done: TREFOIL_FIRST=500 begins with that one.
 campaign KIND COUNT:
     #!/usr/bin/env bash
     set -euo pipefail

@@ -22,6 +22,7 @@ mod fuzz;
 mod generation;
 mod graph;
 mod hostile;
+mod leak;
 mod ledger;
 mod memory;
 mod memory_crash;
