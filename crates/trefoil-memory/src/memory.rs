@@ -4,6 +4,7 @@ mod activate;
 mod ageing;
 mod context;
 mod digest;
+mod diverse;
 mod episodes;
 mod faces;
 mod feedback;
@@ -18,14 +19,14 @@ mod tests;
 mod view;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use trefoil::{
     CentralSentences, Engine, ForgetReceipt, Summarizer,
-    memory::{EvidenceRow, MemoryWrite, PatchReason},
+    memory::{MemoryWrite, PatchReason},
 };
-use trefoil_core::{ClaimId, Error, EvidenceId, ObservationId, Result, SessionId};
+use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
 pub use self::{
     activate::{Activated, ScoringParams},
@@ -38,8 +39,8 @@ pub use self::{
     work::Worked,
 };
 use crate::{
-    Claim, ClaimDraft, EvidenceMethod, IdGenerator, MemoryId, Observation, ObservationDraft,
-    Origin, Policy, PolicyVersion, Session, admit, admit_claim,
+    Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Policy, PolicyVersion, Session,
+    admit,
     extract::{Extractor, RuleExtractor},
     rows,
 };
@@ -52,6 +53,8 @@ pub struct Memory {
     ids: IdGenerator,
     extractor: Arc<dyn Extractor>,
     summarizer: Arc<dyn Summarizer>,
+    /// The policy that was read last, by its text: each request asks for it.
+    policy: Mutex<Option<(String, Policy)>>,
 }
 
 impl Memory {
@@ -67,6 +70,7 @@ impl Memory {
             ids,
             extractor: Arc::new(RuleExtractor::default()),
             summarizer: Arc::new(CentralSentences::of_notes()),
+            policy: Mutex::default(),
         }
     }
 
@@ -84,7 +88,14 @@ impl Memory {
 
     /// The policy that was applied last; the built-in one before any was.
     pub fn policy(&self) -> Result<Policy> {
-        Policy::from_yaml(&self.policy_text(None)?)
+        let text = self.policy_text(None)?;
+        let mut last = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, policy)) = last.as_ref().filter(|(known, _)| *known == text) {
+            return Ok(policy.clone());
+        }
+        let policy = Policy::from_yaml(&text)?;
+        *last = Some((text, policy.clone()));
+        Ok(policy)
     }
 
     /// The policy of a version.
@@ -174,50 +185,6 @@ impl Memory {
         let unit =
             self.engine.memory().read("read an observation", |rows| rows.unit(id.as_str()))?;
         Ok(unit.as_ref().map(rows::to_observation).transpose()?.flatten())
-    }
-
-    /// Stores a claim that is new, with its observation as evidence.
-    ///
-    /// # Errors
-    /// [`Error::DuplicateClaim`] if another says the same, and those of
-    /// [`ClaimDraft::into_claim`].
-    pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
-        let draft = admit_claim(draft, &self.policy()?)?;
-        let (claim, _) = draft.into_claim(self.id()?, self.now()?)?;
-        let evidence: EvidenceId = self.id()?;
-        let (unit, payload) = rows::of_claim(&claim)?;
-        self.write("store a claim", |write| {
-            if let Some(existing) = write.claim_by_hash(claim.content_hash.as_str())? {
-                let existing = ClaimId::new(&existing.unit.id)?;
-                return Err(Error::DuplicateClaim {
-                    hash: claim.content_hash.to_string(),
-                    existing,
-                });
-            }
-            let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
-            match &claim.origin {
-                Origin::Observed(observation) => {
-                    let observation = write.row_of(observation.as_str())?;
-                    write.add_evidence(&EvidenceRow {
-                        id: evidence.to_string(),
-                        claim: row,
-                        observation,
-                        method: EvidenceMethod::Rule.to_string(),
-                        note: None,
-                        created_at: claim.created_at.as_second(),
-                    })?;
-                }
-                Origin::Derived(sources) => {
-                    for source in sources {
-                        if let Some(source) = write.row_of(source.as_str())? {
-                            write.add_source(row, source)?;
-                        }
-                    }
-                }
-            }
-            write.add_event("integrated", Some(row), "{}")
-        })?;
-        Ok(claim)
     }
 
     /// The claim with this id.

@@ -12,8 +12,8 @@ use trefoil::{
 };
 
 use crate::{
-    Affect, Claim, Feedback, Importance, Observation, ObservationKind, OpenLoop, Rating, Session,
-    SourceType, Tags, Ttl, Unit,
+    Affect, Claim, Compressor, Feedback, Importance, KindCompressor, Observation, ObservationKind,
+    OpenLoop, Rating, Session, SourceType, Tags, Ttl, Unit,
 };
 
 /// A claim as its rows.
@@ -110,6 +110,9 @@ pub(crate) fn to_unit(stored: &MemoryUnit) -> Result<Unit> {
 pub(crate) fn of_observation(observation: &Observation, tokens: usize) -> (UnitRow, Payload) {
     let payload = EpisodePayload {
         input_text: Some(observation.content.clone()),
+        content_compressed: KindCompressor
+            .should_compress(observation)
+            .then(|| KindCompressor.compress(observation)),
         observation_kind: Some(observation.kind.to_string()),
         source_type: Some(observation.source_type.to_string()),
         source_id: observation.source_id.clone(),

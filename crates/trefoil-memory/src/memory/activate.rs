@@ -83,6 +83,9 @@ impl Memory {
         let claims: Vec<(RowId, Claim)> =
             claims.into_iter().filter(|(_, claim)| admission.admits(claim)).collect();
         let mut ranked = rank(self.engine.memory(), &scoring, query, &found, &claims);
+        if query.diverse {
+            ranked = self.diverse(ranked, &claims, query.top_k)?;
+        }
         for one in &mut ranked {
             if !query.include_meta {
                 one.breakdown = None;
@@ -361,9 +364,10 @@ fn rank(
     found: &Found,
     claims: &[(RowId, Claim)],
 ) -> Vec<ScoredClaim> {
+    let most = if query.diverse { RecallQuery::MAX_TOP_K } else { query.top_k };
     if query.q.trim().is_empty() {
         let claims: Vec<&Claim> = claims.iter().map(|(_, claim)| claim).collect();
-        return scoring.rank_by_worth(&claims, query.top_k);
+        return scoring.rank_by_worth(&claims, most);
     }
     let language = language_of(&query.q);
     let meaning = |row: &RowId, claim: &Claim| {
@@ -380,7 +384,7 @@ fn rank(
             exact: is_exact_match(&query.q, &claim.text),
         })
         .collect();
-    scoring.rank(&candidates, query.top_k)
+    scoring.rank(&candidates, most)
 }
 
 fn reason(ranked: &[ScoredClaim], candidates: usize) -> String {

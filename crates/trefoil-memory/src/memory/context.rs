@@ -12,7 +12,8 @@ use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};
 
 use super::{Memory, episodes::Sight, roll::label_and_key};
 use crate::{
-    ActiveContext, Boundary, Claim, ContextItem, OpenLoop, RollingKey, ScoredClaim, UnitId,
+    ActiveContext, Boundary, Claim, Compressor, ContextItem, KindCompressor, OpenLoop, RollingKey,
+    ScoredClaim, UnitId,
     pack::{ContextPack, PackEpisode, PackInput, Packer, SectionKind},
     recall::{RecallProfile, RecallQuery},
     rows,
@@ -85,11 +86,14 @@ impl Memory {
         let narrative = sight.narrative(&allowed)?;
         let relationships = sight.relationships(&facts, &said, &allowed)?;
         let loops = sight.loops(&allowed)?;
+        let short: Vec<String> =
+            said.iter().map(|one| KindCompressor.compress(&one.observation)).collect();
         let evidence: Vec<PackEpisode<'_>> = said
             .iter()
-            .map(|one| PackEpisode {
+            .zip(&short)
+            .map(|(one, text)| PackEpisode {
                 id: UnitId::Observation(one.observation.id.clone()),
-                text: &one.observation.content,
+                text,
                 happened_at: one.observation.unit().happened_at(),
             })
             .collect();

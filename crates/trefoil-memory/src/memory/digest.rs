@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use trefoil::{
     RowId, Summarizer, SummaryPassage, SummaryRequest,
-    memory::{MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow},
+    memory::{
+        EpisodePayload, MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow,
+    },
 };
 use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, UnitState};
 use trefoil_text::{canonical_text, language_of};
 
 use super::Memory;
-use crate::{Compressor, KindCompressor, layer::beginning, rows};
+use crate::layer::beginning;
 
 /// Most characters that are kept of the texts in one language.
 const MAX_CHARS: usize = 1_200;
@@ -37,8 +39,7 @@ impl Digest<'_> {
     /// nothing to say of a text, its beginning stands for it, so that this is empty only if
     /// there is no text at all.
     pub(super) fn of(&self, name: &str, units: &[MemoryUnit]) -> Result<String> {
-        let texts: Vec<(RowId, String)> =
-            units.iter().map(|unit| Ok((unit.row, told(unit)?))).collect::<Result<_>>()?;
+        let texts: Vec<(RowId, String)> = units.iter().map(|unit| (unit.row, told(unit))).collect();
         let mut languages: BTreeMap<Language, Vec<SummaryPassage<'_>>> = BTreeMap::new();
         for (row, text) in &texts {
             let language = language_of(text);
@@ -162,9 +163,9 @@ pub(super) fn happened_at(unit: &MemoryUnit) -> i64 {
 }
 
 /// What a unit says; of the output of tools and commands only what is told in short.
-fn told(unit: &MemoryUnit) -> Result<String> {
-    Ok(match rows::to_observation(unit)? {
-        Some(observation) => KindCompressor.compress(&observation),
-        None => unit.payload.text(),
-    })
+fn told(unit: &MemoryUnit) -> String {
+    match &unit.payload {
+        Payload::Episode(EpisodePayload { content_compressed: Some(short), .. }) => short.clone(),
+        payload => payload.text(),
+    }
 }

@@ -3,18 +3,75 @@
 use jiff::Timestamp;
 use trefoil::{
     RowId,
-    memory::{EvidenceRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, UnitRow},
+    memory::{
+        EvidenceRow, LinkRelation, MemoryRead, MemoryUnit, MemoryWrite, PatchReason, UnitRow,
+    },
 };
-use trefoil_core::{Error, EvidenceId, Result, UnitState};
+use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
 use super::{Memory, activate::Rules, digest::DISCARDED};
 use crate::{
     Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, RuleEvaluator, admit_claim,
-    integrate::{IntegrateOptions, Integrated, integrate},
+    integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
     rows,
 };
 
 impl Memory {
+    /// Stores a claim that is new, with what it comes from as evidence; its class is that of
+    /// the highest of them at least.
+    ///
+    /// # Errors
+    /// [`Error::DuplicateClaim`] if another says the same, [`Error::BoundaryDenied`] for what
+    /// may not be stored, and those of [`ClaimDraft::into_claim`].
+    pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
+        let (policy, now) = (self.policy()?, self.now()?);
+        self.write("store a claim", |write| {
+            let draft = of_its_class(write, admit_claim(draft, &policy)?)?;
+            let (claim, _) = draft.into_claim(self.id()?, now)?;
+            let same = write.claim_by_hash(claim.content_hash.as_str())?;
+            let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
+            let claim = insert_strictly(claim, same.as_ref())?;
+            let row = put_claim(write, &claim, PatchReason::ExtractUpdate)?;
+            self.witness(write, row, &claim, EvidenceMethod::Rule)?;
+            write.add_event("integrated", Some(row), "{}")?;
+            Ok(claim)
+        })
+    }
+
+    /// Links a claim to what it comes from; an observation that tells it again is one witness.
+    fn witness(
+        &self,
+        write: &MemoryWrite<'_>,
+        row: RowId,
+        told: &Claim,
+        method: EvidenceMethod,
+    ) -> Result<()> {
+        match &told.origin {
+            Origin::Observed(observation) => {
+                let observation = write.row_of(observation.as_str())?;
+                let known = write.evidences(row)?;
+                if observation.is_some() && known.iter().any(|one| one.observation == observation) {
+                    return Ok(());
+                }
+                let id: EvidenceId = self.id()?;
+                write.add_evidence(&EvidenceRow {
+                    id: id.to_string(),
+                    claim: row,
+                    observation,
+                    method: method.to_string(),
+                    note: None,
+                    created_at: write.now(),
+                })
+            }
+            Origin::Derived(sources) => {
+                sources.iter().try_for_each(|source| match write.row_of(source.as_str())? {
+                    Some(source) if source != row => write.add_source(row, source),
+                    _ => Ok(()),
+                })
+            }
+        }
+    }
+
     /// Integrates a claim with those that are there: told again, it is the same claim, with
     /// the evidence of both; one that can be so only once ends the older one; contradictions
     /// are linked.
@@ -52,7 +109,7 @@ impl Learning<'_> {
     /// Integrates one claim.
     pub(super) fn claim(&self, draft: ClaimDraft, method: EvidenceMethod) -> Result<Integrated> {
         let (write, now) = (self.write, self.now);
-        let draft = admit_claim(draft, self.policy)?;
+        let draft = of_its_class(write, admit_claim(draft, self.policy)?)?;
         let (incoming, _) = draft.into_claim(self.memory.id()?, now)?;
         self.check(&incoming)?;
         let stored = write.claim_by_hash(incoming.content_hash.as_str())?;
@@ -67,7 +124,7 @@ impl Learning<'_> {
             .collect::<Result<_>>()?;
         let rules = Rules::new(self.boundary, self.policy, now)?;
         let evaluator = RuleEvaluator::new(now);
-        let origin = incoming.origin.clone();
+        let told = incoming.clone();
         let mut integrated = integrate(
             incoming,
             same.as_ref(),
@@ -84,7 +141,7 @@ impl Learning<'_> {
         if integrated.claim.state != UnitState::Archived {
             write.unbury(row)?;
         }
-        self.witness(row, &origin, method)?;
+        self.memory.witness(write, row, &told, method)?;
         for ended in &integrated.ended {
             let other = put_claim(write, ended, PatchReason::IntegrateMerge)?;
             write.link_claims(row, other, LinkRelation::Supersedes)?;
@@ -112,35 +169,21 @@ impl Learning<'_> {
         }
         Ok(())
     }
+}
 
-    /// Links a claim to what it comes from; an observation that tells it again is one witness.
-    fn witness(&self, row: RowId, origin: &Origin, method: EvidenceMethod) -> Result<()> {
-        let write = self.write;
-        match origin {
-            Origin::Observed(observation) => {
-                let observation = write.row_of(observation.as_str())?;
-                let known = write.evidences(row)?;
-                if observation.is_some() && known.iter().any(|one| one.observation == observation) {
-                    return Ok(());
-                }
-                let id: EvidenceId = self.memory.id()?;
-                write.add_evidence(&EvidenceRow {
-                    id: id.to_string(),
-                    claim: row,
-                    observation,
-                    method: method.to_string(),
-                    note: None,
-                    created_at: self.now.as_second(),
-                })
-            }
-            Origin::Derived(sources) => {
-                sources.iter().try_for_each(|source| match write.row_of(source.as_str())? {
-                    Some(source) if source != row => write.add_source(row, source),
-                    _ => Ok(()),
-                })
-            }
-        }
+/// The draft with the highest class of what it comes from, if that is higher than its own.
+fn of_its_class(read: &MemoryRead<'_>, draft: ClaimDraft) -> Result<ClaimDraft> {
+    let sources: Vec<&str> = match &draft.origin {
+        Origin::Observed(observation) => vec![observation.as_str()],
+        Origin::Derived(claims) => claims.iter().map(ClaimId::as_str).collect(),
+    };
+    let mut boundary_class = draft.boundary_class;
+    for source in sources {
+        let source = read.unit(source)?;
+        boundary_class =
+            source.map_or(boundary_class, |unit| unit.unit.boundary.max(boundary_class));
     }
+    Ok(ClaimDraft { boundary_class, ..draft })
 }
 
 fn was_discarded(unit: &MemoryUnit) -> bool {

@@ -8,7 +8,10 @@ use trefoil::{Engine, EngineConfig, Model};
 use trefoil_core::BoundaryClass;
 
 use super::*;
-use crate::{AllowTag, Boundary, FeedbackSignal, InvariantDefinition, Scope, recall::RecallQuery};
+use crate::{
+    AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Scope,
+    recall::RecallQuery,
+};
 
 fn memory() -> (tempfile::TempDir, Memory) {
     let dir = tempfile::tempdir().unwrap();

@@ -51,6 +51,8 @@ pub struct RecallQuery {
     pub top_k: usize,
     /// Whether to tell what each score is made of.
     pub include_meta: bool,
+    /// Whether to pass over claims that are like better ones, by maximal marginal relevance.
+    pub diverse: bool,
     /// Whether to save what was found as a context.
     pub save: bool,
     /// How to search.
@@ -69,6 +71,7 @@ impl Default for RecallQuery {
             session: None,
             top_k: Self::TOP_K,
             include_meta: false,
+            diverse: false,
             save: true,
             profile: RecallProfile::Hybrid,
             recent_turns: Vec::new(),

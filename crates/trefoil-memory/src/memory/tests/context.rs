@@ -169,3 +169,20 @@ fn claims_that_break_a_rule_give_their_place_to_others() {
         assert_eq!(found, ["the walrus 97 sleeps"], "{question}");
     }
 }
+
+#[test]
+fn claims_that_are_like_better_ones_are_passed_over_where_that_is_asked_for() {
+    let (_dir, memory) = memory();
+    for text in [
+        "The ferry to Sado leaves at nine.",
+        "The ferry to Sado leaves at nine!",
+        "The ferry to Sado has a restaurant with a view.",
+    ] {
+        claim(&memory, text);
+    }
+    let query = RecallQuery { top_k: 2, ..RecallQuery::new("ferry to Sado leaves") };
+    let like = texts(&memory, &query, &Boundary::default());
+    assert!(like.iter().all(|text| text.contains("nine")), "{like:?}");
+    let diverse = texts(&memory, &RecallQuery { diverse: true, ..query }, &Boundary::default());
+    assert!(diverse.len() == 2 && diverse[1].contains("restaurant"), "{diverse:?}");
+}

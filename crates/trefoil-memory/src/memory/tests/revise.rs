@@ -29,6 +29,13 @@ fn what_is_integrated_is_redacted_and_within_the_boundary() {
     assert_eq!((&*kept.text, kept.boundary_class), ("Mika's mail is [email].", BoundaryClass::Pii));
     let inserted = ClaimDraft::observed("Otto's mail is otto@example.org.", seen.clone());
     assert_eq!(memory.insert_claim(inserted).unwrap().boundary_class, BoundaryClass::Pii);
+    let personal = ObservationDraft {
+        boundary_class: BoundaryClass::Pii,
+        ..ObservationDraft::message("Otto was seen.")
+    };
+    let personal = memory.observe(personal).unwrap().id;
+    let derived = memory.insert_claim(ClaimDraft::observed("Otto is there.", personal)).unwrap();
+    assert_eq!(derived.boundary_class, BoundaryClass::Pii, "the class of what it comes from");
     let secret = ClaimDraft {
         boundary_class: BoundaryClass::Secret,
         ..ClaimDraft::observed("The safe opens with seven.", seen.clone())
