@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use trefoil::{
     RowId, Summarizer, SummaryPassage, SummaryRequest,
-    memory::{
-        EpisodePayload, MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow,
-    },
+    memory::{MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow},
 };
 use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, UnitState};
 use trefoil_text::{canonical_text, language_of};
@@ -164,8 +162,9 @@ pub(super) fn happened_at(unit: &MemoryUnit) -> i64 {
 
 /// What a unit says; of the output of tools and commands only what is told in short.
 fn told(unit: &MemoryUnit) -> String {
-    match &unit.payload {
-        Payload::Episode(EpisodePayload { content_compressed: Some(short), .. }) => short.clone(),
-        payload => payload.text(),
-    }
+    let short = match &unit.payload {
+        Payload::Episode(episode) => episode.content_compressed.clone(),
+        Payload::Claim(_) | Payload::Summary(_) | Payload::Loop(_) => None,
+    };
+    short.unwrap_or_else(|| unit.payload.text())
 }

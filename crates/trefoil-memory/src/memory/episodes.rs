@@ -146,19 +146,19 @@ impl<'a> Sight<'a> {
         self.admission.classes.iter().copied().filter(|&class| class <= highest).collect()
     }
 
-    /// The units of rows with what may be shown of them: each is asked of the boundary, of a
-    /// summary everything that it was made from as well, and what its class's policy cuts out
-    /// is cut out.
+    /// The units of rows with what may be shown of them: each is asked of the boundary, and
+    /// what its class's policy cuts out is cut out. Where there are rules, everything that a
+    /// summary was made from is asked as well; scopes and classes the filter has seen to.
     pub(super) fn units(&self, rows: &[RowId]) -> Result<Vec<(MemoryUnit, String)>> {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
+        let has_rules = !(self.policy.invariants.is_empty() && self.boundary.invariants.is_empty());
         let units = self.memory.engine.memory().read("read units", |read| {
             let with_sources = |unit: MemoryUnit| {
-                let sources = match &unit.payload {
-                    Payload::Summary(_) => read.units(&read.sources_of(unit.row)?)?,
-                    Payload::Episode(_) | Payload::Claim(_) | Payload::Loop(_) => Vec::new(),
-                };
+                let asked = has_rules && matches!(unit.payload, Payload::Summary(_));
+                let sources =
+                    if asked { read.units(&read.sources_of(unit.row)?)? } else { Vec::new() };
                 Ok((unit, sources))
             };
             read.units(&rows)?.into_iter().map(with_sources).collect::<Result<Vec<_>>>()

@@ -77,10 +77,12 @@ impl Pass<'_> {
             let reason = format!("{} observations expired", units.len());
             steps.push(Step::new(&id, Deed::Summarized, reason));
         }
-        steps.extend(units.iter().map(|unit| match done {
-            true => Step::new(&unit.unit.id, Deed::Scrubbed, format!("expired; {id} tells it")),
-            false => Step::new(&unit.unit.id, Deed::Kept, "expired, but there is no summary of it"),
-        }));
+        let (deed, reason) = if done {
+            (Deed::Scrubbed, format!("expired; {id} tells it"))
+        } else {
+            (Deed::Kept, "expired, but there is no summary of it".to_owned())
+        };
+        steps.extend(units.iter().map(|unit| Step::new(&unit.unit.id, deed, &*reason)));
         Ok(())
     }
 
@@ -124,9 +126,10 @@ fn remove(write: &MemoryWrite<'_>, rows: &[RowId], reason: &str) -> Result<Vec<S
 
 /// The session of an observation, else its day.
 fn together(unit: &MemoryUnit) -> String {
-    match &unit.payload {
-        Payload::Episode(EpisodePayload { session: Some(session), .. }) => session.clone(),
-        _ => format!("day:{}", happened_at(unit).div_euclid(DAY)),
+    if let Payload::Episode(EpisodePayload { session: Some(session), .. }) = &unit.payload {
+        session.clone()
+    } else {
+        format!("day:{}", happened_at(unit).div_euclid(DAY))
     }
 }
 

@@ -173,16 +173,19 @@ fn claims_that_break_a_rule_give_their_place_to_others() {
 #[test]
 fn claims_that_are_like_better_ones_are_passed_over_where_that_is_asked_for() {
     let (_dir, memory) = memory();
-    for text in [
-        "The ferry to Sado leaves at nine.",
-        "The ferry to Sado leaves at nine!",
-        "The ferry to Sado has a restaurant with a view.",
+    let seen = observed(&memory, "seen").id;
+    for (text, confidence) in [
+        ("The ferry to Sado leaves at nine.", 0.6),
+        ("The ferry to Sado leaves at nine!", 0.6),
+        ("The ferry to Sado serves green tea.", 0.5),
     ] {
-        claim(&memory, text);
+        let confidence = trefoil_core::Score::new(confidence).unwrap();
+        let draft = ClaimDraft { confidence, ..ClaimDraft::observed(text, seen.clone()) };
+        memory.insert_claim(draft).unwrap();
     }
-    let query = RecallQuery { top_k: 2, ..RecallQuery::new("ferry to Sado leaves") };
+    let query = RecallQuery { top_k: 2, ..RecallQuery::new("ferry to Sado") };
     let like = texts(&memory, &query, &Boundary::default());
     assert!(like.iter().all(|text| text.contains("nine")), "{like:?}");
     let diverse = texts(&memory, &RecallQuery { diverse: true, ..query }, &Boundary::default());
-    assert!(diverse.len() == 2 && diverse[1].contains("restaurant"), "{diverse:?}");
+    assert!(diverse.len() == 2 && diverse[1].contains("tea"), "{diverse:?}");
 }
