@@ -112,7 +112,7 @@ impl Adaptive {
         match strategy {
             Strategy::Keyword if self.foreign => 0.4,
             Strategy::Graph if self.foreign => 0.2,
-            _ => 1.0,
+            Strategy::Keyword | Strategy::Semantic | Strategy::Graph | _ => 1.0,
         }
     }
 }
