@@ -87,5 +87,5 @@ pub use run::{Run, Scored};
 #[cfg(feature = "engine")]
 pub use sample::samples;
 pub use stage_list::StageList;
-pub use statistic::Interval;
+pub use statistic::{Interval, mean};
 pub use tune::{Trial, Tuned, Tuning, tune};

@@ -126,16 +126,17 @@ impl Memory {
     /// What there is at large.
     pub fn overview(&self) -> Result<Overview> {
         let policy_version = self.policy()?.version;
-        let counts = self.engine.memory().read("count what there is", |read| read.counts())?;
-        let mut overview = Overview { policy_version, units: BTreeMap::new(), archived: 0 };
-        for (kind, state, count) in counts {
-            if state == UnitState::Archived {
-                overview.archived += count;
-            } else {
-                *overview.units.entry(kind.as_str()).or_default() += count;
+        self.engine.memory().read("count what there is", |read| {
+            let mut overview = Overview { policy_version, units: BTreeMap::new(), archived: 0 };
+            for (kind, state, count) in read.counts()? {
+                if state == UnitState::Archived {
+                    overview.archived += count;
+                } else {
+                    *overview.units.entry(kind.as_str()).or_default() += count;
+                }
             }
-        }
-        Ok(overview)
+            Ok(overview)
+        })
     }
 }
 

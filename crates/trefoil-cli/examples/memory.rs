@@ -1,0 +1,175 @@
+//! What memory finds, and what that costs.
+//!
+//! `cargo run --release -p trefoil-cli --example memory -- DATA/locomo-dev DATA/…`, where each
+//! `DATA/<name>` is a collection in BEIR layout. The first holds conversations: the part of a
+//! document's id before the first colon names its conversation, and its title ends with the
+//! date. The others are there to distract. The default model has to be there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use trefoil::{BoundaryClass, Document, Engine, EngineConfig, Language, Role, UnitKind};
+use trefoil_eval::{Collection, Interval, Judgements, Metric, Query, mean};
+use trefoil_memory::{
+    Boundary, ClaimDraft, FindOptions, Memory, ObservationDraft, recall::RecallQuery,
+};
+
+/// Claims that are looked for, and that they are among in the end.
+const CLAIMS: [usize; 2] = [100, 10_000];
+const SHOWN: usize = 10;
+
+fn main() -> anyhow::Result<()> {
+    let mut collections = std::env::args()
+        .skip(1)
+        .map(|folder| Collection::read(folder, |_| Language::En))
+        .collect::<Result<Vec<_>, _>>()?;
+    anyhow::ensure!(!collections.is_empty(), "name the folder of a collection of conversations");
+    let conversations = collections.remove(0);
+    observations(&conversations)?;
+    claims(&conversations, &collections)
+}
+
+/// An engine and its memory in a folder that is removed with it.
+struct Place {
+    engine: Arc<Engine>,
+    memory: Memory,
+    _folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let engine = Arc::new(Engine::open_with(folder.path(), EngineConfig::default())?);
+        anyhow::ensure!(engine.stats()?.embedding.is_some(), "`trefoil models pull` first");
+        Ok(Self { memory: Memory::new(Arc::clone(&engine)), engine, _folder: folder })
+    }
+}
+
+/// Each turn is an observation; a question looks for the turns that answer it, in its own
+/// conversation.
+fn observations(collection: &Collection) -> anyhow::Result<()> {
+    let mut turns: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
+    for turn in &collection.documents {
+        turns.entry(conversation(&turn.path)).or_default().push(turn);
+    }
+    let mut values: BTreeMap<Metric, Vec<f64>> = BTreeMap::new();
+    for (name, turns) in &turns {
+        let place = Place::new()?;
+        let mut ids = BTreeMap::new();
+        for turn in turns {
+            let date = turn.title.split_once(", ").map_or("", |(_, date)| date);
+            let content = format!("{}\n({date})", turn.body);
+            let observation = place.memory.observe(ObservationDraft::message(content))?;
+            ids.insert(observation.id.to_string(), turn.path.as_str());
+        }
+        place.engine.memory().drain()?;
+        let view = place.memory.view(
+            RecallQuery::default(),
+            Boundary {
+                boundary_classes: BoundaryClass::ALL.iter().copied().collect(),
+                ..Boundary::default()
+            },
+        );
+        let options =
+            FindOptions { limit: SHOWN, types: vec![UnitKind::Episode], ..FindOptions::default() };
+        for query in collection.answerable().filter(|query| conversation(&query.id) == *name) {
+            let found = view.find(&query.text, &options)?;
+            let ranking: Vec<&str> =
+                found.views.iter().filter_map(|view| ids.get(view.id.as_str()).copied()).collect();
+            let judgements = judged(collection, query)?;
+            for metric in [Metric::Ndcg(SHOWN), Metric::Recall(SHOWN)] {
+                values
+                    .entry(metric)
+                    .or_default()
+                    .push(metric.of(ranking.iter().copied(), judgements));
+            }
+        }
+    }
+    println!("{} turns of {} conversations\n", collection.documents.len(), turns.len());
+    println!("| measure | questions | value |\n|---|---:|---:|");
+    for (metric, values) in &values {
+        let (mean, Interval { low, high }) = (mean(values), Interval::bootstrap(values));
+        println!("| {metric} | {} | {mean:.4} ({low:.3}–{high:.3}) |", values.len());
+    }
+    Ok(())
+}
+
+/// The turns that answer a hundred questions are claims; ever more others join them.
+fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> {
+    let mut asked: Vec<(&Query, String)> = Vec::new();
+    let mut texts = BTreeSet::new();
+    for query in collection.answerable() {
+        let judgements = judged(collection, query)?;
+        let mut right = judgements.iter().filter(|&(_, &gain)| gain > 0).map(|(id, _)| id.as_str());
+        let (Some(id), None) = (right.next(), right.next()) else { continue };
+        let turn = collection.documents.iter().find(|turn| turn.path == id);
+        let text = turn.map(claim).unwrap_or_default();
+        if asked.len() < CLAIMS[0] && !text.is_empty() && texts.insert(text.clone()) {
+            asked.push((query, text));
+        }
+    }
+    let mut distractors = collection
+        .documents
+        .iter()
+        .map(claim)
+        .chain(others.iter().flat_map(|other| &other.documents).map(claim))
+        .filter(|text| !text.is_empty() && !asked.iter().any(|(_, right)| right == text));
+    let place = Place::new()?;
+    let source = place.memory.observe(ObservationDraft::message("what was said"))?.id;
+    let insert = |text: &str| place.memory.insert_claim(ClaimDraft::observed(text, source.clone()));
+    for (_, text) in &asked {
+        insert(text)?;
+    }
+    println!("\n| claims | Recall@{SHOWN} | activate, median | of which embedding |");
+    println!("|---:|---:|---:|---:|");
+    let mut known = asked.len();
+    for &wanted in &CLAIMS {
+        while known < wanted {
+            let Some(text) = distractors.next() else { break };
+            match insert(&text) {
+                Ok(_) => known += 1,
+                Err(trefoil::Error::DuplicateClaim { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        place.engine.memory().drain()?;
+        let mut found = 0;
+        let (mut whole, mut embedding) = (Vec::new(), Vec::new());
+        for (query, right) in &asked {
+            let begun = Instant::now();
+            place.engine.memory().embed(Role::Query, &query.text)?;
+            embedding.push(begun.elapsed());
+            let recall = RecallQuery { top_k: SHOWN, save: false, ..RecallQuery::new(&query.text) };
+            let begun = Instant::now();
+            let activated = place.memory.activate(&recall, &Boundary::default())?;
+            whole.push(begun.elapsed());
+            found += usize::from(activated.claims.iter().any(|one| one.claim.text == *right));
+        }
+        let recall = found as f64 / asked.len() as f64;
+        let [whole, embedding] = [whole, embedding].map(median);
+        println!("| {known} | {recall:.3} | {whole:.1} ms | {embedding:.1} ms |");
+    }
+    Ok(())
+}
+
+fn conversation(id: &str) -> &str {
+    id.split(':').next().unwrap_or_default()
+}
+
+fn claim(turn: &Document) -> String {
+    turn.body.chars().take(1_000).collect::<String>().trim().to_owned()
+}
+
+fn judged<'c>(collection: &'c Collection, query: &Query) -> anyhow::Result<&'c Judgements> {
+    let judgements = collection.qrels.get(&query.id);
+    judgements.ok_or_else(|| anyhow::anyhow!("question {} is not judged", query.id))
+}
+
+/// In milliseconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(0.0, Duration::as_secs_f64) * 1_000.0
+}
