@@ -111,7 +111,7 @@ impl Adaptive {
     const fn belief(self, strategy: Strategy) -> f32 {
         match strategy {
             Strategy::Keyword if self.foreign => 0.4,
-            Strategy::Graph if self.foreign => 0.2,
+            Strategy::Graph if self.foreign => 0.3,
             Strategy::Keyword | Strategy::Semantic | Strategy::Graph | _ => 1.0,
         }
     }
@@ -409,8 +409,8 @@ mod tests {
         let native = [(1, 0.7 * 0.75), (3, 0.3), (2, 0.7 * 0.25)];
         check(&Adaptive::default(), &weights, &lists, &native);
         // Believed less about a foreign question.
-        let rest = 1.0 - 0.3 * 0.2;
-        let foreign = [(1, rest * 1.2 / 2.2), (2, rest / 2.2), (3, 0.3 * 0.2)];
+        let rest = 1.0 - 0.3 * 0.3;
+        let foreign = [(1, rest * 1.2 / 2.2), (2, rest / 2.2), (3, 0.3 * 0.3)];
         check(&Adaptive { foreign: true }, &weights, &lists, &foreign);
         // What goes on from passages that answer little is believed as little.
         let unsure = [one(Strategy::Keyword, 1, 0.35), one(Strategy::Semantic, 2, 0.35)];

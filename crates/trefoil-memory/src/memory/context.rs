@@ -175,13 +175,21 @@ impl Memory {
 }
 
 impl Sight<'_> {
-    /// The claims that were recalled, and those that a person wants in sight.
+    /// The claims that were recalled, those that a person wants in sight, and where that is
+    /// less than a pack tells, those that stand out.
     fn facts(&self, recalled: Vec<ScoredClaim>, allowed: &Allowed) -> Result<Vec<Claim>> {
         let mut facts: Vec<Claim> = recalled.into_iter().map(|one| one.claim).collect();
         let known: BTreeSet<String> = facts.iter().map(|claim| claim.id.to_string()).collect();
-        let pinned =
-            self.memory.engine.memory().read("list what is pinned", |read| read.pinned())?;
-        for (unit, text) in self.visible(&pinned, allowed)? {
+        let most = SectionKind::Facts.limit().unwrap_or_default();
+        let standing_out = self
+            .memory
+            .engine
+            .memory()
+            .read("list what stands out", |read| read.standing_out(allowed, most))?;
+        for (unit, text) in self.visible(&standing_out, allowed)? {
+            if facts.len() >= most && !unit.unit.pin {
+                continue;
+            }
             if let Some(claim) = rows::to_claim(&unit)?
                 && !known.contains(&unit.unit.id)
             {

@@ -195,14 +195,28 @@ impl MemoryRead<'_> {
 }
 
 impl MemoryRead<'_> {
-    /// The units that a person wants kept in sight and that are not archived, by row.
-    pub fn pinned(&self) -> Result<Vec<RowId>> {
-        self.sql("list what is pinned", |tx| {
-            tx.prepare_cached(
-                "SELECT id FROM units WHERE pin = 1 AND kind <> 8 AND state < 3 ORDER BY id",
-            )?
-            .query_map([], |columns| columns.get(0).map(RowId::new))?
-            .collect()
+    /// Claims of `allowed` that stand out: those that a person wants kept in sight, and after
+    /// them the surest and most salient, the last changed first, until there are `limit`.
+    pub fn standing_out(&self, allowed: &Allowed, limit: usize) -> Result<Vec<RowId>> {
+        self.sql("list the claims that stand out", |tx| {
+            let mut select = tx.prepare_cached(
+                "SELECT id, pin FROM units WHERE kind IN (?1, ?2) AND state < ?3
+                 ORDER BY pin DESC, 0.45 * confidence + 0.25 * salience DESC, updated_at DESC, id",
+            )?;
+            let codes = [UnitKind::Claim.code(), UnitKind::Fact.code(), UnitState::Archived.code()];
+            let mut rows = select.query(codes)?;
+            let mut found = Vec::new();
+            while let Some(columns) = rows.next()? {
+                let (row, is_pinned): (RowId, bool) =
+                    (RowId::new(columns.get(0)?), columns.get(1)?);
+                if !is_pinned && found.len() >= limit {
+                    break;
+                }
+                if allowed.contains(row) {
+                    found.push(row);
+                }
+            }
+            Ok(found)
         })
     }
 }
