@@ -1,25 +1,36 @@
 //! Observations become claims, under policies, corrected by feedback; recall is a search.
 //!
-//! The domain is values and pure functions. It reads no clock and names no search strategy; what
-//! it needs is handed in, and only a [`SourceProbe`] looks at files. [`Memory`] puts it on an engine.
+//! ```
+//! # let folder = tempfile::tempdir().unwrap();
+//! use std::sync::Arc;
+//!
+//! use trefoil::{Engine, EngineConfig, Model};
+//! use trefoil_memory::{Boundary, Memory, ObservationDraft, recall::RecallQuery};
+//!
+//! let words_only = EngineConfig { model: Model::None, ..EngineConfig::default() };
+//! let engine = Arc::new(Engine::open_with(folder.path(), words_only)?);
+//! let memory = Memory::new(engine);
+//! memory.observe(ObservationDraft::message("Mika: I live in Kyoto. I prefer green tea."))?;
+//! memory.observe(ObservationDraft::message("지훈: 저는 매운 음식을 좋아하지 않아요."))?;
+//! memory.work(&Boundary::default())?; // claims are found; otherwise in the background
+//!
+//! let found = memory.activate(&RecallQuery::new("매운 음식"), &Boundary::default())?;
+//! assert_eq!(found.claims[0].claim.text, "지훈: 저는 매운 음식을 좋아하지 않아요.");
+//! assert_eq!(found.claims[0].claim.object.as_deref(), Some("매운 음식"));
+//! # Ok::<(), trefoil::Error>(())
+//! ```
+//!
+//! [`Memory`] puts the domain on an engine. The domain itself is values and pure functions: it
+//! reads no clock, names no search strategy, and only a [`SourceProbe`] looks at files.
 //!
 //! ```
 //! use jiff::Timestamp;
-//! use trefoil_memory::{
-//!     Boundary, IdGenerator, ObservationDraft, Policy, admit,
-//!     extract::{Extractor, RuleExtractor},
-//! };
+//! use trefoil_memory::{IdGenerator, ObservationDraft, Policy, admit};
 //!
 //! let (ids, now) = (IdGenerator::seeded(1), Timestamp::UNIX_EPOCH);
-//! let told = ObservationDraft::message("Mika: I live in Kyoto now. My mail is mika@example.com.");
+//! let told = ObservationDraft::message("My mail is mika@example.com.");
 //! let observation = admit(told, &Policy::built_in()?)?.into_observation(ids.generate(now)?, now)?;
-//! assert!(observation.content.ends_with("My mail is [email]."));
-//!
-//! let mut boundary = Boundary::default();
-//! boundary.boundary_classes.insert(observation.boundary_class);
-//! let found = RuleExtractor::default().extract(&observation, &boundary)?;
-//! assert_eq!(found.claims[0].text, "Mika: I live in Kyoto now.");
-//! assert_eq!(found.claims[0].object.as_deref(), Some("Kyoto"));
+//! assert_eq!(observation.content, "My mail is [email].");
 //! # Ok::<(), trefoil_core::Error>(())
 //! ```
 
