@@ -173,13 +173,22 @@ pub trait Embedder: Debug + Send + Sync {
     /// the first to 0 and the second to 1. Measured, from the model's card.
     fn cosine_range(&self) -> (f32, f32);
 
+    /// The same for sentences and turns of a conversation: that of passages unless the model's
+    /// card says otherwise.
+    fn short_cosine_range(&self) -> (f32, f32) {
+        self.cosine_range()
+    }
+
     /// Where a cosine stands on the [range](Self::cosine_range), 0–1. Those of a question and a
-    /// passage in another language (`foreign`) are lower by .05: with the multilingual default
-    /// .853 for right pairs across languages against .916 within.
+    /// passage in another language (`foreign`) are lower.
     fn relevance(&self, cosine: f32, foreign: bool) -> Score {
-        let (unrelated, perfect) = self.cosine_range();
-        let shift = if foreign { 0.05 } else { 0.0 };
-        Score::clamped((cosine + shift - unrelated) / (perfect - unrelated))
+        on_range(self.cosine_range(), cosine, foreign)
+    }
+
+    /// Where the cosine of a question and a sentence stands on the [range of
+    /// those](Self::short_cosine_range).
+    fn short_relevance(&self, cosine: f32, foreign: bool) -> Score {
+        on_range(self.short_cosine_range(), cosine, foreign)
     }
 
     /// One unit vector a text, in order. A text's vector does not depend on the
@@ -188,6 +197,15 @@ pub trait Embedder: Debug + Send + Sync {
     /// # Errors
     /// The model is missing, or a vector is not finite, of another length, or zero.
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+}
+
+/// How much lower the cosines of a question and a text in another language are: with the
+/// multilingual default, .853 for right pairs across languages against .916 within.
+const FOREIGN_SHIFT: f32 = 0.05;
+
+fn on_range((unrelated, perfect): (f32, f32), cosine: f32, foreign: bool) -> Score {
+    let shift = if foreign { FOREIGN_SHIFT } else { 0.0 };
+    Score::clamped((cosine + shift - unrelated) / (perfect - unrelated))
 }
 
 /// Which kind of change an index feeds on.

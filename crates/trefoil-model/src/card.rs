@@ -83,7 +83,12 @@ pub struct EmbeddingCard {
     /// The cosines that count as unrelated and as a perfect match: the mean of questions
     /// with passages of other questions, and the 90th percentile with their own.
     pub cosine_range: [f32; 2],
-    /// The same for the mean, over a question's tokens, of each one's best cosine with a
+    /// The same for sentences and turns of a conversation, which have no title and little
+    /// around what is asked for: the 1st percentile with what answers other questions, and the
+    /// 99th with what answers them; that of passages if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_cosine_range: Option<[f32; 2]>,
+    /// The range of passages for the mean, over a question's tokens, of each one's best cosine with a
     /// token of the passage; absent if the model's token vectors are not to be matched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_cosine_range: Option<[f32; 2]>,
@@ -122,9 +127,10 @@ impl Card {
             return Err("`dimensions` must be 1–65536");
         }
         let rising = |[low, high]: [f32; 2]| -1.0 <= low && low < high && high <= 1.0;
-        if !rising(embedding.cosine_range) || !embedding.token_cosine_range.is_none_or(rising) {
+        let others = [embedding.short_cosine_range, embedding.token_cosine_range];
+        if !rising(embedding.cosine_range) || !others.into_iter().flatten().all(rising) {
             return Err("`cosine-range` must be two rising numbers within -1–1, and so \
-                        `token-cosine-range`");
+                        `short-cosine-range` and `token-cosine-range`");
         }
         Ok(())
     }

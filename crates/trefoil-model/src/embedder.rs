@@ -23,6 +23,7 @@ impl Default for ModelSource {
 pub struct OnnxEmbedder {
     space: EmbeddingSpace,
     cosine_range: (f32, f32),
+    short_cosine_range: Option<(f32, f32)>,
     token_cosine_range: Option<(f32, f32)>,
     model: Model,
 }
@@ -59,6 +60,7 @@ impl OnnxEmbedder {
             passage_prefix,
             quantization,
             cosine_range,
+            short_cosine_range,
             token_cosine_range,
         }) = embedding
         else {
@@ -79,8 +81,13 @@ impl OnnxEmbedder {
             quantization,
             max_tokens,
         };
-        let token_cosine_range = token_cosine_range.map(Into::into);
-        Ok(Self { space, cosine_range: cosine_range.into(), token_cosine_range, model })
+        Ok(Self {
+            space,
+            cosine_range: cosine_range.into(),
+            short_cosine_range: short_cosine_range.map(Into::into),
+            token_cosine_range: token_cosine_range.map(Into::into),
+            model,
+        })
     }
 
     /// The mean best cosines of token vectors that count as unrelated and as a perfect
@@ -147,6 +154,10 @@ impl Embedder for OnnxEmbedder {
 
     fn cosine_range(&self) -> (f32, f32) {
         self.cosine_range
+    }
+
+    fn short_cosine_range(&self) -> (f32, f32) {
+        self.short_cosine_range.unwrap_or(self.cosine_range)
     }
 
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {

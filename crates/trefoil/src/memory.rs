@@ -16,8 +16,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Degraded, Embedding, Error, Language, Leg, Part, Question, RankedList, Result, Role,
-    RowId, Score, Stage, Strategy, TokenCounter,
+    Allowed, Degraded, Embedding, Error, Hit, Language, Leg, Part, Question, Result, Role, RowId,
+    Score, Stage, Strategy, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -230,11 +230,11 @@ impl MemoryCollection<'_> {
         Ok(self.inner().store.cached_embeddings(rows)?.into_iter().collect())
     }
 
-    /// How relevant a cosine is by the model ([`Embedder::relevance`](trefoil_core::Embedder));
+    /// How relevant a cosine is by the model ([`Embedder::short_relevance`](trefoil_core::Embedder));
     /// as it is without one.
     pub fn relevance_of(&self, cosine: f32, foreign: bool) -> Score {
         match self.inner().embedder() {
-            Some(embedder) => embedder.relevance(cosine, foreign),
+            Some(embedder) => embedder.short_relevance(cosine, foreign),
             None => Score::clamped(cosine),
         }
     }
@@ -300,7 +300,16 @@ impl Inner {
     ) -> Result<Vec<Found>> {
         let Some(leg) = self.memory.leg(strategy) else { return Ok(Vec::new()) };
         let list = leg.retrieve(question, &Leg { strategy, depth, weight: 1.0 }, allowed)?;
-        Ok(found(&list, allowed))
+        let relevance = |hit: &Hit| match (self.embedder(), strategy) {
+            (Some(embedder), Strategy::Semantic) => embedder.short_relevance(hit.native, false),
+            _ => hit.relevance,
+        };
+        // The filter holds also where a leg forgot it.
+        let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
+        let found = hits
+            .map(|hit| Found { row: hit.row, relevance: relevance(hit), native: hit.native })
+            .collect();
+        Ok(found)
     }
 
     /// What the semantic leg finds, and the vector that it was asked with. A question is
@@ -366,10 +375,4 @@ impl Inner {
 
 fn asked(question: &str) -> Question {
     Question { text: question.to_owned(), language: language_of(question), ..Question::default() }
-}
-
-/// A list as what was found; the filter holds also where a leg forgot it.
-fn found(list: &RankedList, allowed: &Allowed) -> Vec<Found> {
-    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
-    hits.map(|hit| Found { row: hit.row, relevance: hit.relevance, native: hit.native }).collect()
 }
