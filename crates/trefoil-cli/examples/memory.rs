@@ -111,29 +111,25 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
             asked.push((query, text));
         }
     }
-    let mut distractors = collection
-        .documents
-        .iter()
-        .map(claim)
-        .chain(others.iter().flat_map(|other| &other.documents).map(claim))
-        .filter(|text| !text.is_empty() && !asked.iter().any(|(_, right)| right == text));
+    let mut known: BTreeSet<String> = texts;
+    let others = others.iter().flat_map(|other| &other.documents).map(claim);
+    let mut distractors = collection.documents.iter().map(claim).chain(others);
     let place = Place::new()?;
     let source = place.memory.observe(ObservationDraft::message("what was said"))?.id;
-    let insert = |text: &str| place.memory.insert_claim(ClaimDraft::observed(text, source.clone()));
-    for (_, text) in &asked {
-        insert(text)?;
-    }
+    let insert = |texts: Vec<String>| {
+        let draft = |text| ClaimDraft::observed(text, source.clone());
+        place.memory.insert_claims(texts.into_iter().map(draft).collect())
+    };
+    insert(asked.iter().map(|(_, text)| text.clone()).collect())?;
     println!("\n| claims | Recall@{SHOWN} | activate, median | of which embedding |");
     println!("|---:|---:|---:|---:|");
-    let mut known = asked.len();
     for &wanted in &CLAIMS {
-        while known < wanted {
-            let Some(text) = distractors.next() else { break };
-            match insert(&text) {
-                Ok(_) => known += 1,
-                Err(trefoil::Error::DuplicateClaim { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let missing = wanted.saturating_sub(known.len());
+        let fresh = distractors.by_ref().filter(|text| !text.is_empty());
+        let fresh = fresh.filter(|text| known.insert(text.clone()));
+        let fresh: Vec<String> = fresh.take(missing).collect();
+        for some in fresh.chunks(500) {
+            insert(some.to_vec())?;
         }
         place.engine.memory().drain()?;
         let mut found = 0;
@@ -150,7 +146,7 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
         }
         let recall = found as f64 / asked.len() as f64;
         let [whole, embedding] = [whole, embedding].map(median);
-        println!("| {known} | {recall:.3} | {whole:.1} ms | {embedding:.1} ms |");
+        println!("| {} | {recall:.3} | {whole:.1} ms | {embedding:.1} ms |", known.len());
     }
     Ok(())
 }
@@ -160,7 +156,8 @@ fn conversation(id: &str) -> &str {
 }
 
 fn claim(turn: &Document) -> String {
-    turn.body.chars().take(1_000).collect::<String>().trim().to_owned()
+    let words = turn.body.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(1_000).collect::<String>().trim_end().to_owned()
 }
 
 fn judged<'c>(collection: &'c Collection, query: &Query) -> anyhow::Result<&'c Judgements> {

@@ -25,17 +25,36 @@ impl Memory {
     /// may not be stored, and those of [`ClaimDraft::into_claim`].
     pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
         let (policy, now) = (self.policy()?, self.now()?);
-        self.write("store a claim", |write| {
-            let draft = of_its_class(write, admit_claim(draft, &policy)?)?;
-            let (claim, _) = draft.into_claim(self.id()?, now)?;
-            let same = write.claim_by_hash(claim.content_hash.as_str())?;
-            let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
-            let claim = insert_strictly(claim, same.as_ref())?;
-            let row = put_claim(write, &claim, PatchReason::ExtractUpdate)?;
-            self.witness(write, row, &claim, EvidenceMethod::Rule)?;
-            write.add_event("integrated", Some(row), "{}")?;
-            Ok(claim)
+        self.write("store a claim", |write| self.insert(write, draft, &policy, now))
+    }
+
+    /// The same for many, in their order: all of them are stored, or none.
+    ///
+    /// # Errors
+    /// As [`Memory::insert_claim`].
+    pub fn insert_claims(&self, drafts: Vec<ClaimDraft>) -> Result<Vec<Claim>> {
+        let (policy, now) = (self.policy()?, self.now()?);
+        self.write("store claims", |write| {
+            drafts.into_iter().map(|draft| self.insert(write, draft, &policy, now)).collect()
         })
+    }
+
+    fn insert(
+        &self,
+        write: &MemoryWrite<'_>,
+        draft: ClaimDraft,
+        policy: &Policy,
+        now: Timestamp,
+    ) -> Result<Claim> {
+        let draft = of_its_class(write, admit_claim(draft, policy)?)?;
+        let (claim, _) = draft.into_claim(self.id()?, now)?;
+        let same = write.claim_by_hash(claim.content_hash.as_str())?;
+        let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
+        let claim = insert_strictly(claim, same.as_ref())?;
+        let row = put_claim(write, &claim, PatchReason::ExtractUpdate)?;
+        self.witness(write, row, &claim, EvidenceMethod::Rule)?;
+        write.add_event("integrated", Some(row), "{}")?;
+        Ok(claim)
     }
 
     /// Links a claim to what it comes from; an observation that tells it again is one witness.
