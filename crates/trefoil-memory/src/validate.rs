@@ -198,7 +198,7 @@ pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
     let [subject, object] =
         [&draft.subject, &draft.object].map(|term| term.as_deref().map(&mut clean));
     let content_hash = draft.content_hash.filter(|_| text == draft.text);
-    Ok(ClaimDraft { text, subject, object, content_hash, boundary_class, ..draft })
+    Ok(ClaimDraft { text, boundary_class, content_hash, subject, object, ..draft })
 }
 
 fn raised(class: BoundaryClass, found: &BTreeSet<Redaction>) -> BoundaryClass {

@@ -53,7 +53,7 @@ pub struct Step {
 }
 
 impl Step {
-    pub(super) fn new(id: impl ToString, deed: Deed, reason: impl Into<String>) -> Self {
+    pub(super) fn new(id: &impl ToString, deed: Deed, reason: impl Into<String>) -> Self {
         Self { id: id.to_string(), deed, reason: reason.into() }
     }
 }

@@ -139,7 +139,7 @@ impl Pass<'_> {
             RollingKey::Person(_) => format!("{} episodes with this person", units.len()),
             RollingKey::Topic(_) => format!("{} episodes of this topic", units.len()),
         };
-        Ok(Some(Step::new(id, Deed::Summarized, reason)))
+        Ok(Some(Step::new(&id, Deed::Summarized, reason)))
     }
 }
 

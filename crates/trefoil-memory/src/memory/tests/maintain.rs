@@ -56,11 +56,11 @@ impl Aged {
     }
 
     fn maintain(&self) -> Maintained {
-        self.maintain_with(&MaintainOptions::default())
+        self.maintain_with(MaintainOptions::default())
     }
 
-    fn maintain_with(&self, options: &MaintainOptions) -> Maintained {
-        self.memory.maintain(&self.probe(), options).unwrap()
+    fn maintain_with(&self, options: MaintainOptions) -> Maintained {
+        self.memory.maintain(&self.probe(), &options).unwrap()
     }
 
     fn probe(&self) -> ContentProbe {
@@ -80,7 +80,7 @@ impl Aged {
         self.memory.insert_claim(draft).unwrap()
     }
 
-    fn unit(&self, id: impl ToString) -> Option<MemoryUnit> {
+    fn unit(&self, id: &impl ToString) -> Option<MemoryUnit> {
         let id = id.to_string();
         self.memory.engine.memory().read("look", |read| read.unit(&id)).unwrap()
     }
@@ -100,7 +100,7 @@ impl Aged {
 }
 
 /// What was done to an id.
-fn deeds(done: &Maintained, id: impl ToString) -> Vec<Deed> {
+fn deeds(done: &Maintained, id: &impl ToString) -> Vec<Deed> {
     let id = id.to_string();
     done.steps.iter().filter(|step| step.id == id).map(|step| step.deed).collect()
 }
@@ -424,7 +424,7 @@ fn rolling_summaries_are_made_when_they_are_due() {
     assert_eq!(aged.maintain().steps, [], "nothing newer has happened");
     tell("Mika sold the black tea.", &|_| {});
     let personal = MaintainOptions { with_personal_data: true, ..MaintainOptions::default() };
-    aged.maintain_with(&personal);
+    aged.maintain_with(personal);
     let week = aged.summary("rolling", "7d").unwrap();
     assert_eq!((aged.sources_of(&week), week.unit.boundary), (4, BoundaryClass::Pii));
 }
@@ -447,7 +447,7 @@ fn a_dry_run_tells_what_would_be_done_and_does_nothing() {
         read.unwrap()
     };
     let before = state();
-    let told = aged.maintain_with(&dry);
+    let told = aged.maintain_with(dry);
     assert_eq!(state(), before);
     let done = aged.maintain();
     // New ids aside, it is what happens then.
