@@ -182,10 +182,12 @@ impl Sight<'_> {
         let known: BTreeSet<String> = facts.iter().map(|claim| claim.id.to_string()).collect();
         let most = SectionKind::Facts.limit().unwrap_or_default();
         let memory = self.memory.engine.memory();
-        let standing_out = memory.read("list what stands out", |read| {
-            read.standing_out(allowed, most.saturating_sub(facts.len()))
-        })?;
+        let standing_out =
+            memory.read("list what stands out", |read| read.standing_out(allowed, most))?;
         for (unit, text) in self.visible(&standing_out, allowed)? {
+            if facts.len() >= most && !unit.unit.pin {
+                continue;
+            }
             if let Some(claim) = rows::to_claim(&unit)?
                 && !known.contains(&unit.unit.id)
             {
