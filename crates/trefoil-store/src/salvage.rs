@@ -172,8 +172,7 @@ impl Salvage<'_> {
                 (_, None) => None,
             };
         }
-        let doubtful = self.forget_what_is_doubtful()?;
-        let incomplete = self.incomplete(doubtful)?;
+        let incomplete = self.incomplete()?;
         self.log(graph)?;
         Ok(Salvaged { tables: saved, incomplete, graph })
     }
@@ -412,31 +411,10 @@ impl Salvage<'_> {
         )
     }
 
-    /// A file's hash is that of its path: what else a page without its checksum says of it is
-    /// not believed. The files that this leaves without it.
-    fn forget_what_is_doubtful(&self) -> rusqlite::Result<BTreeSet<i64>> {
-        let mut told = self.checked.prepare(
-            "SELECT size, mtime, sha256, title FROM files
-             WHERE id = ?1 AND json_valid(tags) AND json_valid(dates)",
-        );
-        let mut doubtful = ids(self.new, "SELECT id FROM files")?;
-        doubtful.retain(|id| match &mut told {
-            Ok(told) => !told.exists([id]).unwrap_or(false),
-            Err(_) => true,
-        });
-        let mut forget = self.new.prepare(
-            "UPDATE files SET size = 0, title = '', tags = '[]', dates = '[]' WHERE id = ?1",
-        )?;
-        for id in &doubtful {
-            forget.execute([id])?;
-        }
-        Ok(doubtful)
-    }
-
-    /// Paths of the files that lost something besides those that are `doubtful`, told from indexes that are not the tables that
+    /// Paths of the files that lost something, told from indexes that are not the tables that
     /// were lost; of all files if those cannot be read either. Their stamps are forgotten, so
     /// that they are read again.
-    fn incomplete(&self, doubtful: BTreeSet<i64>) -> rusqlite::Result<Vec<String>> {
+    fn incomplete(&self) -> rusqlite::Result<Vec<String>> {
         let mut incomplete = BTreeSet::new();
         let kept: BTreeSet<i64> = ids(self.new, "SELECT unit_id FROM payload_chunk")?;
         let chunks = pairs(
@@ -444,14 +422,13 @@ impl Salvage<'_> {
             "SELECT file_id, unit_id FROM payload_chunk INDEXED BY sqlite_autoindex_payload_chunk_1",
         )
         .or_else(|_| pairs(self.old, "SELECT file_id, unit_id FROM payload_chunk NOT INDEXED"));
-        let mut files: BTreeSet<i64> = match chunks {
+        let files: BTreeSet<i64> = match chunks {
             Ok(chunks) => chunks
                 .into_iter()
                 .filter_map(|(file, unit)| (!kept.contains(&unit)).then_some(file))
                 .collect(),
             Err(_) => ids(self.new, "SELECT id FROM files")?,
         };
-        files.extend(doubtful);
         let mut path = self.new.prepare("SELECT path FROM files WHERE id = ?1")?;
         let mut forget =
             self.new.prepare("UPDATE files SET sha256 = '', mtime = ?2 WHERE id = ?1")?;
