@@ -57,7 +57,8 @@ pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
         bytes(*bytes_scanned),
         match hits {
             0 => "nothing is left".to_owned(),
-            hits => format!("{hits} {} left; run it again", plural(*hits as usize, "place")),
+            1 => "1 place left; run it again".to_owned(),
+            hits => format!("{hits} places left; run it again"),
         }
     );
     text
