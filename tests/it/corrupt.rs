@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A trial takes a tenth of a second, but a campaign may be given next to nothing of the machine.
-const PATIENCE: Duration = Duration::from_mins(60);
+const PATIENCE: Duration = Duration::from_hours(1);
 /// What each leg is asked alone.
 const ALONE: &str = "Captain Ellis1, Line 3";
 

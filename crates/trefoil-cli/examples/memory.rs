@@ -5,6 +5,8 @@
 //! document's id before the first colon names its conversation, and its title ends with the
 //! date. The others are there to distract. The default model has to be there.
 
+#![expect(clippy::print_stdout, reason = "that is what it is for")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -262,7 +262,7 @@ fn rule() -> String {
 }
 
 fn text(scene: &Scene, shown: &Shown) -> String {
-    let mut text = match scene {
+    let heading = match scene {
         Tell { who, words } => format!("{TITLE}{who} says{TITLE:#}\n{}", paragraph(words, "  ")),
         Ask { question, as_well: None } => format!("{TITLE}asked{TITLE:#} {question}\n"),
         Ask { question, as_well: Some((class, tag)) } => {
@@ -277,7 +277,7 @@ fn text(scene: &Scene, shown: &Shown) -> String {
         Wait { days } => format!("{TITLE}{days} days pass{TITLE:#}\n"),
         Forget { subject } => format!("{TITLE}forget {subject}{TITLE:#}\n"),
     };
-    text += &match shown {
+    let body = match shown {
         Shown::Told(record) => learnt(scene, record),
         Shown::Recalled { found, .. } => {
             format!("{}{DIM}{}{DIM:#}\n", recall::text(found), found.reason)
@@ -295,7 +295,7 @@ fn text(scene: &Scene, shown: &Shown) -> String {
         }
         Shown::Forgotten(receipt) => forget::text(receipt),
     };
-    text
+    heading + &body
 }
 
 /// What is stored of what was said, if it is not all of it, and what is learnt of it.

@@ -59,15 +59,12 @@ fn at_large(overview: &Overview) -> String {
 
 fn text(record: &UnitRecord) -> String {
     let UnitRecord { id, kind, state, archived_as, boundary_class, .. } = record;
-    let mut text = match &record.claim {
-        Some(claim) => told(claim, ""),
-        None => {
-            let body =
-                if record.text.is_empty() { "(its words were erased)" } else { &record.text };
-            let mut text = paragraph(body, "");
-            _ = writeln!(text, "{DIM}{id} · {kind} · {boundary_class}{DIM:#}");
-            text
-        }
+    let mut text = if let Some(claim) = &record.claim {
+        told(claim, "")
+    } else {
+        let body = if record.text.is_empty() { "(its words were erased)" } else { &record.text };
+        let about = format!("{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n");
+        paragraph(body, "") + &about
     };
     if let Some(claim) = &record.claim {
         _ = writeln!(

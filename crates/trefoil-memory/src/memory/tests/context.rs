@@ -35,7 +35,9 @@ fn a_pack_tells_what_bears_on_the_question_within_its_budget() {
     let packed = memory.context(&request, &Boundary::default()).unwrap();
     let of = |kind| section(&packed, kind);
     assert_eq!(of(SectionKind::Context), ["A trip to Sado is planned."]);
-    assert_eq!(of(SectionKind::Facts), ["The ferry to Sado takes two hours."]);
+    let facts = of(SectionKind::Facts);
+    assert!(facts.contains(&"The ferry to Sado takes two hours.".to_owned()), "{facts:?}");
+    assert!(facts.len() > 1, "what stands out fills the rest: {facts:?}");
     assert!(of(SectionKind::Narrative)[0].contains("passport"), "{packed:?}");
     assert!(of(SectionKind::Loops)[0].contains("renew the passport"), "{packed:?}");
     assert!(of(SectionKind::Evidence)[0].contains("northern pier"), "{packed:?}");
@@ -43,7 +45,7 @@ fn a_pack_tells_what_bears_on_the_question_within_its_budget() {
     assert!(packed.pack.tokens <= packed.pack.budget);
     // What was told of claims is saved and can be loaded.
     let loaded = memory.load_context(&packed.context.id).unwrap();
-    assert_eq!((loaded.items.len(), loaded.window), (1, Some(8_192)));
+    assert_eq!((loaded.items.len(), loaded.window), (facts.len(), Some(8_192)));
     let small = ContextRequest { window: 60, ..request };
     let packed = memory.context(&small, &Boundary::default()).unwrap();
     assert!(packed.pack.tokens <= 36 && section(&packed, SectionKind::Evidence).is_empty());
