@@ -85,7 +85,7 @@ impl Fuser for RelativeScore {
 /// So a leg that has nothing to say, such as BM25 asked in another language than the
 /// corpus, does not drag the list below that of the leg which has. The graph leg goes on from
 /// what the others found, and is believed as far as the better of them: it has the share that
-/// is stated for it once they are [sure](SURE), and less in proportion below. (Sharing by its
+/// is stated for it from a confidence of .7 on, and less in proportion below. (Sharing by its
 /// own confidence cost up to .023 nDCG@10; a share that nothing moves, .0075 of the Recall@5
 /// of scifact, where the step from a passage that answers nothing leads to others such.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
