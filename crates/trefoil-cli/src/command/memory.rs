@@ -12,7 +12,7 @@ mod show;
 use std::{fmt::Write, path::Path, sync::Arc};
 
 use trefoil::{Degraded, Engine, Error};
-use trefoil_memory::{Boundary, Claim, Memory, Scope};
+use trefoil_memory::{Boundary, Claim, Memory, Scope, recall::RecallQuery};
 
 use super::Outcome;
 use crate::{
@@ -72,6 +72,12 @@ fn boundary(request: &RequestArgs) -> Boundary {
         boundary.scope = request.scopes.iter().copied().collect();
     }
     boundary
+}
+
+/// What a request asks; it is saved only where that is wanted.
+fn query(question: String, request: RequestArgs, save: bool) -> RecallQuery {
+    let RequestArgs { allow, session, .. } = request;
+    RecallQuery { allow, session, save, ..RecallQuery::new(question) }
 }
 
 /// A claim in words, and beneath it what tells it apart.

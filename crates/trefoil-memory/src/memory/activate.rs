@@ -7,14 +7,13 @@ use serde::Serialize;
 use trefoil::{
     Allowed, Degraded, Embedding, RowId, RowSet,
     memory::{
-        ActiveContextRow, ContextItemRow, MemoryCollection, RecallDepth, Recalled, SessionScope,
-        UnitFilter,
+        ActiveContextRow, ContextItemRow, MemoryCollection, RecallDepth, Recalled, UnitFilter,
     },
 };
-use trefoil_core::{Error, EvidenceId, Result, UnitKind, UnitState};
+use trefoil_core::{Error, EvidenceId, Result, UnitKind};
 use trefoil_text::language_of;
 
-use super::Memory;
+use super::{Memory, episodes::admitted_units};
 use crate::{
     ActiveContext, Boundary, Claim, ContextItem, Evidence, HybridPolicy, Invariant, Policy,
     RuleEvaluator, ScoredClaim,
@@ -229,19 +228,9 @@ impl Memory {
     }
 }
 
+/// The claims that a query may find.
 fn filter(admission: &Admission, now: Timestamp) -> UnitFilter {
-    UnitFilter {
-        kinds: vec![UnitKind::Claim, UnitKind::Fact],
-        states: vec![UnitState::Raw, UnitState::Validated, UnitState::Consolidated],
-        classes: admission.classes.iter().copied().collect(),
-        scopes: admission.scopes.iter().map(ToString::to_string).collect(),
-        session: match &admission.session {
-            Some(session) => SessionScope::From(session.to_string()),
-            None => SessionScope::None,
-        },
-        valid_at: Some(now.as_second()),
-        ..UnitFilter::default()
-    }
+    UnitFilter { kinds: vec![UnitKind::Claim, UnitKind::Fact], ..admitted_units(admission, now) }
 }
 
 /// The rules of policy and boundary, ready to be asked.

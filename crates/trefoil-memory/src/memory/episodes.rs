@@ -46,14 +46,14 @@ impl Memory {
     /// # Errors
     /// As [`Memory::activate`].
     pub fn episodes(&self, query: &RecallQuery, boundary: &Boundary) -> Result<RecalledEpisodes> {
-        let view = Sight::new(self, query, boundary)?;
+        let sight = Sight::new(self, query, boundary)?;
         let (profile, memory) = (EpisodeProfile::default(), self.engine.memory());
-        let oldest = view.now.as_second().saturating_sub(profile.oldest_days * DAY);
+        let oldest = sight.now.as_second().saturating_sub(profile.oldest_days * DAY);
         let filter = UnitFilter {
             kinds: vec![UnitKind::Episode],
-            classes: view.classes_up_to(BoundaryClass::Pii),
+            classes: sight.classes_up_to(BoundaryClass::Pii),
             since: Some(oldest),
-            ..view.filter()
+            ..sight.filter()
         };
         let allowed = memory.allowed(&filter)?;
         let depth = RecallDepth { text: profile.hits, vector: profile.hits };
@@ -70,7 +70,7 @@ impl Memory {
                 }
             }
         }
-        let shown = view.units(&lists.concat())?;
+        let shown = sight.units(&lists.concat())?;
         let ids: BTreeMap<RowId, UnitId> = shown
             .iter()
             .map(|(unit, _)| Ok((unit.row, unit.unit.id.parse()?)))
@@ -78,7 +78,7 @@ impl Memory {
         let mut episodes = BTreeMap::new();
         for (unit, text) in &shown {
             let unit = rows::to_unit(unit)?;
-            if profile.admits(&unit, view.now) {
+            if profile.admits(&unit, sight.now) {
                 let happened_at = unit.happened_at();
                 episodes.insert(unit.id, Episode { text, happened_at });
             }
@@ -87,7 +87,7 @@ impl Memory {
             .iter()
             .map(|list| list.iter().filter_map(|row| ids.get(row).cloned()).collect())
             .collect();
-        let ranked = profile.rank(&query.q, &hits, &episodes, view.now);
+        let ranked = profile.rank(&query.q, &hits, &episodes, sight.now);
         let mut observations: BTreeMap<String, Observation> = BTreeMap::new();
         for (unit, text) in &shown {
             if let Some(observation) = rows::to_observation(unit)? {
@@ -100,6 +100,22 @@ impl Memory {
             Some(RecalledEpisode { observation, score })
         });
         Ok(RecalledEpisodes { episodes: recalled.collect(), degraded })
+    }
+}
+
+/// Units of every kind that are admitted, that are not archived and hold now.
+pub(super) fn admitted_units(admission: &Admission, now: Timestamp) -> UnitFilter {
+    UnitFilter {
+        kinds: UnitKind::ALL.iter().copied().filter(|&kind| kind != UnitKind::Chunk).collect(),
+        states: vec![UnitState::Raw, UnitState::Validated, UnitState::Consolidated],
+        classes: admission.classes.iter().copied().collect(),
+        scopes: admission.scopes.iter().map(ToString::to_string).collect(),
+        session: match &admission.session {
+            Some(session) => SessionScope::From(session.to_string()),
+            None => SessionScope::None,
+        },
+        valid_at: Some(now.as_second()),
+        ..UnitFilter::default()
     }
 }
 
@@ -128,18 +144,7 @@ impl<'a> Sight<'a> {
 
     /// Units of every kind that it may see, that are not archived and hold now.
     pub(super) fn filter(&self) -> UnitFilter {
-        UnitFilter {
-            kinds: UnitKind::ALL.iter().copied().filter(|&kind| kind != UnitKind::Chunk).collect(),
-            states: vec![UnitState::Raw, UnitState::Validated, UnitState::Consolidated],
-            classes: self.admission.classes.iter().copied().collect(),
-            scopes: self.admission.scopes.iter().map(ToString::to_string).collect(),
-            session: match &self.admission.session {
-                Some(session) => SessionScope::From(session.to_string()),
-                None => SessionScope::None,
-            },
-            valid_at: Some(self.now.as_second()),
-            ..UnitFilter::default()
-        }
+        admitted_units(&self.admission, self.now)
     }
 
     pub(super) fn classes_up_to(&self, highest: BoundaryClass) -> Vec<BoundaryClass> {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     RowId,
-    memory::{LinkRelation, MemoryRead, MemoryUnit, Payload, UnitRow},
+    memory::{MemoryRead, MemoryUnit, UnitRow},
 };
 use trefoil_core::{BoundaryClass, Result, UnitKind, UnitState};
 
@@ -146,7 +146,7 @@ fn related(read: &MemoryRead<'_>, rows: &[RowId]) -> Result<Vec<RelatedUnit>> {
 
 fn in_short(unit: MemoryUnit) -> RelatedUnit {
     let MemoryUnit { unit: UnitRow { id, .. }, payload, .. } = unit;
-    RelatedUnit { id, kind: payload.kind(), text: Payload::text(&payload) }
+    RelatedUnit { id, kind: payload.kind(), text: payload.text() }
 }
 
 fn links(read: &MemoryRead<'_>, row: RowId) -> Result<Vec<LinkedClaim>> {
@@ -154,7 +154,7 @@ fn links(read: &MemoryRead<'_>, row: RowId) -> Result<Vec<LinkedClaim>> {
     for link in read.claim_links(row)? {
         let inverse = link.other == row;
         let other = if inverse { link.claim } else { link.other };
-        let relation = LinkRelation::as_str(link.relation);
+        let relation = link.relation.as_str();
         let others = related(read, &[other])?.into_iter();
         links.extend(others.map(|claim| LinkedClaim { relation, inverse, claim }));
     }

@@ -1,6 +1,6 @@
-use trefoil_memory::{ContextRequest, recall::RecallQuery};
+use trefoil_memory::ContextRequest;
 
-use super::{Outcome, boundary, note_degraded, readable, writable};
+use super::{Outcome, boundary, note_degraded, query, readable, writable};
 use crate::{
     args::ContextArgs,
     console::{Console, print, print_json},
@@ -16,12 +16,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let boundary = boundary(&args.request);
     let request = ContextRequest {
-        query: RecallQuery {
-            allow: args.request.allow,
-            session: args.request.session,
-            save: args.save,
-            ..RecallQuery::new(args.question)
-        },
+        query: query(args.question, args.request, args.save),
         window: args.window,
         context: args.about,
     };

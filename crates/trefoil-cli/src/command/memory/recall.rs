@@ -5,7 +5,7 @@ use trefoil_memory::{
     recall::{RecallProfile, RecallQuery},
 };
 
-use super::{Outcome, boundary, note_degraded, paragraph, readable, told, writable};
+use super::{Outcome, boundary, note_degraded, paragraph, query, readable, told, writable};
 use crate::{
     args::RecallArgs,
     console::{Console, print, print_json},
@@ -21,14 +21,11 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let boundary = boundary(&args.request);
     let query = RecallQuery {
-        allow: args.request.allow,
-        session: args.request.session,
         top_k: args.limit,
         include_meta: args.explain,
-        save: args.save,
         profile: args.profile,
         recent_turns: args.turns,
-        ..RecallQuery::new(args.question)
+        ..query(args.question, args.request, args.save)
     };
     if query.profile == RecallProfile::Episodes {
         return episodes(&readable(settings)?.episodes(&query, &boundary)?, console);
