@@ -6,98 +6,34 @@
     reason = "a test that cannot go on may panic"
 )]
 
-use std::{
-    fs,
-    io::Write,
-    path::PathBuf,
-    process::{Command, Stdio},
-};
+mod place;
 
-use serde_json::Value;
-use tempfile::TempDir;
+use std::fs;
 
-/// A folder whose index is made by what is observed, without a model.
-struct Place(TempDir);
+use crate::place::Place;
 
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
+/// What three people say, each in their own language.
+fn told() -> Place {
+    let place = Place::new();
+    for (who, words) in [
+        ("Mika", "I live in Kyoto and I prefer green tea."),
+        ("健太", "パクチーが苦手です。会場を予約しなければならない。"),
+        ("지훈", "저는 매운 음식을 좋아하지 않아요."),
+    ] {
+        place.run(&["memory", "observe", words, "--actor", who]).expect(0).says(&["learnt"]);
+    }
+    place
 }
 
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    /// What three people say, each in their own language.
-    fn told() -> Self {
-        let place = Self::new();
-        for (who, words) in [
-            ("Mika", "I live in Kyoto and I prefer green tea."),
-            ("健太", "パクチーが苦手です。会場を予約しなければならない。"),
-            ("지훈", "저는 매운 음식을 좋아하지 않아요."),
-        ] {
-            place.run(&["memory", "observe", words, "--actor", who]).expect(0).says(&["learnt"]);
-        }
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn run(&self, args: &[&str]) -> Run {
-        self.run_with(args, "")
-    }
-
-    fn run_with(&self, args: &[&str], input: &str) -> Run {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
-        command.args(args).current_dir(self.0.path());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in ["TREFOIL_INDEX", "TREFOIL_MODEL", "TREFOIL_LOG", "CLICOLOR_FORCE"] {
-            command.env_remove(name);
-        }
-        let mut child = command.env("TREFOIL_HOME", self.path("no-models")).spawn().unwrap();
-        // A command that reads nothing may have ended by now.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
-        Run { code: output.status.code().unwrap(), stdout, stderr }
-    }
-
-    /// The id of the claim that answers a question best.
-    fn claim(&self, question: &str) -> String {
-        let found = self.run(&["memory", "recall", question, "--json"]).expect(0).json();
-        found["claims"][0]["claim"]["id"].as_str().unwrap().to_owned()
-    }
-}
-
-impl Run {
-    #[track_caller]
-    fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
-        self
-    }
-
-    #[track_caller]
-    fn says(self, parts: &[&str]) -> Self {
-        let all = format!("{}{}", self.stdout, self.stderr);
-        for part in parts {
-            assert!(all.contains(part), "no `{part}` in:\n{all}");
-        }
-        self
-    }
-
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap()
-    }
+/// The id of the claim that answers a question best.
+fn claim(place: &Place, question: &str) -> String {
+    let found = place.run(&["memory", "recall", question, "--json"]).expect(0).json();
+    found["claims"][0]["claim"]["id"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn what_is_told_is_recalled_in_each_language() {
-    let place = Place::told();
+    let place = told();
     for (question, answer) in [
         ("where does Mika live?", "Mika: I live in Kyoto"),
         ("健太はパクチーが苦手?", "健太: パクチーが苦手です。"),
@@ -122,7 +58,7 @@ fn what_was_cut_out_is_nowhere_and_the_rest_is_personal() {
     assert!(observed["observation"]["content"].as_str().unwrap().contains("write to [email]"));
     place.run(&["memory", "recall", "city library"]).expect(1);
     let personal = ["memory", "recall", "city library", "--class", "pii"];
-    place.run(&personal).expect(3).says(&["no tag of the request may see any of them"]);
+    place.run(&personal).expect(3).complains(&["no tag of the request may see any of them"]);
     place
         .run(&[&personal[..], &["--allow", "tool:contact-lookup"]].concat())
         .expect(0)
@@ -135,8 +71,8 @@ fn what_was_cut_out_is_nowhere_and_the_rest_is_personal() {
 
 #[test]
 fn feedback_moves_a_claim_once_a_minute_and_is_shown() {
-    let place = Place::told();
-    let tea = place.claim("green tea");
+    let place = told();
+    let tea = claim(&place, "green tea");
     let heard = place.run(&["memory", "feedback", &tea, "helpful", "--json"]).expect(0).json();
     let moved = |name: &str| {
         heard["updated"][name].as_f64().unwrap() - heard["previous"][name].as_f64().unwrap()
@@ -144,13 +80,13 @@ fn feedback_moves_a_claim_once_a_minute_and_is_shown() {
     assert!((moved("utility") - 0.10).abs() < 1e-6 && (moved("confidence") - 0.05).abs() < 1e-6);
     let shown = place.run(&["memory", "show", &tea]).expect(0);
     shown.says(&["1 opinion", "helpful", "made from", "I live in Kyoto and I prefer green tea."]);
-    place.run(&["memory", "feedback", "clm_none", "helpful"]).expect(3).says(&["clm_none"]);
-    place.run(&["memory", "feedback", &tea, "nice"]).expect(2).says(&["helpful"]);
+    place.run(&["memory", "feedback", "clm_none", "helpful"]).expect(3).complains(&["clm_none"]);
+    place.run(&["memory", "feedback", &tea, "nice"]).expect(2).complains(&["helpful"]);
 }
 
 #[test]
 fn a_context_is_packed_within_its_budget() {
-    let place = Place::told();
+    let place = told();
     let packed = place
         .run(&[
             "memory",
@@ -175,7 +111,7 @@ fn a_context_is_packed_within_its_budget() {
 
 #[test]
 fn looking_after_memory_can_be_tried_first() {
-    let place = Place::told();
+    let place = told();
     let done = place.run(&["memory", "maintain", "--dry-run", "--json"]);
     assert_eq!(done.json()["dry_run"], true);
     place.run(&["memory", "maintain", "--dry-run"]).says(&["nothing was changed"]);
@@ -183,15 +119,15 @@ fn looking_after_memory_can_be_tried_first() {
 
 #[test]
 fn what_is_forgotten_is_gone_with_what_was_made_from_it() {
-    let place = Place::told();
-    let tea = place.claim("green tea");
+    let place = told();
+    let tea = claim(&place, "green tea");
     let receipt = place.run(&["memory", "forget", "Mika", "--json"]).expect(0).json();
     assert_eq!((&receipt["hits"], &receipt["removed"]["episode"]), (&0.into(), &1.into()));
     place.run(&["memory", "show", &tea]).expect(1);
     place.run(&["memory", "recall", "Kyoto"]).expect(1);
     place.run(&["memory", "recall", "매운 음식"]).expect(0);
     place.run(&["memory", "forget", "Mika"]).expect(1).says(&["nothing to forget"]);
-    let spicy = place.claim("매운 음식");
+    let spicy = claim(&place, "매운 음식");
     place.run(&["memory", "forget", "--unit", &spicy]).expect(0).says(&["nothing is left"]);
     place.run(&["memory", "forget"]).expect(2);
     fs::write(place.path("tides.md"), "Spring tides come with a full moon.").unwrap();
@@ -202,7 +138,7 @@ fn what_is_forgotten_is_gone_with_what_was_made_from_it() {
 
 #[test]
 fn a_policy_is_shown_checked_and_applied() {
-    let place = Place::told();
+    let place = told();
     let policy = place.run(&["memory", "policy", "show"]).expect(0).stdout;
     fs::write(place.path("policy.yaml"), policy.replace("1.0.0", "1.1.0")).unwrap();
     let apply = ["memory", "policy", "apply", "policy.yaml"];
@@ -211,18 +147,18 @@ fn a_policy_is_shown_checked_and_applied() {
     place.run(&apply).expect(0).says(&["policy 1.1.0 holds"]);
     place.run(&["memory", "show"]).expect(0).says(&["policy     1.1.0", "episode    3"]);
     place.run(&["memory", "policy", "show", "1.0.0"]).expect(0).says(&["version: 1.0.0"]);
-    place.run(&["memory", "policy", "show", "7.0.0"]).expect(3).says(&["7.0.0"]);
+    place.run(&["memory", "policy", "show", "7.0.0"]).expect(3).complains(&["7.0.0"]);
     fs::write(place.path("policy.yaml"), policy.replace("alpha: 0.65", "alpha: 2")).unwrap();
-    place.run(&apply).expect(2).says(&["alpha"]);
+    place.run(&apply).expect(2).complains(&["alpha"]);
 }
 
 #[test]
 fn bad_input_is_told_as_such() {
     let place = Place::new();
-    place.run(&["memory", "recall", "x"]).expect(3).says(&["trefoil index"]);
-    place.run(&["memory", "observe", ""]).expect(2).says(&["1–65,536 bytes"]);
-    place.run(&["memory", "observe", "x", "--days", "91"]).expect(2).says(&["1–90 days"]);
-    place.run(&["memory", "observe", "x", "--class", "secret"]).expect(3).says(&["secret"]);
-    place.run(&["memory", "observe", "x", "--source-id", "../x"]).expect(2).says(&["upwards"]);
-    place.run(&["memory", "recall", "x", "--limit", "51"]).expect(2).says(&["1–50"]);
+    place.run(&["memory", "recall", "x"]).expect(3).complains(&["trefoil index"]);
+    place.run(&["memory", "observe", ""]).expect(2).complains(&["1–65,536 bytes"]);
+    place.run(&["memory", "observe", "x", "--days", "91"]).expect(2).complains(&["1–90 days"]);
+    place.run(&["memory", "observe", "x", "--class", "secret"]).expect(3).complains(&["secret"]);
+    place.run(&["memory", "observe", "x", "--source-id", "../x"]).expect(2).complains(&["upwards"]);
+    place.run(&["memory", "recall", "x", "--limit", "51"]).expect(2).complains(&["1–50"]);
 }
