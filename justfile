@@ -8,9 +8,9 @@ check:
 test:
     cargo test
 
-# Property tests with a thousand cases each.
+# Property tests with a thousand cases each, instead of 64.
 prop:
-    PROPTEST_CASES=1000 cargo test --release --workspace --lib
+    PROPTEST_CASES=1000 cargo test --profile campaign --workspace --lib
 
 # What each leg, fusion and reranking are worth on collections in BEIR layout, written to
 # docs/EVALUATION.md.
@@ -38,7 +38,7 @@ campaign KIND COUNT:
     #!/usr/bin/env bash
     set -euo pipefail
     if [ {{KIND}} != fuzz ]; then
-        TREFOIL_COUNT={{COUNT}} cargo test -p tests --test it {{KIND}}:: -- --nocapture
+        TREFOIL_COUNT={{COUNT}} cargo test --profile campaign -p tests --test it {{KIND}}:: -- --nocapture
         exit
     fi
     cp Cargo.lock tests/fuzz/ && cd tests/fuzz && cargo build --release

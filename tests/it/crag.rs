@@ -6,7 +6,7 @@ use std::{
 };
 
 use proptest::prelude::{
-    Just, ProptestConfig, Strategy as Generator, prop_assert, prop_assert_eq, prop_oneof, proptest,
+    Just, Strategy as Generator, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use trefoil::{
     CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat, Embedder,
@@ -426,7 +426,6 @@ fn timeless(mut found: SearchResult) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_graded_search_keeps_every_rule_of_a_search(
         question in any_question(),

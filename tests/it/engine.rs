@@ -1,6 +1,6 @@
 //! The engine as its user sees it: what is found, replaced, removed, filtered, reported.
 
-use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil::{
     DateRange, Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language, Score,
     SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, SearchWeights, Stage,
@@ -279,7 +279,6 @@ fn every_fuser_answers() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn results_keep_the_promises_of_their_type(
         bodies in proptest::collection::vec("[a-e ]{1,12}|[あ-お。]{1,8}|[가-마 ]{1,8}", 1..12),

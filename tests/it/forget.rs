@@ -112,7 +112,7 @@ fn text() -> impl proptest::strategy::Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
     /// Whatever else is remembered, in whatever order, before and after the index was closed.
     #[test]
     fn no_file_holds_what_was_forgotten(

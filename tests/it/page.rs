@@ -96,7 +96,7 @@ fn what_is_added_above_does_not_repeat_a_result() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
     #[test]
     fn pages_put_together_are_the_long_list(
         texts in proptest::collection::vec("(walrus ){1,3}(ice |snow ){0,2}", 1..40),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
+use proptest::prelude::{any, prop_assert, proptest};
 use sha2::{Digest, Sha256};
 use trefoil::{Document, Engine, Error, Snapshot};
 
@@ -175,7 +175,6 @@ fn no_path_leads_out_of_the_index() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_changed_or_missing_byte_is_refused(place in any::<u64>(), bit in 0_u8..8, cut in any::<bool>()) {
         static EXPORTED: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
+use proptest::prelude::{any, prop_assert, proptest};
 use trefoil::{
     CheckUp, Document, Engine, EngineConfig, Fault, IndexRepair, Model, Part, Score, SearchFilters,
     SearchQuery, Strategy, Symptom, Verification,
@@ -282,7 +282,6 @@ fn a_repair_waits_for_the_writer() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever byte changes: it is found, or it means nothing; and a repair makes the index
     /// sound, or says that it cannot.
     #[test]

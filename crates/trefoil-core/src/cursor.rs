@@ -151,9 +151,7 @@ fn score(bits: &str) -> Option<Score> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{
-        ProptestConfig, Strategy as Generator, any, prop_assert, prop_assert_eq, proptest,
-    };
+    use proptest::prelude::{Strategy as Generator, any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -244,7 +242,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn print_and_parse_agree(last in any_key(), depth in 0_usize..40_000, fingerprint in any::<u64>()) {
             let cursor = Cursor { last, depth, fingerprint };

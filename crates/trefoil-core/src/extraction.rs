@@ -292,7 +292,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn an_extraction_keeps_its_limits(
             given in prop::collection::vec(("[a-e]{1,3}", 0.0_f32..1.0, 0_usize..40), 0..60),

@@ -241,7 +241,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_row_set_is_a_set(ops in proptest::collection::vec((0_u64..300, any::<bool>()), 0..200)) {
             let (mut set, mut model) = (RowSet::default(), BTreeSet::new());

@@ -193,7 +193,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn print_and_parse_agree(rest in "[A-Za-z0-9_-]{1,128}") {
             let id = ChunkId::new(format!("chk_{rest}"))?;

@@ -382,8 +382,7 @@ impl Default for RerankConfig {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{
-        Just, ProptestConfig, Strategy as Generator, any, prop_assert, prop_assert_eq, prop_oneof,
-        proptest,
+        Just, Strategy as Generator, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
     };
     use serde_json::json;
 
@@ -587,7 +586,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_printed_parses_back(query in any_query()) {
             prop_assert!(query.check().is_ok());

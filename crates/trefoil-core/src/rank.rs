@@ -148,7 +148,7 @@ impl Fused {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -172,7 +172,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_ranked_list_is_sorted_unique_and_finite(
             raw in proptest::collection::vec((0_u64..20, proptest::num::f32::ANY), 0..60)

@@ -86,7 +86,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn clamping_always_gives_a_valid_score(value in proptest::num::f32::ANY) {
             prop_assert!(Score::new(Score::clamped(value).get()).is_ok());

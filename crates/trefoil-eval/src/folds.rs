@@ -20,7 +20,7 @@ pub fn folds<'q>(
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::folds;
 
@@ -32,7 +32,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn each_question_is_dealt_once_and_folds_are_even(
             queries in proptest::collection::btree_set("[a-z]{1,6}", 0..60), count in 1_usize..8,

@@ -140,7 +140,7 @@ impl From<Metric> for String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -198,7 +198,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn each_is_from_0_to_1_and_best_for_the_best_ranking(
             gains in proptest::collection::btree_map("[a-h]", -1_i32..4, 1..8),

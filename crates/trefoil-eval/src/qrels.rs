@@ -116,7 +116,7 @@ pub(crate) fn find(folder: &Path) -> Result<Qrels> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert_eq, proptest};
 
     use super::*;
 
@@ -181,7 +181,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_written_is_read_back(
             judged in proptest::collection::vec(("[^\\s\\pC]{1,8}", "[^\\s\\pC]{1,8}", -2_i32..4), 0..30)

@@ -141,7 +141,7 @@ fn narrowed(score: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use trefoil::Error;
 
     use super::*;
@@ -189,7 +189,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_ranked_answer_keeps_its_order_through_a_file(
             scores in proptest::collection::vec((0_u8..20, 0_u8..6), 0..40)

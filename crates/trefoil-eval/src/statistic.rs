@@ -157,7 +157,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
         #[test]
         fn the_sign_of_a_difference_does_not_change_its_p_value(
             differences in proptest::collection::vec(-1.0_f64..1.0, 0..80)

@@ -151,7 +151,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_chosen_is_chosen_once_and_more_is_an_extension(
             texts in prop::collection::vec(("[a-h]{0,6}", 0.0_f32..2.0), 0..20),

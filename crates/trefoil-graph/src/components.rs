@@ -51,7 +51,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn components_are_those_of_petgraph(
             edges in prop::collection::vec((0..30_u32, 0..30_u32), 0..40)

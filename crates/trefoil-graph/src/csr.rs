@@ -275,7 +275,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_rows_are_those_of_a_map(
             edges in prop::collection::vec((0..12_u32, 0..12_u32, 0.1..4.0_f32), 0..80),

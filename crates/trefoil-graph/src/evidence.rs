@@ -197,7 +197,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn equal_evidence_is_packed_alike(
             steps in prop::collection::vec((0..6_u64, names()), 0..20),

@@ -239,7 +239,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn levels_nest_and_stay_connected(
             seed in 0..1_000_u64, levels in 1..=3_u8, max_size in 0..30_u32

@@ -265,7 +265,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn evidence_comes_back_as_it_was(
             chunks in prop::collection::vec((any::<u64>(), names()), 0..12), seq in any::<u64>()

@@ -234,7 +234,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn pushing_is_within_its_bound_of_the_exact_scores(
             edges in prop::collection::vec((0..30_u32, 0..30_u32, 0.1..2.0_f32), 1..90),

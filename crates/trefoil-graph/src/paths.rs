@@ -191,7 +191,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn they_are_the_strongest_of_all_shortest_paths(
             edges in prop::collection::vec((0..14_u32, 0..14_u32, 0.1..1.0_f32), 0..40),

@@ -186,7 +186,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn weights_are_scores_and_do_not_depend_on_order(
             entities in prop::collection::vec(1..9_u64, 8),

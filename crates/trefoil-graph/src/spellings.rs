@@ -171,7 +171,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_found_is_known_and_apart(
             names in prop::collection::btree_set("[ab 東]{1,4}", 1..12), text in "[ab 東]{0,30}"

@@ -180,8 +180,6 @@ fn settings_out_of_range_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn lists_keep_to_the_filter_and_their_order(
         chunks in prop::collection::vec(names(), 1..20),

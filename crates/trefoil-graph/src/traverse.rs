@@ -81,7 +81,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn depths_are_distances(
             edges in prop::collection::vec((0..20_u32, 0..20_u32, 0.1..1.0_f32), 0..50),

@@ -120,7 +120,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_is_written_is_read(steps in proptest::collection::vec(("\\PC{1,9}|[ 0-9]{1,9}", 0_u32..300), 0..30)) {
             let (mut terms, mut expected, mut position) = (Terms::default(), Vec::new(), 0);

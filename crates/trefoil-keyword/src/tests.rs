@@ -494,7 +494,6 @@ fn the_order_does_not_depend_on_how_documents_came_in() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn hits_are_allowed_sorted_unique_and_in_range(
         texts in proptest::collection::vec("[a-d ]{0,12}", 1..20),

@@ -124,7 +124,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_was_made_short_is_not_made_shorter(content in "([a-z ]{0,120}\n|\\PC{0,40}\n){1,30}.") {
             let whole = observation(ObservationKind::Bash, None, content);

@@ -250,7 +250,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn helpful_never_lowers_and_harmful_lowers(
             utility in -9.0_f64..9.0, confidence in 0.0_f32..=1.0, days in 0_i64..900,

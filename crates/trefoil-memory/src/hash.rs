@@ -104,7 +104,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn content_hash_ignores_spaces_and_forms(words in proptest::collection::vec("[a-zé가が]{1,5}", 1..6), space in "[ \t\r\n\u{3000}]{1,3}") {
             let spaced = format!("{space}{}{space}", words.join(&space));

@@ -131,7 +131,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn ids_increase_whatever_the_clock_does(times in proptest::collection::vec(-9_i64..9_999, 2..40)) {
             let ids = IdGenerator::seeded(3);

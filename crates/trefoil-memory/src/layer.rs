@@ -196,7 +196,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_beginning_fits_and_is_one(text in "([a-z]{1,9} |東京の|한국어 ){0,40}", most in 0_usize..40) {
             let text = text.trim();

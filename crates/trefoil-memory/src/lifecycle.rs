@@ -238,7 +238,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn ageing_is_idempotent_and_never_raises(at in -100_i64..100, changed in any::<bool>(), before in 0..3_usize) {
             let before = EpistemicStatus::ALL[before];

@@ -157,7 +157,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_loop_lives_at_most_30_days(due in proptest::option::of(-400_i64..400), now in -99_i64..99) {
             let expires = OpenLoop::expiry(due.map(day), day(now));

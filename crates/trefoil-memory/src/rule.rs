@@ -315,7 +315,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn reading_any_text_ends_well(text in "([a-z.]{1,6}|[0-9.]{1,3}|[!&|=<>()'\", ]|in|notin|\\PC){0,40}") {
             if let Ok(rule) = text.parse::<Rule>() {

@@ -174,7 +174,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn reading_never_panics_and_what_reads_prints_the_same(text in "(file|test|commit|adr)?:?\\PC{0,12}(:[0-9]{0,3})?") {
             if let Ok(tag) = text.parse::<SourceTag>() {

@@ -171,7 +171,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn print_parse_and_store_agree(hours in 1..=MAX_HOURS) {
             let ttl = Ttl::hours(hours)?;

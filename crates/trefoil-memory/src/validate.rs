@@ -358,7 +358,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn nothing_above_the_boundary_passes(
             class in 0_u8..4, highest in 0_u8..4, tag in "(answer:task|tool:[a-c]|tool:contact-lookup|x)",

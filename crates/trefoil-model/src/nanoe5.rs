@@ -394,7 +394,6 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_damaged_file_is_read_or_refused(at in 0..400_usize, bytes in prop::collection::vec(any::<u8>(), 1..9)) {
             let mut file = tiny_file();

@@ -45,7 +45,7 @@ fn rarity(token: u32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -70,7 +70,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn no_window_holds_clearly_more(
             question in proptest::collection::vec(1990_u32..2030, 0..12),

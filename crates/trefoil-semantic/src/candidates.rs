@@ -77,7 +77,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_best_are_kept(scores in prop::collection::vec(0..9_u8, 0..200), keep in 0..30_usize) {
             let offered: Vec<Candidate> = (0..).zip(&scores).map(|(row, &score)| Candidate {

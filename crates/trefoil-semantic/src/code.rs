@@ -133,8 +133,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn every_processor_computes_the_same(
             lanes in 1..9_usize, count in 1..6_usize, seed in prop::collection::vec(-127..=127_i8, 64 * 9 * 7)

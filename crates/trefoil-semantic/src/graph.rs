@@ -260,7 +260,6 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn every_node_is_reached(
             mut links in prop::collection::vec(prop::collection::vec(0..40_u32, 0..2), 40)

@@ -77,7 +77,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn segments_stay_few_and_writes_cheap(batches in prop::collection::vec(1..50_usize, 1..400)) {
             let (mut files, mut written, mut total) = (Vec::<Size>::new(), 0, 0);

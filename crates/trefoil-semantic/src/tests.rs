@@ -131,8 +131,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn an_index_is_what_was_committed(
         steps in steps(), limit in 0..12_usize, filter in prop::collection::btree_set(0..40_u64, 0..20), k in 0..50_usize

@@ -85,7 +85,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn tombstones_are_a_set_that_survives_being_written(
             ordinals in prop::collection::btree_set(0..300_usize, 0..100)

@@ -79,7 +79,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn cosine_is_the_inner_product(pairs in prop::collection::vec((-1.0..1.0_f32, -1.0..1.0_f32), 2..90)) {
             let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();

@@ -506,7 +506,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_changed_store_holds_the_graph_of_a_new_one(steps in prop::collection::vec(step(), 1..12)) {
             let fixture = Fixture::new();

@@ -392,7 +392,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         /// Also in the middle of a text, where SQLite itself would not notice.
         #[test]
         fn no_changed_bit_is_read(at in any::<prop::sample::Index>(), bit in 0..8_u8) {

@@ -628,7 +628,6 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_store_and_a_replayed_index_equal_a_map(steps in proptest::collection::vec(step(), 1..25)) {
             let fixture = Fixture::new();

@@ -412,7 +412,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn tokens_are_valid_and_in_order(text in any_text()) {
             let (mut start, mut position) = (0, 0);

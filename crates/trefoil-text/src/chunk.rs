@@ -504,7 +504,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn chunks_are_true_slices_that_hold_all_text(body in bodies()) {
             for format in [Text, Markdown, Code, Records] {

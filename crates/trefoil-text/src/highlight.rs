@@ -425,7 +425,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn fragments_are_short_parts_of_the_text_and_marks_are_valid(
             question in "(東京|データ|한국|run|[a-c]|\\PC| ){1,6}",

@@ -197,7 +197,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn the_result_is_nfkc_and_maps_back(text in "(\\PC|[\u{300}-\u{310}\u{ff66}-\u{ff9f}\u{1100}-\u{11ff}\u{3099}\u{309a}かは]){0,24}") {
             let normalized = Normalized::new(&text);

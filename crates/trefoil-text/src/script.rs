@@ -154,7 +154,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn runs_cover_the_text(text in any::<String>()) {
             let mut end = 0;

@@ -396,7 +396,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn sentences_are_trimmed_apart_and_complete(
             text in "(\\PC|[a-zA-Z]|[。！？．.!?…]|[ \n\r]|[「」（）“”\"\\[\\]1]|[가-깋]|[ぁ-ん])*",

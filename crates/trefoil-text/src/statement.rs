@@ -194,7 +194,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn statements_are_parts_of_the_text_in_order(
             text in r"([-*>#|\[\]1. ]{0,3}[a-zA-Z東京は서울다。. `\n]{0,60}){0,8}"

@@ -144,7 +144,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_span_measures_about_what_it_counts(text in "([a-z東한]{1,9}[ \n]{0,2}){0,120}", a in 0..2000usize, b in 0..2000usize) {
             let floor = |i: usize| (0..=i.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap();

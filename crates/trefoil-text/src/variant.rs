@@ -265,7 +265,7 @@ const SUBJECTS: &[&str] = &["he", "it", "she", "that", "this", "which", "who"];
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
     use crate::language_of;
@@ -330,7 +330,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn variants_are_others_and_apart(
             text in "(\\PC|[a-zA-Z_:-]|[ぁ-ー]|[ｦ-ﾟ]|[가-힣 ]){0,40}",

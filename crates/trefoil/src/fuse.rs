@@ -292,9 +292,7 @@ fn mean_and_deviation(hits: &[Hit]) -> (f32, f32) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{
-        ProptestConfig, Strategy as Generator, prop_assert, prop_assert_eq, proptest,
-    };
+    use proptest::prelude::{Strategy as Generator, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -472,7 +470,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn every_fuser_keeps_every_row_once_in_order_and_in_range(
             keyword in any_list(Strategy::Keyword),

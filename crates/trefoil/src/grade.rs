@@ -139,7 +139,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn more_relevant_passages_are_never_graded_worse(
             scores in proptest::collection::vec(0.0_f32..=1.0, 1..8),

@@ -80,7 +80,7 @@ fn settle(pools: &mut Vec<Pool>) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, proptest};
+    use proptest::prelude::{prop_assert, proptest};
 
     use super::*;
 
@@ -111,7 +111,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn it_never_falls_and_keeps_the_mean(
             pairs in proptest::collection::vec((0_u8..20, 0_u8..2), 1..60)

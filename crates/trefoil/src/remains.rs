@@ -140,7 +140,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn finds_are_those_of_a_plain_search(text in "[ab]{0,40}", live in "[ab]{0,40}", file in "[ab]{0,80}") {
             let mut erased = Remains::of([text.as_str()]);

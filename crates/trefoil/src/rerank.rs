@@ -59,7 +59,7 @@ fn sigmoid(log_odds: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 
@@ -93,7 +93,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_head_is_permuted_by_falling_scores(
             pairs in proptest::collection::vec((0.0_f32..=1.0, 0.0_f32..=1.0), 0..60)

@@ -151,7 +151,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn pooling_gives_a_non_increasing_list_within_range(
             scores in proptest::collection::vec(0.0_f32..=1.0, 0..60)

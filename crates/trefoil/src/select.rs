@@ -187,7 +187,7 @@ fn checked(lambda: f32) -> Result<f32> {
 mod tests {
     use std::sync::Arc;
 
-    use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
     use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, FileInfo, Fused, Language, LineSpan, Passage, RowId,
         StoredChunk,
@@ -361,7 +361,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn mmr_selects_and_does_not_reorder(
             (relevance, table) in any_list(), count in 0_usize..30, lambda in 0.0_f32..=1.0,

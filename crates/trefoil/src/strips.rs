@@ -174,7 +174,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn what_stays_is_in_document_order_and_within_the_count(
             scores in proptest::collection::vec(0.0_f32..=1.0, 0..30),

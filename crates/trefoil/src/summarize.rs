@@ -280,7 +280,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_summary_is_made_of_whole_sentences(
             texts in prop::collection::vec(

@@ -105,8 +105,6 @@ fn settings_out_of_range_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
     #[test]
     fn communities_are_connected_and_beat_singletons_and_moving_alone(
         graph in graphs(), seed in any::<u64>(), randomness in 0.0..0.5

@@ -212,8 +212,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
         #[test]
         fn after_many_edits_it_is_as_good_as_a_new_run(
             seed in any::<u64>(), edits in 1..60_u32, steps in 1..6_u32

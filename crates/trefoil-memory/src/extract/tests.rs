@@ -127,7 +127,6 @@ fn the_scope_is_the_widest_below_principle_that_the_boundary_has() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn classes_are_within_the_boundary_origins_kept_and_hashes_unique(
         parts in proptest::collection::vec(

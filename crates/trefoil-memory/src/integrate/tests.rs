@@ -202,7 +202,6 @@ fn what_is_rolled_back_is_archived_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_class_is_never_relaxed_and_one_claim_is_left(
         old in 0_u8..4, new in 0_u8..4, strategy in 0_usize..3, confidence in 0.0_f32..=1.0, later in -9_i64..9,

@@ -208,7 +208,6 @@ fn then_it_is_trimmed_evidence_first_and_context_last() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_pack_is_within_its_budget(
         texts in proptest::collection::vec("([a-z]{1,9} |東京 |서울 ){1,60}", 0..20), window in 0_usize..900,

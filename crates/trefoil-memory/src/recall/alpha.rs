@@ -120,7 +120,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn alpha_is_between_0_3_and_0_85(question in "\\PC{0,60}", base in 0.3_f64..=0.85) {
             prop_assert!((0.3..=0.85).contains(&adapted_alpha(&question, base)));

@@ -235,7 +235,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn episodes_are_few_in_order_and_above_their_thresholds(
             lists in proptest::collection::vec(proptest::collection::vec(0_usize..30, 0..25), 0..4),

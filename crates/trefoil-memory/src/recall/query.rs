@@ -247,7 +247,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_query_narrows_and_never_widens(
             scope in set(Scope::ALL), classes in set(BoundaryClass::ALL),

@@ -343,7 +343,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn scores_do_not_increase_and_are_at_least_the_threshold(
             rows in proptest::collection::vec(

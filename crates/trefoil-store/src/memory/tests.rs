@@ -1,6 +1,6 @@
 //! Memory as its user sees it: what is written is what is read, and what follows from it.
 
-use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil_core::{
     Allowed, BoundaryClass, Change, Collection, Error, RowId, Seq, UnitKind, UnitState,
 };
@@ -503,7 +503,6 @@ fn a_filter_admits_what_it_names() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever becomes of units, their indexes are fed what is shown of them, and no more.
     #[test]
     fn the_log_tells_what_is_shown(steps in proptest::collection::vec((0_u8..4, 0_u8..3, 0_u8..4, 0_u8..4), 1..30)) {

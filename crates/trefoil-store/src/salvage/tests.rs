@@ -139,7 +139,6 @@ fn nothing_is_made_of_what_cannot_be_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn any_damage_leaves_a_sound_store_or_none(
         pages in prop::collection::vec((1_usize..400, 0_usize..PAGE, 1_usize..600), 1..6),

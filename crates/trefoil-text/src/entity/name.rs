@@ -297,7 +297,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
         fn a_key_is_its_own_key(name in "(\\PC|[a-z A-Z'’.ー\u{300}-\u{304}ァ-ヶ]){0,24}") {
             let key = normalize_name(&name);

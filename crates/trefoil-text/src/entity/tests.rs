@@ -206,7 +206,6 @@ const PIECES: &str = "(Paris|New York|G\\. Hall's|the |of |useState|a_b|C\\+\\+|
                       `|```\n|\\[|\\]\\(|\\)|<|>|\"|“|”|「|」|《|'|’|\\*\\*|# |\n|https://|\\. |, |&|::|-|[0-9]|\\PC| |[\u{300}-\u{304}ー]){0,60}";
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn mentions_of_any_text_are_sound(title in PIECES, heading in PIECES, text in PIECES) {
         let headings = [heading];

@@ -116,7 +116,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_bytes_are_text_or_a_reason(bytes: Vec<u8>) {
             let _ = html(&bytes);

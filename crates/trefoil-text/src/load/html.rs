@@ -257,7 +257,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn any_markup_is_converted(html in "(<(/?(table|tr|td|th|p|pre|code|a href='#'|main|title|ul|li|h1|b|svg))>|[ a-z|&;\\n]{0,5}){0,60}") {
             prop_assert!(convert(&html).is_ok());

@@ -60,7 +60,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_damaged_file_gives_text_or_a_reason(at in 0..LETTER.len(), byte: u8, cut in 0..LETTER.len()) {
             let mut bytes = LETTER.to_vec();

@@ -56,7 +56,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn a_damaged_file_gives_text_or_a_reason(at in 0..LEAFLET.len(), byte: u8, cut in 0..LEAFLET.len()) {
             let mut bytes = LEAFLET.to_vec();

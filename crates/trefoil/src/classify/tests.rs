@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
-use proptest::prelude::{ProptestConfig, Strategy, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
 use serde::Deserialize;
 use trefoil_text::language_of;
 
@@ -171,7 +171,6 @@ fn any_question() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn any_question_is_classified_within_the_contract(text in any_question()) {
         let names = ["Kyoto", "京都", "서울", "a"].map(str::to_owned);

@@ -463,7 +463,6 @@ fn a_dry_run_tells_what_would_be_done_and_does_nothing() {
 
 proptest! {
     // Each case writes to a disk.
-    #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
     fn looking_after_memory_is_idempotent_and_gives_up_nothing_that_matters(
         claims in prop::collection::vec((0..4_usize, 1_i64..30, 0..3_usize, -2.0..2.0), 1..5),
