@@ -120,6 +120,24 @@ fn a_relationship_is_shown_with_its_proofs() {
 }
 
 #[test]
+fn what_most_passages_mention_comes_first() {
+    let (_dir, engine) = engine_with(without_model());
+    let guests = "Guests: Tove Jansson, Karel Capek, Bohumil Hrabal, Jaroslav Hasek, Mika Waltari.";
+    engine
+        .ingest(&[
+            Document::new("party", guests).title("Summer Party"),
+            Document::new("a", "Ada Lovelace met Tove Jansson.").title("Notes"),
+            Document::new("b", "A letter of Ada Lovelace.").title("Notes"),
+            Document::new("c", "All of it was read by Ada Lovelace.").title("Notes"),
+        ])
+        .unwrap();
+    let first: Vec<String> =
+        engine.entities(2).unwrap().into_iter().map(|view| view.entity.name).collect();
+    // More others stand beside each guest, and more passages below the title.
+    assert_eq!(first, ["Ada Lovelace", "Tove Jansson"]);
+}
+
+#[test]
 fn a_document_takes_with_it_what_only_it_supported() {
     let (_dir, engine) = engine();
     assert!(names(&engine).contains(&"Lord Byron".to_owned()));

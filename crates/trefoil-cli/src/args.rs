@@ -172,7 +172,7 @@ Examples:
     /// Show what the documents mention and how it hangs together
     #[command(after_help = "\
 Examples:
-  trefoil graph                         the entities that are related to most others
+  trefoil graph                         the entities that most passages mention
   trefoil graph \"Ada Lovelace\"         what is said of one
   trefoil graph --svg --limit 60 > graph.svg
   trefoil graph \"Ada Lovelace\" --dot | dot -Tpng > ada.png")]

@@ -50,6 +50,9 @@ pub struct Entity<'a> {
     pub entity_type: &'a EntityType,
     /// How many chunks mention it.
     pub chunks: u32,
+    /// The same, where each counts as much as it is sure of it, 0–1, and none by the title
+    /// of its document, which stands above it whatever it says.
+    pub mentioned: f32,
     /// How much it tells: from 1 for an entity of one chunk to nearly 0 for one of all.
     ///
     /// (1 − ln df / ln (N + 1))³, where df of N chunks mention it.
@@ -64,6 +67,7 @@ struct Entry {
     name: Text,
     label: Text,
     chunks: u32,
+    mentioned: f32,
     specificity: f32,
 }
 
@@ -137,7 +141,7 @@ impl GraphIndex {
         if node >= self.entity_count() {
             return None;
         }
-        let Entry { key, name, label, chunks, specificity } = self.entities[node];
+        let Entry { key, name, label, chunks, mentioned, specificity } = self.entities[node];
         let importance = (self.all_related.degree(node) as f32 / 20.0).min(1.0);
         Some(Entity {
             node,
@@ -145,6 +149,7 @@ impl GraphIndex {
             normalized_name: self.text(key),
             entity_type: self.types.get(&label)?,
             chunks,
+            mentioned,
             specificity,
             importance,
         })
@@ -296,14 +301,19 @@ impl Nodes {
         let labels =
             self.heaviest(mentions().map(|(node, _, one)| (node, one.label, one.confidence)));
         let mut df = Column::filled(self.count(), 0_u32);
-        for (node, ..) in mentions() {
+        let mut mentioned = Column::filled(self.count(), 0.0);
+        for (node, _, mention) in mentions() {
             df[node] += 1;
+            if !mention.is_title {
+                mentioned[node] += mention.confidence;
+            }
         }
         let entries = (0..).zip(&self.keys).map(|(node, &key)| Entry {
             key,
             name: names[node],
             label: labels[node],
             chunks: df[node],
+            mentioned: mentioned[node],
             specificity: specificity(df[node], self.chunks),
         });
         entries.collect()

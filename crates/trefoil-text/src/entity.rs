@@ -36,6 +36,7 @@ use self::{
     markup::{Mark, Marked, Markup},
     name::{Acronym, is_generic_heading, without_qualifier},
     nouns::{Nouns, ScriptNouns},
+    words::is_before_code_name,
 };
 use crate::script::Script;
 
@@ -235,7 +236,9 @@ fn is_surname(short: &str, long: &str) -> bool {
     let before = long.strip_suffix(short).and_then(|before| before.strip_suffix(' '));
     let Some(before) = before.filter(|_| short.len() > 2 && short.is_ascii()) else { return false };
     let mut words = before.split(' ');
-    words.clone().nth(3).is_none() && words.all(|word| NOT_PEOPLE.binary_search(&word).is_err())
+    let names_people =
+        |word: &str| NOT_PEOPLE.binary_search(&word).is_err() && !is_before_code_name(word);
+    words.clone().nth(3).is_none() && words.all(names_people)
 }
 
 /// True if `short` is the first word of `long`, the name of a human being by a form of

@@ -17,7 +17,7 @@ use crate::{
 
 impl Engine {
     /// The `most` most important entities, each without what it is related to: those that
-    /// are related to most others, then those that most chunks mention.
+    /// most chunks mention, each as surely as it does.
     ///
     /// # Errors
     /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a name of the graph is no name.
@@ -114,12 +114,12 @@ impl Engine {
     }
 }
 
-/// The entities, the most important first; of equals the one that more chunks mention, then
-/// the first in the alphabet.
+/// The entities, the most important first, of equals the first in the alphabet: what one long
+/// passage lists beside much else is related to more than what the documents are about.
 fn ranked(index: &GraphIndex) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
-    let chunks = |node| index.entity(node).map_or(0, |entity| entity.chunks);
-    nodes.sort_by_cached_key(|&node| Reverse((index.all_related().degree(node), chunks(node))));
+    let mentioned = |node: &Node| index.entity(*node).map_or(0.0, |entity| entity.mentioned);
+    nodes.sort_by(|a, b| mentioned(b).total_cmp(&mentioned(a)));
     nodes
 }
 

@@ -141,6 +141,12 @@ fn without_genitive(word: &str) -> &str {
     word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word)
 }
 
+/// True for a word, in small letters, that a name of something else than people begins with, also
+/// before a colon: `Operation: Overlord`.
+pub(crate) fn is_before_code_name(lower: &str) -> bool {
+    ["codename", "mission", "operation"].contains(&lower)
+}
+
 /// What `between` says, given the word before it and how far that ends into its line.
 fn gap_of(last: &Word<'_>, between: &str, line_length: usize) -> Gap {
     let mut gap = Gap::Space;
@@ -152,6 +158,7 @@ fn gap_of(last: &Word<'_>, between: &str, line_length: usize) -> Gap {
                 if lines > 1 || line_length < WRAPPED_LINE { Gap::Sentence } else { Gap::Space }
             }
             '.' if at == 0 && is_abbreviation(last.text) => Gap::Space,
+            ':' if at == 0 && last.is_capital() && is_before_code_name(&last.lower) => Gap::Space,
             '.' | '!' | '?' | ';' | ':' | '|' | '•' | '…' | '“' => Gap::Sentence,
             // An opening mark begins speech.
             '"' if at + 1 == between.len() => Gap::Sentence,
@@ -216,6 +223,7 @@ mod tests {
         );
         check("end.Then AT&T", &[("end", Sentence), ("Then", Sentence), ("AT&T", Space)]);
         check("Johnson & **Co** (x)", &[("Johnson", Sentence), ("Co", And), ("x", Phrase)]);
+        check("Operation: X: y", &[("Operation", Sentence), ("X", Space), ("y", Sentence)]);
         check("a を b", &[("a", Sentence), ("b", Sentence)]);
     }
 
