@@ -110,6 +110,14 @@ impl Evidence {
         Packed { texts: texts.collect(), chunks: chunks.collect() }
     }
 
+    /// Lets go of texts that nothing uses any more, when they are as many as those in use;
+    /// `packed` is this evidence.
+    pub(crate) fn thin_out(&mut self, packed: Packed) {
+        if self.texts.len() > 2 * packed.texts.len() {
+            *self = packed.into();
+        }
+    }
+
     fn named(&mut self, mention: &Mention) -> Named {
         Named {
             key: self.number(&mention.normalized_name),
@@ -194,6 +202,23 @@ mod tests {
         let texts: Vec<&str> = packed.texts.iter().map(|text| &**text).collect();
         assert_eq!(texts, ["Ada", "Engine", "NAME", "ada", "co_occurs", "engine"]);
         assert_eq!(packed, [chunk(2, "Ada Engine")].into_iter().collect::<Evidence>().pack());
+    }
+
+    #[test]
+    fn texts_that_nothing_uses_do_not_pile_up() {
+        let mut evidence = Evidence::default();
+        for round in 0..100 {
+            let (row, extraction) = chunk(1, &format!("Ada Babbage{round}"));
+            evidence.put(row, &extraction);
+            let packed = evidence.pack();
+            let in_use = packed.texts.len();
+            evidence.thin_out(packed);
+            assert!(evidence.texts.len() <= 2 * in_use, "{}", evidence.texts.len());
+            assert_eq!(
+                evidence.pack(),
+                [(row, extraction)].into_iter().collect::<Evidence>().pack()
+            );
+        }
     }
 
     proptest! {

@@ -59,7 +59,9 @@ impl Indexer for GraphIndexer {
     }
 
     fn commit(&mut self, seq: Seq) -> Result<()> {
-        image::write(&self.dir, seq, &self.evidence.pack())?;
+        let packed = self.evidence.pack();
+        image::write(&self.dir, seq, &packed)?;
+        self.evidence.thin_out(packed);
         self.committed = seq;
         Ok(())
     }

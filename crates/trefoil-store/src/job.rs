@@ -105,9 +105,15 @@ impl Store {
         self.read("count jobs", counts)
     }
 
-    /// Forgets the jobs that are done and tells how many.
-    pub fn forget_done_jobs(&self) -> Result<usize> {
-        self.write("forget done jobs", |tx, _| tx.execute("DELETE FROM jobs WHERE status = 2", []))
+    /// Forgets the jobs that are done, once they are `at_least` so many, and tells how many.
+    pub fn forget_done_jobs(&self, at_least: usize) -> Result<usize> {
+        self.write("forget done jobs", |tx, _| {
+            tx.execute(
+                "DELETE FROM jobs
+                 WHERE status = 2 AND (SELECT count(*) FROM jobs WHERE status = 2) >= ?1",
+                [limit_of(at_least)],
+            )
+        })
     }
 }
 
@@ -269,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn done_jobs_are_forgotten_on_request() {
+    fn done_jobs_are_forgotten_when_there_are_enough() {
         let fixture = Fixture::new();
         for payload in ["1", "2"] {
             fixture.store.enqueue_job("k", payload).unwrap();
@@ -277,7 +283,8 @@ mod tests {
         let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
         fixture.store.finish_jobs(&[job.id]).unwrap();
         fixture.store.fail_jobs(&[job.id], "too late").unwrap();
-        assert_eq!(fixture.store.forget_done_jobs().unwrap(), 1);
+        assert_eq!(fixture.store.forget_done_jobs(2).unwrap(), 0);
+        assert_eq!(fixture.store.forget_done_jobs(1).unwrap(), 1);
         assert_eq!(claim(&fixture, 9), ["2"]);
     }
 }

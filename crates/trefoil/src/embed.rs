@@ -24,6 +24,9 @@ pub(crate) const BATCH: usize = 192;
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
 
+/// Jobs that are done and are kept until they are forgotten together.
+const DONE_JOBS: usize = 1_000;
+
 /// One thread that embeds what the store's job table asks for, and then makes the reports.
 #[derive(Debug)]
 pub(crate) struct Worker {
@@ -167,7 +170,9 @@ fn next_step(inner: &Inner) -> Result<bool> {
     if inner.succeed_further()? {
         return Ok(true);
     }
-    inner.update_reports().map(|()| false)
+    inner.update_reports()?;
+    inner.store.forget_done_jobs(DONE_JOBS)?;
+    Ok(false)
 }
 
 /// Embeds the next jobs: vectors into the cache, then into the index. How many.
