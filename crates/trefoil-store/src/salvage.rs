@@ -7,7 +7,7 @@
 //! jobs, and the graph if any of it is lost) is made anew.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     path::Path,
     sync::Arc,
 };
@@ -108,8 +108,9 @@ pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged
         new.execute_batch(
             "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
         )?;
+        let given = given(&old, checked.as_ref());
         let checked = checked.as_ref().unwrap_or(&old);
-        let salvaged = Salvage { old: &old, checked, new: &new, given: given(&old) }.run()?;
+        let salvaged = Salvage { old: &old, checked, new: &new, given }.run()?;
         new.execute_batch("COMMIT")?;
         Ok(salvaged)
     };
@@ -138,7 +139,7 @@ struct Salvage<'c> {
     checked: &'c Connection,
     new: &'c Connection,
     /// The last number that was given in each table that never gives one twice.
-    given: Vec<(String, i64)>,
+    given: BTreeMap<String, i64>,
 }
 
 impl Salvage<'_> {
@@ -220,7 +221,7 @@ impl Salvage<'_> {
     /// From both ends, and then every gap from its middle. True if there is none.
     fn copy_by_row(&self, table: &Table) -> rusqlite::Result<bool> {
         // Tables that do not count have about as many rows as those that do.
-        let highest = self.given.iter().map(|(_, given)| given.saturating_mul(4)).max();
+        let highest = self.given.values().map(|given| given.saturating_mul(4)).max();
         let mut ranges = VecDeque::from([(0, highest.unwrap_or(ROWS).max(1_000))]);
         let mut whole = true;
         for _ in 0..MOST_TRIES {
@@ -459,7 +460,7 @@ impl Salvage<'_> {
 
     /// Begins the log anew, above every number that was given.
     fn log(&self, graph: bool) -> rusqlite::Result<()> {
-        for (name, seq) in &self.given {
+        for (name, last) in &self.given {
             let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
             if self.new.prepare(exists)?.exists([name])? {
                 let highest = "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = ?1), 0)";
@@ -467,7 +468,7 @@ impl Salvage<'_> {
                 self.new.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [name])?;
                 self.new.execute(
                     "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
-                    rusqlite::params![name, here.max(*seq)],
+                    rusqlite::params![name, here.max(*last)],
                 )?;
             }
         }
@@ -485,14 +486,29 @@ impl Salvage<'_> {
     }
 }
 
-/// What SQLite notes of the numbers that it gave; nothing if that cannot be read.
-fn given(old: &Connection) -> Vec<(String, i64)> {
-    let select =
-        old.prepare("SELECT name, seq FROM sqlite_sequence WHERE seq BETWEEN 0 AND 1 << 40");
-    let given = select.and_then(|mut select| {
-        select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-    });
-    given.unwrap_or_default()
+/// The table of what changed, whose numbers readers remember.
+const LOG: &str = "change_log";
+/// Nobody has written so many changes.
+const FAR: i64 = 1 << 32;
+
+/// The last number of each table that never gives one twice, as far as that is known.
+///
+/// Where the note of it was damaged, the log begins far above what can be read of it: a reader
+/// that has seen the damaged store must not take a new change for one that it knows. Rows are
+/// numbered after those that were saved, for every index is made anew.
+fn given(old: &Connection, checked: Option<&Connection>) -> BTreeMap<String, i64> {
+    checked.and_then(|checked| noted(checked).ok()).unwrap_or_else(|| {
+        let log = noted(old).unwrap_or_default().remove(LOG).unwrap_or_default();
+        BTreeMap::from([(LOG.to_owned(), log + FAR)])
+    })
+}
+
+/// What SQLite notes of the last number that it gave in each table.
+fn noted(connection: &Connection) -> rusqlite::Result<BTreeMap<String, i64>> {
+    connection
+        .prepare("SELECT name, seq FROM sqlite_sequence WHERE seq BETWEEN 0 AND 1 << 40")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
 }
 
 fn count(connection: &Connection, table: &str) -> rusqlite::Result<usize> {
