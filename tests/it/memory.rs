@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use trefoil::{
@@ -10,6 +11,7 @@ use trefoil::{
     SearchQuery, Strategy, UnitState,
     memory::{EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter, UnitRow},
 };
+use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery};
 
 use crate::models::{with_model, without_model};
 
@@ -193,4 +195,39 @@ fn a_reader_says_what_it_cannot_see() {
     let found = recall(&reader, "walrus", &all());
     assert_eq!(found.by_text, []);
     assert!(found.degraded.iter().any(|one| one.stage == Strategy::Keyword.into()), "{found:?}");
+}
+
+/// What is said in three languages: what was asked, what was answered, and what is asked later.
+const TALK: [[&str; 3]; 9] = [
+    ["How often does the ferry to Sado run?", "Only on Sundays.", "when can I go by ship to Sado?"],
+    ["How was the film last night?", "Long, but worth it.", "did they enjoy the movie?"],
+    ["Who feeds the cat while you travel?", "My sister does.", "who looks after the cat?"],
+    ["佐渡行きの船はいつ出ますか。", "日曜日だけです。", "佐渡へはいつ渡れますか。"],
+    ["昨日の映画はどうでしたか。", "長いけれど見る価値はあります。", "映画の感想は？"],
+    ["旅行中は誰が猫に餌をやりますか。", "姉がやってくれます。", "猫の世話をするのは誰？"],
+    ["사도행 배는 언제 떠나나요?", "일요일에만요.", "사도에는 언제 갈 수 있나요?"],
+    ["어제 영화는 어땠어요?", "길지만 볼 만했어요.", "영화 감상은 어땠나요?"],
+    ["여행하는 동안 고양이 밥은 누가 줘요?", "언니가 줘요.", "고양이는 누가 돌보나요?"],
+];
+
+#[test]
+fn an_answer_is_found_by_what_was_asked() {
+    let (_dir, engine) = open(with_model());
+    let engine = Arc::new(engine);
+    let memory = Memory::new(Arc::clone(&engine));
+    for said in TALK.chunks(3) {
+        let session = memory.create_session("/p").unwrap().id;
+        for text in said.iter().flat_map(|[asked, answered, _]| [asked, answered]) {
+            let message = ObservationDraft::message(*text);
+            memory.observe(ObservationDraft { session: Some(session.clone()), ..message }).unwrap();
+        }
+    }
+    engine.memory().drain().unwrap();
+    let view = memory.view(RecallQuery::default(), Boundary::default());
+    let options = FindOptions { limit: 2, layer: Layer::Whole, ..FindOptions::default() };
+    for [asked, answered, later] in TALK {
+        let found = view.find(later, &options).unwrap().views;
+        let texts: Vec<&str> = found.iter().map(|view| view.text.as_str()).collect();
+        assert!(texts.contains(&asked) && texts.contains(&answered), "{later}: {texts:?}");
+    }
 }

@@ -2,13 +2,13 @@
 //!
 //! `cargo run --release -p trefoil-cli --example memory -- DATA/locomo-dev DATA/…`, where each
 //! `DATA/<name>` is a collection in BEIR layout. The first holds conversations: the part of a
-//! document's id before the first colon names its conversation, and its title ends with the
-//! date. The others are there to distract. The default model has to be there.
+//! document's id before the first colon names its conversation, and its title is that of the
+//! session, a comma and the date. The others are there to distract. The default model has to be there.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -50,8 +50,8 @@ impl Place {
     }
 }
 
-/// Each turn is an observation; a question looks for the turns that answer it, in its own
-/// conversation.
+/// Each turn is an observation of its session; a question looks for the turns that answer it,
+/// in its own conversation.
 fn observations(collection: &Collection) -> anyhow::Result<()> {
     let mut turns: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
     for turn in &collection.documents {
@@ -61,10 +61,18 @@ fn observations(collection: &Collection) -> anyhow::Result<()> {
     for (name, turns) in &turns {
         let place = Place::new()?;
         let mut ids = BTreeMap::new();
+        let mut sessions = BTreeMap::new();
         for turn in turns {
-            let date = turn.title.split_once(", ").map_or("", |(_, date)| date);
+            let (title, date) = turn.title.split_once(", ").unwrap_or((&turn.title, ""));
+            let session = match sessions.entry(title) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(place.memory.create_session(title)?.id),
+            };
             let content = format!("{}\n({date})", turn.body);
-            let observation = place.memory.observe(ObservationDraft::message(content))?;
+            let observation = place.memory.observe(ObservationDraft {
+                session: Some(session.clone()),
+                ..ObservationDraft::message(content)
+            })?;
             ids.insert(observation.id.to_string(), turn.path.as_str());
         }
         place.engine.memory().drain()?;

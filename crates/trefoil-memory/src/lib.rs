@@ -92,8 +92,9 @@ pub use layer::{FoundUnit, Layer, View, views};
 pub use lifecycle::{Action, Fold, action, by_topic, folds, is_stale, status, verify};
 pub use memory::{
     Activated, ContextRequest, Deed, FindOptions, FoundUnits, Heard, LinkedClaim, MaintainOptions,
-    Maintained, Memory, MemoryView, Opinion, Overview, PackedContext, RecalledEpisode,
-    RecalledEpisodes, RecordedEvent, RelatedUnit, ScoringParams, Step, UnitRecord, Worked,
+    Maintained, Memory, MemoryRelation, MemoryView, Opinion, Overview, PackedContext,
+    RecalledEpisode, RecalledEpisodes, RecordedEvent, RelatedUnit, ScoringParams, Step, UnitRecord,
+    Worked,
 };
 pub use observation::{Observation, ObservationDraft, ObservationKind, SourceType};
 pub use open_loop::{OpenLoop, open_loops};

@@ -7,6 +7,7 @@ mod digest;
 mod diverse;
 mod episodes;
 mod faces;
+mod fact;
 mod feedback;
 mod learn;
 mod maintain;
@@ -14,6 +15,7 @@ mod record;
 mod revise;
 mod roll;
 mod scrub;
+mod search;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -34,7 +36,7 @@ pub use self::{
     episodes::{RecalledEpisode, RecalledEpisodes},
     feedback::{Heard, Opinion},
     maintain::{Deed, MaintainOptions, Maintained, Step},
-    record::{LinkedClaim, Overview, RecordedEvent, RelatedUnit, UnitRecord},
+    record::{LinkedClaim, MemoryRelation, Overview, RecordedEvent, RelatedUnit, UnitRecord},
     view::{FindOptions, FoundUnits, MemoryView},
     work::Worked,
 };

@@ -6,6 +6,7 @@ mod episodes;
 mod query;
 mod score;
 
+pub(crate) use alpha::shared_alpha;
 pub use alpha::{adapted_alpha, widened};
 pub use episodes::{Episode, EpisodeProfile, episode_queries};
 pub use query::{Admission, RecallProfile, RecallQuery};

@@ -316,13 +316,13 @@ fn most(weights: BTreeMap<String, f64>) -> Option<String> {
 }
 
 /// Reads what units say.
-struct Reader<'c> {
+pub(crate) struct Reader<'c> {
     mentions: CachedStatement<'c>,
     relations: CachedStatement<'c>,
 }
 
 impl<'c> Reader<'c> {
-    fn new(tx: &'c Connection) -> rusqlite::Result<Self> {
+    pub(crate) fn new(tx: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             mentions: tx.prepare_cached(
                 "SELECT m.name, e.normalized, m.aliases, m.type_label, m.kind, m.weight, m.spans, m.target
@@ -338,7 +338,7 @@ impl<'c> Reader<'c> {
         })
     }
 
-    fn extraction(&mut self, row: RowId) -> rusqlite::Result<Extraction> {
+    pub(crate) fn extraction(&mut self, row: RowId) -> rusqlite::Result<Extraction> {
         let unit = row.get().cast_signed();
         let mentions = self.mentions.query_map([unit], mention)?;
         let mentions = mentions.collect::<rusqlite::Result<Vec<_>>>()?;

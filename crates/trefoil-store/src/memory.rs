@@ -9,6 +9,7 @@
 mod active_context;
 mod allowed;
 mod claim;
+mod embedded;
 mod episode;
 mod erase;
 mod event;
@@ -28,8 +29,10 @@ mod version;
 use std::{cell::RefCell, ops::Deref, path::Path};
 
 use rusqlite::Connection;
-use trefoil_core::{Error, Result, RowId};
+use trefoil_core::{Error, Result};
 
+use self::embedded::Embedding;
+pub(crate) use self::embedded::text_of;
 pub use self::{
     active_context::{ActiveContextRow, ContextItemRow},
     allowed::{Admitted, SessionScope, UnitFilter, UtilityStats},
@@ -124,11 +127,6 @@ fn abort(failed: &RefCell<Option<Error>>, error: Error) -> rusqlite::Error {
     rusqlite::Error::QueryReturnedNoRows
 }
 
-/// What is embedded of a unit of memory, if it is one.
-pub(crate) fn text_of(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {
-    Ok(unit::by_row(tx, row)?.map(|found| found.payload.searched()))
-}
-
 impl<'s> Deref for MemoryWrite<'s> {
     type Target = MemoryRead<'s>;
 
@@ -152,5 +150,9 @@ impl MemoryWrite<'_> {
     /// When the transaction began, in seconds since 1970.
     pub const fn now(&self) -> i64 {
         self.now
+    }
+
+    fn embedding<'t>(&'t self, tx: &'t Connection) -> Embedding<'t> {
+        Embedding { tx, now: self.now, space: self.space.as_deref() }
     }
 }

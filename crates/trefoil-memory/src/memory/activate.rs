@@ -1,25 +1,27 @@
 //! Recall: which claims a request may see, what of them answers, and in which order.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    Allowed, Degraded, Embedding, RowId, RowSet,
-    memory::{
-        ActiveContextRow, ContextItemRow, MemoryCollection, RecallDepth, Recalled, UnitFilter,
-    },
+    Allowed, Degraded, RowId, RowSet,
+    memory::{ActiveContextRow, ContextItemRow, MemoryCollection, UnitFilter},
 };
 use trefoil_core::{Error, EvidenceId, Result, UnitKind};
 use trefoil_text::language_of;
 
-use super::{Memory, episodes::admitted_units};
+use super::{
+    Memory,
+    episodes::admitted_units,
+    search::{Search, Sides},
+};
 use crate::{
-    ActiveContext, Boundary, Claim, ContextItem, Evidence, HybridPolicy, Invariant, Policy,
-    RuleEvaluator, ScoredClaim,
+    ActiveContext, Boundary, Claim, ContextItem, Evidence, Invariant, Policy, RuleEvaluator,
+    ScoredClaim,
     recall::{
         Admission, Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha,
-        is_exact_match, widened,
+        is_exact_match,
     },
     rows,
 };
@@ -125,13 +127,13 @@ impl Memory {
         mut allowed: Allowed,
         rules: &Rules,
         policy: &Policy,
-    ) -> Result<(Found, Vec<(RowId, Claim)>)> {
+    ) -> Result<(Sides, Vec<(RowId, Claim)>)> {
         let (memory, question) = (self.engine.memory(), query.q.trim());
         let search = Search { memory, query, question, hybrid: &policy.retrieval.hybrid };
-        let (mut found, mut round) = (Found::default(), 0);
+        let (mut found, mut round) = (Sides::default(), 0);
         loop {
             found = if question.is_empty() {
-                Found::all(&allowed)
+                Sides::all(&allowed)
             } else {
                 search.run(&allowed, found)?
             };
@@ -255,90 +257,6 @@ impl Rules {
 /// How often the searches are made before the rules are asked of every claim.
 const ROUNDS: usize = 4;
 
-/// What the searches say of rows: relevance of words, 0–1, and the cosine of meanings.
-#[derive(Clone, Debug, Default)]
-struct Found {
-    rows: Vec<RowId>,
-    text: BTreeMap<RowId, f64>,
-    cosine: BTreeMap<RowId, f32>,
-    depth: RecallDepth,
-    asked: Option<Embedding>,
-    degraded: Vec<Degraded>,
-}
-
-impl Found {
-    /// Everything, for a question that is empty.
-    fn all(allowed: &Allowed) -> Self {
-        Self { rows: rows_of(allowed), ..Self::default() }
-    }
-}
-
-/// A question that is asked of both sides.
-struct Search<'a> {
-    memory: MemoryCollection<'a>,
-    query: &'a RecallQuery,
-    question: &'a str,
-    hybrid: &'a HybridPolicy,
-}
-
-impl Search<'_> {
-    /// Asks both sides, one that found too little once more and deeper. What only words found
-    /// is compared in meaning too. The vector of a question that was asked `before` is used
-    /// again.
-    fn run(&self, allowed: &Allowed, before: Found) -> Result<Found> {
-        let Self { memory, question, .. } = *self;
-        let k_final = self.query.top_k;
-        let mut depth = RecallDepth { text: self.hybrid.k_txt, vector: self.hybrid.k_vec };
-        let Recalled { mut by_text, mut by_vector, asked, degraded } =
-            self.first(allowed, depth, before)?;
-        if let Some(deeper) = widened(depth.text, by_text.len(), k_final) {
-            depth.text = deeper;
-            by_text = memory.by_text(question, allowed, deeper)?;
-        }
-        if let (Some(asked), Some(deeper)) =
-            (&asked, widened(depth.vector, by_vector.len(), k_final))
-        {
-            depth.vector = deeper;
-            by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
-        }
-        let text: BTreeMap<RowId, f64> =
-            by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect();
-        let mut cosine: BTreeMap<RowId, f32> =
-            by_vector.iter().map(|one| (one.row, one.native)).collect();
-        if let Some(asked) = &asked {
-            let words_only: Vec<RowId> =
-                text.keys().copied().filter(|row| !cosine.contains_key(row)).collect();
-            for (row, own) in memory.vectors(&words_only)? {
-                cosine.insert(row, asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum());
-            }
-        }
-        let mut rows: Vec<RowId> = text.keys().chain(cosine.keys()).copied().collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Found { rows, text, cosine, depth, asked, degraded })
-    }
-
-    fn first(&self, allowed: &Allowed, depth: RecallDepth, before: Found) -> Result<Recalled> {
-        let Self { memory, question, .. } = *self;
-        if let Some(asked) = before.asked {
-            let by_text = memory.by_text(question, allowed, depth.text)?;
-            let by_vector = memory.near(asked.as_slice(), allowed, depth.vector)?;
-            let degraded = before.degraded;
-            return Ok(Recalled { by_text, by_vector, asked: Some(asked), degraded });
-        }
-        if self.query.profile == RecallProfile::KeywordFirst
-            && let Ok(by_text) = memory.by_text(question, allowed, depth.text)
-        {
-            let relevances: Vec<f64> =
-                by_text.iter().map(|one| f64::from(one.relevance.get())).collect();
-            if !self.query.profile.needs_meaning(&relevances, self.query.top_k) {
-                return Ok(Recalled { by_text, ..Recalled::default() });
-            }
-        }
-        memory.recall(question, allowed, depth)
-    }
-}
-
 pub(super) fn rows_of(allowed: &Allowed) -> Vec<RowId> {
     match allowed {
         Allowed::Only(rows) => rows.iter().collect(),
@@ -350,7 +268,7 @@ fn rank(
     memory: MemoryCollection<'_>,
     scoring: &Scoring<'_>,
     query: &RecallQuery,
-    found: &Found,
+    found: &Sides,
     claims: &[(RowId, Claim)],
 ) -> Vec<ScoredClaim> {
     let most = if query.diverse { RecallQuery::MAX_TOP_K } else { query.top_k };
@@ -359,17 +277,12 @@ fn rank(
         return scoring.rank_by_worth(&claims, most);
     }
     let language = language_of(&query.q);
-    let meaning = |row: &RowId, claim: &Claim| {
-        let foreign = language_of(&claim.text) != language;
-        let cosine = found.cosine.get(row);
-        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine, foreign).get()))
-    };
     let candidates: Vec<Candidate<'_>> = claims
         .iter()
         .map(|(row, claim)| Candidate {
             claim,
             text: found.text.get(row).copied().unwrap_or_default(),
-            vector: meaning(row, claim),
+            vector: found.meaning(memory, *row, language_of(&claim.text) != language),
             exact: is_exact_match(&query.q, &claim.text),
         })
         .collect();

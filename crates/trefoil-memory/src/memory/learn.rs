@@ -9,7 +9,7 @@ use trefoil::{
 };
 use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
-use super::{Memory, activate::Rules, digest::DISCARDED};
+use super::{Memory, activate::Rules, digest::DISCARDED, fact::fact};
 use crate::{
     Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, RuleEvaluator, admit_claim,
     integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
@@ -161,6 +161,9 @@ impl Learning<'_> {
             write.unbury(row)?;
         }
         self.memory.witness(write, row, &told, method)?;
+        if self.options.update_graph {
+            write.put_mentions(row, &fact(&integrated.claim))?;
+        }
         for ended in &integrated.ended {
             let other = put_claim(write, ended, PatchReason::IntegrateMerge)?;
             write.link_claims(row, other, LinkRelation::Supersedes)?;

@@ -8,7 +8,7 @@ use trefoil::{
     RowId,
     memory::{MemoryRead, MemoryUnit, UnitRow},
 };
-use trefoil_core::{BoundaryClass, Result, UnitKind, UnitState};
+use trefoil_core::{BoundaryClass, Relation, Result, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{Claim, Feedback, Observation, PolicyVersion, rows};
@@ -38,6 +38,10 @@ pub struct UnitRecord {
     /// The observation, if it is one and was not scrubbed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// Who and what it names, the surest first.
+    pub mentions: Vec<String>,
+    /// How one bears on the other, as it says.
+    pub relations: Vec<MemoryRelation>,
     /// What it was made from.
     pub made_from: Vec<RelatedUnit>,
     /// What was made from it.
@@ -48,6 +52,17 @@ pub struct UnitRecord {
     pub feedback: Vec<Feedback>,
     /// What was done to it, oldest first; the first hundred.
     pub events: Vec<RecordedEvent>,
+}
+
+/// How one that is named bears on another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryRelation {
+    /// Normalised name of the one.
+    pub source: String,
+    /// How it bears on the other: `lives_in`.
+    pub relation: String,
+    /// Normalised name of the other.
+    pub target: String,
 }
 
 /// Another unit, in short.
@@ -102,6 +117,7 @@ impl Memory {
         self.engine.memory().read("read a unit", |read| {
             let Some(unit) = read.unit(id)? else { return Ok(None) };
             let (row, claim) = (unit.row, rows::to_claim(&unit)?);
+            let (mentions, relations) = read.mentions(row)?.into_parts();
             Ok(Some(UnitRecord {
                 id: unit.unit.id.clone(),
                 kind: unit.payload.kind(),
@@ -110,6 +126,8 @@ impl Memory {
                 boundary_class: unit.unit.boundary,
                 text: unit.payload.text(),
                 observation: rows::to_observation(&unit)?,
+                mentions: mentions.into_iter().map(|mention| mention.name).collect(),
+                relations: relations.into_iter().map(MemoryRelation::from).collect(),
                 made_from: related(read, &read.sources_of(row)?)?,
                 made: related(read, &read.made_from(row)?)?,
                 links: links(read, row)?,
@@ -137,6 +155,12 @@ impl Memory {
             }
             Ok(overview)
         })
+    }
+}
+
+impl From<Relation> for MemoryRelation {
+    fn from(Relation { source, target, relation_type, .. }: Relation) -> Self {
+        Self { source, relation: relation_type.as_str().to_owned(), target }
     }
 }
 

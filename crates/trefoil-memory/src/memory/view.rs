@@ -6,14 +6,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil::{
     Degraded, RowId,
-    memory::{Found, MemoryUnit, Payload, RecallDepth, UnitFilter},
+    memory::{Found, MemoryUnit, Payload, UnitFilter},
 };
 use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};
 
-use super::{Memory, episodes::Sight};
+use super::{
+    Memory,
+    episodes::Sight,
+    search::{Search, Sides},
+};
 use crate::{
     Boundary, FoundUnit, Layer, Unit, UnitId, View,
-    recall::{MIN_SCORE, RecallQuery, adapted_alpha, hybrid_fusion},
+    recall::{MIN_SCORE, RecallQuery, adapted_alpha, hybrid_fusion, shared_alpha},
     rows, views,
 };
 
@@ -77,24 +81,15 @@ impl MemoryView<'_> {
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&filter(&sight, options))?;
         let hybrid = sight.policy.retrieval.hybrid;
-        let depth = RecallDepth { text: hybrid.k_txt, vector: hybrid.k_vec };
-        let found = memory.recall(query, &allowed, depth)?;
-        let alpha = match (found.by_text.is_empty(), found.by_vector.is_empty()) {
-            (true, _) => 1.0,
-            (_, true) => 0.0,
-            _ => adapted_alpha(query, hybrid.alpha),
-        };
-        let mut sides: BTreeMap<RowId, (f64, f64)> = BTreeMap::new();
-        for one in &found.by_text {
-            sides.entry(one.row).or_default().0 = f64::from(one.relevance.get());
-        }
-        for one in &found.by_vector {
-            sides.entry(one.row).or_default().1 = f64::from(one.relevance.get());
-        }
-        let scored = sides
-            .into_iter()
-            .map(|(row, (text, vector))| (row, hybrid_fusion(alpha, vector, text)))
-            .filter(|(_, score)| *score >= MIN_SCORE);
+        let search = Search { memory, query: &request, question: query, hybrid: &hybrid };
+        let found = search.run(&allowed, Sides::default())?;
+        let alpha = adapted_alpha(query, hybrid.alpha);
+        let alpha = shared_alpha(alpha, !found.cosine.is_empty(), !found.text.is_empty());
+        let scored = found.rows.iter().map(|&row| {
+            let text = found.text.get(&row).copied().unwrap_or_default();
+            (row, hybrid_fusion(alpha, found.meaning(memory, row, false), text))
+        });
+        let scored = scored.filter(|(_, score)| *score >= MIN_SCORE);
         self.seen(&sight, scored.collect(), &allowed, options, found.degraded)
     }
 

@@ -73,6 +73,16 @@ fn has_quotes(question: &str) -> bool {
     })
 }
 
+/// The α that scores are made with, from what each side found: one that found nothing gives
+/// its weight to the other.
+pub(crate) const fn shared_alpha(alpha: f64, by_vector: bool, by_text: bool) -> f64 {
+    match (by_vector, by_text) {
+        (true, false) => 1.0,
+        (false, true) => 0.0,
+        (true, true) | (false, false) => alpha.clamp(0.0, 1.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use trefoil_core::Score;
 use trefoil_text::normalize;
 
+use super::shared_alpha;
 use crate::{Claim, RerankPolicy, ScoreBreakdown, ScoredClaim};
 
 /// What scores less is not shown.
@@ -99,11 +100,7 @@ impl Scoring<'_> {
 
     fn shared_alpha(&self, candidates: &[Candidate<'_>]) -> f64 {
         let found = |side: fn(&Candidate<'_>) -> f64| candidates.iter().any(|one| side(one) > 0.0);
-        match (found(|one| one.vector), found(|one| one.text)) {
-            (true, false) => 1.0,
-            (false, true) => 0.0,
-            _ => self.alpha.clamp(0.0, 1.0),
-        }
+        shared_alpha(self.alpha, found(|one| one.vector), found(|one| one.text))
     }
 
     fn scored(&self, candidate: &Candidate<'_>, combined: f64) -> (f64, ScoredClaim) {

@@ -1,7 +1,14 @@
 use trefoil_core::{Collection, Extraction, Result, RowId};
 
-use super::MemoryWrite;
-use crate::extraction::GraphWriter;
+use super::{MemoryRead, MemoryWrite};
+use crate::extraction::{GraphWriter, Reader};
+
+impl MemoryRead<'_> {
+    /// What a unit says of entities.
+    pub fn mentions(&self, row: RowId) -> Result<Extraction> {
+        self.sql("read the mentions of a unit", |tx| Reader::new(tx)?.extraction(row))
+    }
+}
 
 impl MemoryWrite<'_> {
     /// Stores what a unit says of entities in the place of what it said; true if that is

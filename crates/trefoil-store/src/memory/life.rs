@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use trefoil_core::{Change, Collection, Result, RowId};
 
-use super::{MemoryRead, MemoryWrite};
+use super::{MemoryRead, MemoryWrite, embedded, unit};
 use crate::{
     change::{limit_of, log},
     embedding,
@@ -73,27 +73,34 @@ impl MemoryWrite<'_> {
             let mut graph = GraphWriter::new(tx, self.now()).of(Collection::Memory);
             let mut removed = 0;
             for &row in rows {
-                removed += usize::from(remove(tx, &mut graph, row)?);
+                removed += usize::from(self.remove(tx, &mut graph, row)?);
             }
             graph.finish()?;
             Ok(removed)
         })
     }
-}
 
-fn remove(tx: &Connection, graph: &mut GraphWriter<'_>, row: RowId) -> rusqlite::Result<bool> {
-    let unit = row.get().cast_signed();
-    let known: Vec<Option<String>> = tx
-        .prepare_cached("SELECT embedding_hash FROM units WHERE id = ?1 AND kind <> 8")?
-        .query_map([unit], |columns| columns.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    let Some(hash) = known.into_iter().next() else { return Ok(false) };
-    graph.forget(row)?;
-    log(tx, Change::Removed(row))?;
-    tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([unit])?;
-    tx.prepare_cached("DELETE FROM jobs WHERE payload_json ->> 'row' = ?1")?.execute([unit])?;
-    if let Some(hash) = hash {
-        embedding::drop_unused(tx, &hash)?;
+    fn remove(
+        &self,
+        tx: &Connection,
+        graph: &mut GraphWriter<'_>,
+        row: RowId,
+    ) -> rusqlite::Result<bool> {
+        let Some(unit) = unit::by_row(tx, row)? else { return Ok(false) };
+        let next = embedded::next(tx, &unit)?;
+        let hash = embedded::known(tx, row)?;
+        let row_number = row.get().cast_signed();
+        graph.forget(row)?;
+        log(tx, Change::Removed(row))?;
+        tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row_number])?;
+        tx.prepare_cached("DELETE FROM jobs WHERE payload_json ->> 'row' = ?1")?
+            .execute([row_number])?;
+        if let Some(hash) = hash {
+            embedding::drop_unused(tx, &hash)?;
+        }
+        if let Some(next) = next {
+            self.embedding(tx).refresh(&next)?;
+        }
+        Ok(true)
     }
-    Ok(true)
 }

@@ -211,7 +211,9 @@ fn what_is_archived_or_secret_leaves_the_indexes_and_may_come_back() {
     assert_eq!(changes(&fixture, Collection::Memory), [Change::Removed(row)]);
     assert_eq!(fixture.store.memory_texts(&[row]).unwrap(), []);
     assert_eq!(fixture.store.cached_embeddings(&[row]).unwrap(), []);
+    assert_eq!(fixture.store.stats().unwrap().cached_embeddings, 0, "its vector is gone");
     put(&fixture, &with(UnitState::Validated, BoundaryClass::Internal), &body);
+    fixture.embed_all();
     assert_eq!(changes(&fixture, Collection::Memory), [Change::Text(row), Change::Vector(row)]);
     put(&fixture, &with(UnitState::Validated, BoundaryClass::Secret), &body);
     assert_eq!(changes(&fixture, Collection::Memory), [Change::Removed(row)]);

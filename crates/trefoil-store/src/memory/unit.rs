@@ -12,9 +12,7 @@ use crate::{
     Store,
     change::{limit_of, log},
     chunk::{texts, to_json},
-    embedding,
     fault::unreadable,
-    id::{hex, sha256},
     job,
 };
 
@@ -124,7 +122,7 @@ impl Payload {
         }
     }
 
-    /// What is searched and embedded of it: what it says, and of a fact also that in few words.
+    /// What is searched of it: what it says, and of a fact also that in few words.
     pub fn searched(&self) -> String {
         match self {
             Self::Claim(claim) => claim.searched(),
@@ -258,30 +256,17 @@ impl MemoryWrite<'_> {
         before: Option<&MemoryUnit>,
         after: &MemoryUnit,
     ) -> rusqlite::Result<()> {
-        let text = after.payload.searched();
-        let was_hidden = before.is_none_or(|before| before.unit.is_hidden());
-        let is_hidden = after.unit.is_hidden() || text.is_empty();
-        if is_hidden {
-            set_embedding_hash(tx, after.row, None)?;
-            if let Some(before) = before.filter(|before| !before.unit.is_hidden()) {
+        let is_shown =
+            |unit: &MemoryUnit| !unit.unit.is_hidden() && !unit.payload.searched().is_empty();
+        let before = before.filter(|before| is_shown(before));
+        if !is_shown(after) {
+            if before.is_some() {
                 log(tx, Change::Removed(after.row))?;
-                // What was scrubbed, or is secret from now on, leaves no vector behind.
-                if after.unit.boundary == BoundaryClass::Secret || text.is_empty() {
-                    let hash = hash_of(&before.payload.searched());
-                    embedding::drop_unused(tx, &hash)?;
-                }
             }
-        } else {
-            let same = before.is_some_and(|before| shown(before) == shown(after)) && !was_hidden;
-            if !same {
-                log(tx, Change::Text(after.row))?;
-            }
-            let hash = hash_of(&text);
-            if was_hidden || before.is_none_or(|before| before.payload.searched() != text) {
-                set_embedding_hash(tx, after.row, Some(&hash))?;
-                embedding::want(tx, self.now, self.space.as_deref(), after.row, &hash)?;
-            }
+        } else if before.is_none_or(|before| shown(before) != shown(after)) {
+            log(tx, Change::Text(after.row))?;
         }
+        self.embedding(tx).follow(after)?;
         let proactive = after.unit.source.as_deref() == Some("proactive");
         if before.is_none() && matches!(after.payload, Payload::Episode(_)) && !proactive {
             let payload = serde_json::json!({ "row": after.row.get() }).to_string();
@@ -352,16 +337,6 @@ fn shown(unit: &MemoryUnit) -> (String, UnitKind, UnitState, u8, i64) {
     let MemoryUnit { unit, payload, .. } = unit;
     let sensitivity = unit.boundary.sensitivity().code();
     (payload.searched(), payload.kind(), unit.state, sensitivity, unit.occurred_day())
-}
-
-fn hash_of(text: &str) -> String {
-    hex(&sha256(text.as_bytes()))
-}
-
-fn set_embedding_hash(tx: &Connection, row: RowId, hash: Option<&str>) -> rusqlite::Result<()> {
-    tx.prepare_cached("UPDATE units SET embedding_hash = ?2 WHERE id = ?1")?
-        .execute(params![row.get().cast_signed(), hash])?;
-    Ok(())
 }
 
 fn upsert(tx: &Connection, unit: &UnitRow, payload: &Payload) -> rusqlite::Result<RowId> {

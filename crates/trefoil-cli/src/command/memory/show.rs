@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use trefoil_memory::{LinkedClaim, Memory, Overview, RelatedUnit, UnitRecord};
+use trefoil_memory::{LinkedClaim, Memory, MemoryRelation, Overview, RelatedUnit, UnitRecord};
 
 use super::{Outcome, heading, paragraph, readable, told};
 use crate::{
@@ -81,6 +81,12 @@ fn text(record: &UnitRecord) -> String {
             let sources: Vec<String> = claim.sources.iter().map(ToString::to_string).collect();
             _ = writeln!(text, "sources {}", sources.join(", "));
         }
+    }
+    if !record.mentions.is_empty() {
+        _ = writeln!(text, "mentions {}", record.mentions.join(", "));
+    }
+    for MemoryRelation { source, relation, target } in &record.relations {
+        _ = writeln!(text, "{source} · {relation} · {target}");
     }
     match archived_as {
         Some(reason) => _ = writeln!(text, "{state}: {reason}"),

@@ -13,6 +13,16 @@ fn about_mika(memory: &Memory, text: &str, change: impl FnOnce(&mut ClaimDraft))
     memory.insert_claim(draft).unwrap()
 }
 
+/// A claim about Mika in few words, from an observation that says it.
+fn fact_about_mika(memory: &Memory, text: &str, predicate: &str, object: &str) -> ClaimDraft {
+    ClaimDraft {
+        subject: Some("Mika".to_owned()),
+        predicate: Some(predicate.to_owned()),
+        object: Some(object.to_owned()),
+        ..ClaimDraft::observed(text, observed(memory, text).id)
+    }
+}
+
 #[test]
 fn what_is_integrated_is_redacted_and_within_the_boundary() {
     let (_dir, memory) = memory();
@@ -50,13 +60,7 @@ fn what_is_integrated_is_redacted_and_within_the_boundary() {
 fn told_twice_is_one_claim_and_the_newest_goal_holds() {
     let (_dir, memory) = memory();
     let integrate = |text: &str, goal: &str| {
-        let observation = observed(&memory, text);
-        let draft = ClaimDraft {
-            subject: Some("Mika".to_owned()),
-            predicate: Some("goal".to_owned()),
-            object: Some(goal.to_owned()),
-            ..ClaimDraft::observed(text, observation.id)
-        };
+        let draft = fact_about_mika(&memory, text, "goal", goal);
         memory.integrate(draft, &IntegrateOptions::default(), &Boundary::default()).unwrap()
     };
     let first = integrate("Mika wants to see walruses.", "walruses");
@@ -65,6 +69,24 @@ fn told_twice_is_one_claim_and_the_newest_goal_holds() {
     let later = integrate("Mika wants to see herons.", "herons");
     assert_eq!(later.ended.len(), 1);
     assert!(memory.claim(&first.claim.id).unwrap().valid_to.is_some());
+}
+
+#[test]
+fn a_fact_is_a_relation_of_the_graph() {
+    let (_dir, memory) = memory();
+    let integrate = |text: &str, object: &str, update_graph| {
+        let draft = fact_about_mika(&memory, text, "lives_in", object);
+        let options = IntegrateOptions { update_graph, ..IntegrateOptions::default() };
+        let kept = memory.integrate(draft, &options, &Boundary::default()).unwrap().claim;
+        memory.record(kept.id.as_str()).unwrap().unwrap()
+    };
+    let kept = integrate("Mika lives in Kyoto.", "Kyoto", true);
+    assert_eq!(kept.mentions, ["Mika", "Kyoto"]);
+    let said: Vec<_> =
+        kept.relations.iter().map(|r| (&*r.source, &*r.relation, &*r.target)).collect();
+    assert_eq!(said, [("mika", "lives_in", "kyoto")]);
+    let apart = integrate("Mika lives in Nara.", "Nara", false);
+    assert_eq!((apart.mentions, apart.relations), (vec![], vec![]));
 }
 
 #[test]
