@@ -64,6 +64,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
+mod writer;
 
 pub use config::KeywordConfig;
 pub use files::KeywordFiles;

@@ -15,7 +15,7 @@ use trefoil_core::{
     RankedList, Retriever, RowId, Score, Seq, StoredChunk, Strategy, Token, WeightedTerm, Wording,
 };
 
-use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever};
+use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};
 
 /// Lower-cased runs of letters and digits; `the`, `of` and `in` are stop words.
 #[derive(Debug)]
@@ -358,6 +358,51 @@ fn clearing_forgets_everything_and_starts_before_the_first_change() {
     assert_eq!(fixture.rows("tide"), [0_u64; 0]);
     fixture.add(&[text(3, "tide")], 5);
     assert_eq!(fixture.rows("tide"), [3]);
+}
+
+/// The passages of each segment that are there, and those that are deleted.
+fn segments(dir: &Path) -> Vec<(u32, u32)> {
+    let index = KeywordIndex::open(dir, Arc::new(Words)).unwrap().index;
+    let segments = index.searchable_segment_metas().unwrap();
+    segments.iter().map(|segment| (segment.num_docs(), segment.num_deleted_docs())).collect()
+}
+
+#[test]
+fn compacting_beside_merges_leaves_one_segment_without_what_was_removed() {
+    let mut fixture = Fixture::new(&[]);
+    for round in 1..20_u32 {
+        // Eight small segments are merged without being asked for.
+        let first = u64::from(round * 8);
+        for seq in first..first + 8 {
+            fixture.add(&[text(seq, "tide")], seq);
+        }
+        fixture.indexer.remove(&[RowId::new(first)]).unwrap();
+        fixture.commit(first + 7);
+        fixture.indexer.compact().unwrap();
+        assert_eq!(segments(fixture.dir.path()), [(round * 7, 0)]);
+    }
+}
+
+#[test]
+fn merges_are_over_when_the_writer_is_gone() {
+    let mut fixture = Fixture::new(&[]);
+    for seq in 1..9 {
+        fixture.add(&[text(seq, "tide")], seq);
+    }
+    drop(fixture.indexer);
+    assert_eq!(segments(fixture.dir.path()), [(8, 0)]);
+}
+
+#[test]
+fn a_segment_of_many_deletions_is_rewritten_also_after_clearing() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.indexer.clear().unwrap();
+    let entries: Vec<_> = (1..11).map(|row| text(row, "tide")).collect();
+    fixture.add(&entries, 1);
+    fixture.indexer.remove(&[1, 2, 3].map(RowId::new)).unwrap();
+    fixture.commit(2);
+    drop(fixture.indexer);
+    assert_eq!(segments(fixture.dir.path()), [(7, 0)]);
 }
 
 #[test]
