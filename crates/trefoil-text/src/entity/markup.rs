@@ -170,7 +170,10 @@ impl Markup {
         if !inside.starts_with(|c: char| c.is_ascii_alphabetic()) || close < name_at + name {
             return at + 1;
         }
-        if inside.starts_with(|c: char| c.is_ascii_uppercase()) {
+        // On a line of its own it is layout.
+        let is_alone = is_blank(text.get(..at).and_then(|head| head.rsplit('\n').next()))
+            && is_blank(rest.get(close + 1..));
+        if inside.starts_with(|c: char| c.is_ascii_uppercase()) && !is_alone {
             self.push(Mark::Code, trimmed(text, at + name_at, name), None);
         }
         self.skip(at, at + close + 1)
@@ -259,6 +262,10 @@ const fn closer(open: char) -> Option<char> {
         '【' => '】',
         _ => return None,
     })
+}
+
+fn is_blank(text: Option<&str>) -> bool {
+    text.is_none_or(|text| text.trim().is_empty())
 }
 
 /// Place of the bracket that closes the one `text` starts with.
