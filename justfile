@@ -12,18 +12,18 @@ test:
 prop:
     PROPTEST_CASES=1000 cargo test --profile campaign --workspace --lib
 
-# What each leg, fusion and reranking are worth on collections in BEIR layout, written to
-# docs/EVALUATION.md.
+# What legs, fusion and reranking are worth on collections in BEIR layout, in docs/EVALUATION.md.
 eval *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- {{COLLECTIONS}}
 
-# Recall and latency, written to docs/BENCHMARKS.md. The default model has to be there;
-# TREFOIL_DATA names the folder of DATA/ann-glove100.
+# The default model has to be there; TREFOIL_DATA names the folder of DATA/ann-glove100.
+
+# Recall and latency, in docs/BENCHMARKS.md.
 bench:
     cargo bench -p benches
     cargo run --release -p benches --bin table
 
-# What a question and an index of each collection cost, written to docs/COSTS.md.
+# What a question and an index of each collection cost, in docs/COSTS.md.
 costs *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- --costs {{COLLECTIONS}}
 
@@ -31,9 +31,10 @@ costs *COLLECTIONS:
 deny:
     cargo deny check licenses bans sources
 
-# A long run of what `cargo test` does in small: crash (rounds), corrupt (trials), faults
-# (rounds), leak (cases), soak (minutes) or fuzz (seconds for each target). Rounds and trials
-# are numbered, and the number decides what is done: TREFOIL_FIRST=500 begins with that one.
+# Rounds and trials are numbered, and the number decides what is done: TREFOIL_FIRST=500
+# begins with that one.
+
+# What `cargo test` does in small: crash, corrupt, faults, leak, soak (minutes), fuzz (seconds each).
 campaign KIND COUNT:
     #!/usr/bin/env bash
     set -euo pipefail
@@ -47,3 +48,18 @@ campaign KIND COUNT:
         TREFOIL_FUZZ=${seeds##*/} cargo run --release --quiet -- corpus/${seeds##*/} $seeds \
             -max_total_time={{COUNT}} -rss_limit_mb=2048 -timeout=20
     done
+
+# Processes killed in the middle of their work, and what they left.
+crash ROUNDS="1000": (campaign "crash" ROUNDS)
+
+# Files damaged at random places.
+corrupt TRIALS="10000": (campaign "corrupt" TRIALS)
+
+# Random requests for what is above their boundary.
+leak CASES="100000": (campaign "leak" CASES)
+
+# Threads and processes that write and search at the same time.
+soak MINUTES="60": (campaign "soak" MINUTES)
+
+# Hostile input for every parser and file reader.
+fuzz SECONDS="600": (campaign "fuzz" SECONDS)

@@ -1,5 +1,5 @@
 //! Files of an index are damaged, in 64 ways in `cargo test` and in 10,000 by
-//! `just campaign corrupt 10000`. Whatever is damaged and how: no panic, no exit, no hang, and no answer
+//! `just corrupt`. Whatever is damaged and how: no panic, no exit, no hang, and no answer
 //! that is wrong without saying so. An index beside the store repairs itself.
 
 use std::{

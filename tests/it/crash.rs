@@ -1,5 +1,5 @@
 //! A process that writes is killed, 20 times in `cargo test` and 1,000 times by
-//! `just campaign crash 1000`: nothing that was acknowledged is lost, nothing is half there, and every
+//! `just crash`: nothing that was acknowledged is lost, nothing is half there, and every
 //! index agrees with the store after reopening.
 //!
 //! Half of the rounds end at a failpoint: between two steps of a commit. The others end by

@@ -1,5 +1,5 @@
 //! Threads and processes that write, remove and search at the same time, for seconds in
-//! `cargo test` and for an hour by `just campaign soak 60`: no deadlock, no ghost, and as many results
+//! `cargo test` and for an hour by `just soak`: no deadlock, no ghost, and as many results
 //! as there are.
 
 use std::{
