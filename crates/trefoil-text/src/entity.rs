@@ -3,6 +3,7 @@
 
 mod citation;
 mod definition;
+mod document;
 mod english;
 mod found;
 mod japanese;
@@ -29,7 +30,7 @@ use trefoil_core::{
 
 #[cfg(feature = "lindera")]
 pub use self::morphological::MorphologicalExtractor;
-pub use self::name::normalize_name;
+pub use self::{document::resolve_short_names, name::normalize_name};
 use self::{
     english::Class,
     found::{Entry, Found},
@@ -196,9 +197,11 @@ fn unite_aliases(found: &mut Found<'_>) {
     let mut pairs = Vec::new();
     for (short, entry) in found.names().filter(|(short, _)| !short.contains(' ')) {
         let acronym = Acronym::new(&entry.name);
+        // `React DOM` is not a person, `DOM` not a surname.
+        let may_be_person = entry.name.contains(char::is_lowercase);
         let mut longer = found.names().filter(|(long, other)| {
-            is_surname(short, long)
-                || !entry.is_located && is_first_name(short, long, other, found)
+            may_be_person && is_surname(short, long)
+                || may_be_person && !entry.is_located && is_first_name(short, long, other, found)
                 || acronym.as_ref().is_some_and(|acronym| acronym.stands_for(&other.name))
         });
         if let (Some((long, _)), None) = (longer.next(), longer.next()) {

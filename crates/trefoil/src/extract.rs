@@ -4,13 +4,15 @@
 use trefoil_core::RowId;
 use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
 use trefoil_store::Store;
+#[cfg(feature = "graph")]
+use trefoil_text::resolve_short_names;
 
 use crate::engine::Inner;
 
 /// The store's setting that says which extractor found what the chunks mention.
 #[cfg(feature = "graph")]
 const EXTRACTOR: &str = "extractor";
-/// Chunks that are read again in one transaction.
+/// Chunks that are written again in one transaction.
 #[cfg(feature = "graph")]
 const GROUP: usize = 512;
 
@@ -62,13 +64,12 @@ impl Inner {
         if let Some(extractor) = &self.extractor {
             for file in self.store.files()? {
                 let chunks = self.store.chunks_of(&file.path)?;
-                for group in chunks.chunks(GROUP) {
-                    let texts: Vec<TitledText<'_>> =
-                        group.iter().map(|one| titled(&one.file.title, &one.chunk)).collect();
-                    let rows = group.iter().map(|one| one.row);
-                    let found: Vec<(RowId, Extraction)> =
-                        rows.zip(self.extractions(&texts)?).collect();
-                    self.store.put_extractions(&found)?;
+                let texts: Vec<TitledText<'_>> =
+                    chunks.iter().map(|one| titled(&one.file.title, &one.chunk)).collect();
+                let rows = chunks.iter().map(|one| one.row);
+                let found: Vec<(RowId, Extraction)> = rows.zip(self.extractions(&texts)?).collect();
+                for group in found.chunks(GROUP) {
+                    self.store.put_extractions(group)?;
                 }
             }
             self.store.set_meta(EXTRACTOR, &extractor.fingerprint())?;
@@ -76,9 +77,11 @@ impl Inner {
         Ok(())
     }
 
+    /// What each of the texts of one document mentions.
     #[cfg(feature = "graph")]
     fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
-        self.extractor.as_ref().map_or_else(|| Ok(Vec::new()), |extractor| extractor.extract(texts))
+        let Some(extractor) = &self.extractor else { return Ok(Vec::new()) };
+        extractor.extract(texts).map(resolve_short_names)
     }
 
     #[cfg(not(feature = "graph"))]

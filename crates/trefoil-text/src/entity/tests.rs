@@ -201,11 +201,68 @@ fn people_are_known_by_parts_of_their_names() {
     assert_eq!(keys("Big fans of Taylor Cruz saw Taylor."), ["taylor cruz", "taylor"]);
 }
 
+/// The keys of what each text of a document mentions.
+fn resolved(texts: &[&str]) -> Vec<Vec<String>> {
+    let extractions = texts.iter().map(|&text| {
+        let titled = TitledText { text, language: Language::En, ..TitledText::default() };
+        ScriptExtractor.extract(&[titled]).unwrap().remove(0)
+    });
+    let keys = |extraction: &Extraction| {
+        extraction.mentions().iter().map(|mention| mention.normalized_name.clone()).collect()
+    };
+    resolve_short_names(extractions.collect()).iter().map(keys).collect()
+}
+
+#[test]
+fn a_document_knows_short_forms_of_its_names() {
+    let alex = "Alex Mercer came. We told Mercer.";
+    assert_eq!(resolved(&[alex, "Mercer went."]), [["alex mercer"], ["alex mercer"]]);
+    assert_eq!(resolved(&["Mercer went.", alex]), [["alex mercer"], ["alex mercer"]]);
+    let ann = "Ann Mercer came. We told Mercer.";
+    assert_eq!(resolved(&[alex, ann, "Mercer went."])[2], ["mercer"], "of two");
+    let both = resolved(&[alex, "Mercer met Ann Mercer and Bea Mercer."]);
+    assert_eq!(both[1], ["ann mercer", "bea mercer", "mercer"], "beside others");
+    assert_eq!(resolved(&["Alex Mercer came.", "Mercer went."])[1], ["mercer"], "no text has both");
+    let acronym = "The National Science Foundation (NSF) paid.";
+    assert_eq!(resolved(&[acronym, "They asked NSF."])[1], ["national science foundation"]);
+    assert_eq!(resolved(&["React DOM renders. The DOM waits."])[0], ["react dom", "dom"]);
+}
+
+#[test]
+fn what_bears_on_a_short_form_bears_on_the_whole_name() {
+    let texts = ["Alex Mercer came. We told Mercer.", "Mercer met Ada Lovelace."];
+    let titled =
+        texts.map(|text| TitledText { text, language: Language::En, ..TitledText::default() });
+    let resolved = resolve_short_names(ScriptExtractor.extract(&titled).unwrap());
+    let relation = &resolved[1].relations()[0];
+    assert_eq!((&*relation.source, &*relation.target), ("ada lovelace", "alex mercer"));
+    let mention = resolved[1].mentions().iter().find(|m| m.normalized_name == "alex mercer");
+    assert_eq!(mention.unwrap().aliases, ["mercer"]);
+}
+
 /// Names, markup and marks of every script, to be thrown together.
 const PIECES: &str = "(Paris|New York|G\\. Hall's|the |of |useState|a_b|C\\+\\+|U\\.S\\.|東京|サーバー|・|の|한국어를|상태|하다|ｶﾞ|\
                       `|```\n|\\[|\\]\\(|\\)|<|>|\"|“|”|「|」|《|'|’|\\*\\*|# |\n|https://|\\. |, |&|::|-|[0-9]|\\PC| |[\u{300}-\u{304}ー]){0,60}";
 
 proptest! {
+    #[test]
+    fn short_forms_lose_no_place(texts in prop::collection::vec("(Alex|Mercer|Ann|IBM|International Business Machines| |\\. |, and |Agent ){1,12}", 1..5)) {
+        let places = |extraction: &Extraction| {
+            let spans = extraction.mentions().iter().flat_map(|mention| &mention.spans);
+            spans.flat_map(|span| span.start..span.end).collect::<BTreeSet<_>>()
+        };
+        let titled = |text: &String| {
+            let titled = TitledText { text, language: Language::En, ..TitledText::default() };
+            ScriptExtractor.extract(&[titled]).unwrap().remove(0)
+        };
+        let found: Vec<_> = texts.iter().map(titled).collect();
+        let resolved = resolve_short_names(found.clone());
+        prop_assert_eq!(
+            resolved.iter().map(places).collect::<Vec<_>>(),
+            found.iter().map(places).collect::<Vec<_>>()
+        );
+    }
+
     #[test]
     fn mentions_of_any_text_are_sound(title in PIECES, heading in PIECES, text in PIECES) {
         let headings = [heading];
