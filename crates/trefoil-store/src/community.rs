@@ -9,6 +9,7 @@ use crate::{
     Store,
     chunk::{texts, to_json},
     fault::unreadable,
+    id::{hex, sha256},
 };
 
 /// Entities that belong together, and what is said of them.
@@ -40,6 +41,27 @@ pub struct CommunityRow {
     pub keywords: Vec<String>,
     /// Hash of what the summary was made from.
     pub content_hash: String,
+}
+
+impl CommunityRow {
+    /// Its report as it is embedded: the name and the summary.
+    pub fn report(&self) -> String {
+        report(&self.name, &self.summary)
+    }
+}
+
+/// The hashes of the reports as they are embedded.
+pub(crate) fn report_hashes(tx: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut select = tx.prepare_cached("SELECT name, summary FROM communities")?;
+    let hash = |row: &Row<'_>| {
+        let report = report(row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
+        Ok(hex(&sha256(report.as_bytes())))
+    };
+    select.query_map([], hash)?.collect()
+}
+
+fn report(name: &str, summary: &str) -> String {
+    format!("{name}\n{summary}")
 }
 
 /// A part of a chunk that a report rests on.

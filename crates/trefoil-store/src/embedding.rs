@@ -10,6 +10,7 @@ use crate::{
     JobCounts, Store,
     change::{self, limit_of, log},
     chunk::Reader,
+    community,
     fault::unreadable,
     id::{hex, sha256},
     job, memory, meta,
@@ -133,6 +134,30 @@ impl Store {
             Ok(Some(()))
         })?;
         stored.ok_or_else(no_space)
+    }
+
+    /// Forgets the embeddings of texts that no leaf, unit of memory or report has, once they are
+    /// `at_least` so many and more than the others, and tells how many. Until then they spare
+    /// the work if a text comes back.
+    pub fn forget_unused_embeddings(&self, at_least: usize) -> Result<usize> {
+        self.write("forget embeddings that nothing uses", |tx, _| {
+            tx.execute_batch("CREATE TEMP TABLE used (hash TEXT PRIMARY KEY) WITHOUT ROWID")?;
+            tx.execute(&format!("INSERT OR IGNORE INTO used SELECT hash FROM ({EMBEDDED})"), [])?;
+            let mut insert = tx.prepare("INSERT OR IGNORE INTO used VALUES (?1)")?;
+            for hash in community::report_hashes(tx)? {
+                insert.execute([hash])?;
+            }
+            let forgotten = tx.execute(
+                "DELETE FROM embedding_cache WHERE text_hash NOT IN used AND (
+                     SELECT count(*) FILTER (WHERE text_hash NOT IN used)
+                         >= max(?1, count(*) FILTER (WHERE text_hash IN used))
+                     FROM embedding_cache)",
+                [limit_of(at_least)],
+            )?;
+            drop(insert);
+            tx.execute_batch("DROP TABLE used")?;
+            Ok(forgotten)
+        })
     }
 
     /// Takes at most `limit` leaves and units of memory that wait for an embedding; they return to the
@@ -393,7 +418,10 @@ mod tests {
     use trefoil_core::Seq;
 
     use super::*;
-    use crate::fixture::{Fixture, file, vector};
+    use crate::{
+        CommunityRow, community_id,
+        fixture::{Fixture, file, vector},
+    };
 
     fn embedded() -> Fixture {
         let fixture = Fixture::new();
@@ -454,6 +482,45 @@ mod tests {
         fixture.store.remove_file("b").unwrap();
         fixture.put(&file("b", &["two", "three"]));
         assert_eq!(fixture.embed_all(), 0);
+    }
+
+    #[test]
+    fn embeddings_that_nothing_uses_are_forgotten_when_there_are_enough() {
+        let fixture = embedded();
+        fixture.put(&file("a", &["one", "two"]));
+        fixture.put(&file("b", &["two", "three", "four"]));
+        fixture.embed_all();
+        let report = CommunityRow {
+            id: community_id(0, &[]).unwrap(),
+            level: 0,
+            parent: None,
+            name: "Numbers".to_owned(),
+            members: Vec::new(),
+            ties: Vec::new(),
+            internal_edges: 0,
+            external_edges: 0,
+            modularity: 0.0,
+            summary: "One and two.".to_owned(),
+            sources: Vec::new(),
+            keywords: Vec::new(),
+            content_hash: String::new(),
+        };
+        fixture.store.put_communities(std::slice::from_ref(&report)).unwrap();
+        let hash = hex(&sha256(report.report().as_bytes()));
+        let texts = [(hash.clone(), vec![1.0]), ("5e".to_owned(), vec![2.0])];
+        fixture.store.put_text_embeddings(&texts).unwrap();
+        // Used are one, two and the report.
+        fixture.store.remove_file("b").unwrap();
+        assert_eq!(fixture.store.forget_unused_embeddings(4).unwrap(), 0, "too few");
+        assert_eq!(fixture.store.forget_unused_embeddings(3).unwrap(), 3);
+        assert_eq!(
+            fixture.store.text_embeddings(["5e", &hash]).unwrap(),
+            [(hash, vec![1.0])].into()
+        );
+        fixture.put(&file("b", &["two", "three"]));
+        assert_eq!(fixture.embed_all(), 1, "three");
+        fixture.store.remove_file("b").unwrap();
+        assert_eq!(fixture.store.forget_unused_embeddings(1).unwrap(), 0, "fewer than used");
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) const BATCH: usize = 192;
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
 
-/// Jobs that are done and are kept until they are forgotten together.
-const DONE_JOBS: usize = 1_000;
+/// Jobs that are done, and embeddings that nothing uses, are forgotten so many at a time.
+const FORGOTTEN: usize = 1_000;
 
 /// One thread that embeds what the store's job table asks for, and then makes the reports.
 #[derive(Debug)]
@@ -171,7 +171,9 @@ fn next_step(inner: &Inner) -> Result<bool> {
         return Ok(true);
     }
     inner.update_reports()?;
-    inner.store.forget_done_jobs(DONE_JOBS)?;
+    if inner.store.forget_done_jobs(FORGOTTEN)? > 0 {
+        inner.store.forget_unused_embeddings(FORGOTTEN)?;
+    }
     Ok(false)
 }
 
@@ -231,5 +233,6 @@ fn finish(inner: &Inner, jobs: &[EmbedJob], vectors: Vec<Vec<f32>>) -> Result<()
     let done: Vec<_> =
         jobs.iter().zip(vectors).map(|(job, vector)| (job.job, job.row, vector)).collect();
     inner.store.finish_embed_jobs(&done)?;
+    inner.embedded.fetch_add(done.len(), Ordering::Relaxed);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -63,6 +63,8 @@ pub(crate) struct Inner {
     serving: RwLock<Serving>,
     /// The number of the vectors that are searched.
     pub(crate) generation: AtomicU64,
+    /// Texts embedded since it was opened.
+    pub(crate) embedded: AtomicUsize,
     rerankers: FoundRerankers,
     /// What finds the entities of a chunk; none where there is no graph.
     #[cfg(feature = "graph")]
@@ -94,6 +96,8 @@ pub struct EngineStats {
     pub embedding: Option<String>,
     /// Rows that each leg can find.
     pub rows: Vec<(Strategy, u64)>,
+    /// Texts that were embedded since the engine was opened, reports included.
+    pub embedded: usize,
     /// Legs that cannot run, and why.
     pub absent: Vec<Degraded>,
 }
@@ -272,6 +276,7 @@ impl Engine {
             store: self.inner.store.stats()?,
             bytes: directory_bytes(&self.inner.dir),
             embedding: self.inner.store.fingerprint()?,
+            embedded: self.inner.embedded.load(Ordering::Relaxed),
             rows: documents.retrievers().iter().map(|one| (one.strategy(), one.rows())).collect(),
             absent: documents.absent(),
         })
@@ -513,6 +518,7 @@ impl Inner {
             chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
             serving: RwLock::new(serving),
             generation: generation.into(),
+            embedded: AtomicUsize::new(0),
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
             extractor: models.extractor,

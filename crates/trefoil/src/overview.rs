@@ -3,7 +3,7 @@
 
 use std::{
     cmp::Reverse,
-    sync::{Arc, PoisonError},
+    sync::{Arc, PoisonError, atomic::Ordering},
 };
 
 use trefoil_core::{
@@ -64,7 +64,8 @@ impl Inner {
         }
         update_communities(&self.store, &index, summarizer, &self.config.communities)?;
         if let Some(embedder) = &embedder {
-            embed_reports(&self.store, embedder.as_ref())?;
+            let embedded = embed_reports(&self.store, embedder.as_ref())?;
+            self.embedded.fetch_add(embedded, Ordering::Relaxed);
         }
         self.store.set_meta(REPORTS, &made_from)?;
         self.refresh_reports()

@@ -58,7 +58,7 @@ pub(crate) struct NearCommunity<'r> {
 pub(crate) fn embed_reports(store: &Store, embedder: &dyn Embedder) -> Result<usize> {
     let rows = store.communities()?;
     let texts: BTreeMap<String, String> =
-        rows.iter().map(text).map(|text| (hash(&text), text)).collect();
+        rows.iter().map(CommunityRow::report).map(|text| (hash(&text), text)).collect();
     let known = store.text_embeddings(texts.keys().map(String::as_str))?;
     let new: Vec<(&String, &String)> =
         texts.iter().filter(|(hash, _)| !known.contains_key(*hash)).collect();
@@ -78,7 +78,7 @@ impl Reports {
     /// Those of the store.
     pub(crate) fn load(store: &Store, analyzer: &dyn Analyzer) -> Result<Self> {
         let rows = store.communities()?;
-        let hashes: Vec<String> = rows.iter().map(|row| hash(&text(row))).collect();
+        let hashes: Vec<String> = rows.iter().map(|row| hash(&row.report())).collect();
         let mut vectors = store.text_embeddings(hashes.iter().map(String::as_str))?;
         let vectors = hashes.iter().map(|hash| vectors.remove(hash));
         let given = rows.into_iter().zip(vectors.collect::<Vec<_>>());
@@ -91,7 +91,7 @@ impl Reports {
     ) -> Self {
         let reports = given.into_iter().map(|(row, vector)| {
             let mut terms: BTreeMap<String, usize> = BTreeMap::new();
-            let text = format!("{}\n{}", text(&row), row.keywords.join("\n"));
+            let text = format!("{}\n{}", row.report(), row.keywords.join("\n"));
             analyze(analyzer, &text, |term| *terms.entry(term).or_default() += 1);
             let length = terms.values().sum();
             Report { row, vector, terms, length }
@@ -227,11 +227,6 @@ pub(crate) fn metadata(reports: &Reports, row: &CommunityRow) -> ItemMetadata {
         date: None,
         tags: row.keywords.clone(),
     }
-}
-
-/// What is embedded for a report.
-fn text(row: &CommunityRow) -> String {
-    format!("{}\n{}", row.name, row.summary)
 }
 
 fn hash(text: &str) -> String {

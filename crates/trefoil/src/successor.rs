@@ -141,6 +141,7 @@ impl Inner {
         };
         let embedded = succession.embed(&texts)?;
         self.store.put_embeddings_in(&successor.fingerprint, &embedded)?;
+        self.embedded.fetch_add(embedded.len(), Ordering::Relaxed);
         left.fetch_sub(texts.len().min(left.load(Ordering::Relaxed)), Ordering::Relaxed);
         *after.lock().unwrap_or_else(PoisonError::into_inner) = end;
         Ok(true)

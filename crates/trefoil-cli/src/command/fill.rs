@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, IngestProgress, Ingested, Stage};
+use trefoil::{Engine, EngineStats, IngestProgress, Ingested, Stage};
 
 use crate::{
     console::Console,
@@ -93,14 +93,14 @@ impl Filled {
 /// Indexes `paths` and waits for the vectors. A path that is gone is forgotten.
 pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: Console) -> anyhow::Result<Filled> {
     let started = Instant::now();
-    let cached = engine.stats()?.store.cached_embeddings;
+    let before = engine.stats()?.embedded;
     let (here, gone): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| path.exists());
     let mut ingested = read(engine, &here, console)?;
     for path in gone {
         ingested.removed += super::remove::forget(engine, &path)?;
     }
     drain(engine, console)?;
-    let stats = engine.stats()?.store;
+    let EngineStats { store, embedded, .. } = engine.stats()?;
     let skipped = ingested.skipped.into_iter();
     Ok(Filled {
         written: ingested.written,
@@ -108,9 +108,9 @@ pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: Console) -> anyh
         removed: ingested.removed,
         chunks_added: ingested.chunks_added,
         chunks_removed: ingested.chunks_removed,
-        embedded: stats.cached_embeddings.saturating_sub(cached),
-        waiting: stats.jobs.queued + stats.jobs.running,
-        failed: stats.jobs.failed,
+        embedded: embedded - before,
+        waiting: store.jobs.queued + store.jobs.running,
+        failed: store.jobs.failed,
         seconds: started.elapsed().as_secs_f64(),
         skipped: skipped.map(|skip| SkippedFile { path: skip.path, reason: skip.reason }).collect(),
     })

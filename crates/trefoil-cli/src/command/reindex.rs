@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use trefoil::Engine;
+use trefoil::{Engine, EngineStats};
 
 use super::{
     Outcome,
@@ -27,14 +27,14 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
     let started = Instant::now();
     say_on_ctrl_c("stopped; the index is what it was, and the same command goes on from here")?;
     let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
-    let cached = engine.stats()?.store.cached_embeddings;
+    let before = engine.stats()?.embedded;
     note_missing_model(&engine, console)?;
     drain(&engine, console)?;
-    let store = engine.stats()?.store;
+    let EngineStats { store, embedded, .. } = engine.stats()?;
     let done = Reindexed {
         files: store.files,
         chunks: store.chunks,
-        embedded: store.cached_embeddings.saturating_sub(cached),
+        embedded: embedded - before,
         seconds: started.elapsed().as_secs_f64(),
     };
     if console.json {

@@ -49,7 +49,7 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
 
 impl From<EngineStats> for Stats {
     fn from(stats: EngineStats) -> Self {
-        let EngineStats { store, bytes, embedding, rows, absent } = stats;
+        let EngineStats { store, bytes, embedding, rows, absent, .. } = stats;
         Self {
             files: store.files,
             chunks: store.chunks,
