@@ -36,6 +36,8 @@ pub(crate) struct Named {
     pub(crate) confidence: f32,
     /// Whether it is the title of the document.
     pub(crate) is_title: bool,
+    /// Whether it only stands above the text, in the title or a heading.
+    pub(crate) is_above: bool,
     /// Other normalised names.
     pub(crate) aliases: Vec<Text>,
 }
@@ -125,6 +127,7 @@ impl Evidence {
             label: self.number(mention.entity_type.as_str()),
             confidence: mention.confidence.get(),
             is_title: mention.kind == MentionKind::Title,
+            is_above: mention.spans.is_empty(),
             aliases: mention.aliases.iter().map(|alias| self.number(alias)).collect(),
         }
     }

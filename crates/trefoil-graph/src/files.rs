@@ -80,6 +80,7 @@ fn digest(said: &Said, texts: &[Arc<str>]) -> u64 {
     for mention in &said.mentions {
         digest = [mention.key, mention.name, mention.label].into_iter().fold(digest, part);
         digest = digest.with(&mention.confidence.to_bits().to_le_bytes());
+        // Images from before it was noted do not say what only stands above the text.
         digest = digest.with(&[u8::from(mention.is_title)]);
         digest = mention.aliases.iter().copied().fold(digest, part);
     }

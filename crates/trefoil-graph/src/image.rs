@@ -14,8 +14,9 @@
 //!
 //! Words: number of texts; length of each; number of chunks; of each chunk its row (low
 //! half, high half), its numbers of mentions and relations, the mentions (key, name, label,
-//! bits of the confidence, 1 for a title, number of aliases, the aliases), and the relations
-//! (source, target, label). Texts are meant by their places; they ascend.
+//! bits of the confidence, 1 for a title + 2 for what only stands above the text, number of
+//! aliases, the aliases), and the relations (source, target, label). Texts are meant by their
+//! places; they ascend.
 
 use std::{
     fs::File,
@@ -152,8 +153,9 @@ fn words(packed: &Packed) -> Vec<u32> {
         words.extend([row as u32, (row >> 32) as u32]);
         words.extend([number(mentions.len()), number(relations.len())]);
         for mention in mentions {
-            let Named { key, name, label, confidence, is_title, aliases } = mention;
-            words.extend([*key, *name, *label, confidence.to_bits(), u32::from(*is_title)]);
+            let Named { key, name, label, confidence, is_title, is_above, aliases } = mention;
+            let signs = u32::from(*is_title) | u32::from(*is_above) << 1;
+            words.extend([*key, *name, *label, confidence.to_bits(), signs]);
             words.push(number(aliases.len()));
             words.extend(aliases);
         }
@@ -212,7 +214,7 @@ impl Words<'_> {
     fn named(&mut self) -> Option<Named> {
         let [key, name, label] = [self.text()?, self.text()?, self.text()?];
         let confidence = f32::from_bits(self.next()?);
-        let is_title = self.next()? == 1;
+        let signs = self.next()?;
         let aliases = self.next()?;
         let aliases = (0..aliases).map(|_| self.text()).collect::<Option<_>>()?;
         (0.0..=1.0).contains(&confidence).then_some(Named {
@@ -220,7 +222,8 @@ impl Words<'_> {
             name,
             label,
             confidence,
-            is_title,
+            is_title: signs & 1 != 0,
+            is_above: signs & 2 != 0,
             aliases,
         })
     }

@@ -50,8 +50,8 @@ pub struct Entity<'a> {
     pub entity_type: &'a EntityType,
     /// How many chunks mention it.
     pub chunks: u32,
-    /// The same, where each counts as much as it is sure of it, 0–1, and none by the title
-    /// of its document, which stands above it whatever it says.
+    /// The same, where each counts as much as it is sure of it, 0–1, and none by a title or
+    /// heading, which stands above it whatever it says.
     pub mentioned: f32,
     /// How much it tells: from 1 for an entity of one chunk to nearly 0 for one of all.
     ///
@@ -304,7 +304,7 @@ impl Nodes {
         let mut mentioned = Column::filled(self.count(), 0.0);
         for (node, _, mention) in mentions() {
             df[node] += 1;
-            if !mention.is_title {
+            if !mention.is_above {
                 mentioned[node] += mention.confidence;
             }
         }

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use trefoil_core::{EntityType, Extraction, Mention, Relation};
 
+/// Of the texts in which a short form stands for a whole name, the share that has to agree on
+/// which: a word before a name is now and then taken for a part of it.
+const AGREEING: f32 = 0.75;
+
 /// The whole name that a short form stands for.
 struct Whole {
     name: String,
-    normalized_name: String,
     entity_type: EntityType,
+    normalized_name: String,
 }
 
 /// Lets a short form of a name stand for the whole name in every text of a document, if one of
@@ -24,28 +28,28 @@ pub fn resolve_short_names(extractions: Vec<Extraction>) -> Vec<Extraction> {
     extractions.into_iter().map(|extraction| resolve(extraction, &wholes)).collect()
 }
 
-/// The whole name of each short form that has only one.
+/// The whole name of each short form that has one.
 fn wholes(extractions: &[Extraction]) -> BTreeMap<String, Whole> {
-    let mut wholes: BTreeMap<String, Option<Whole>> = BTreeMap::new();
+    let mut texts: BTreeMap<&str, BTreeMap<&str, Vec<&Mention>>> = BTreeMap::new();
     for mentions in extractions.iter().map(Extraction::mentions) {
         for mention in mentions {
             for short in mention.aliases.iter().filter(|alias| !alias.contains(' ')) {
                 // Where it is a name of its own, it has not been taken for a form of another.
-                if find(mentions, short).is_some() {
-                    continue;
+                if mentions.iter().all(|other| other.normalized_name != *short) {
+                    let wholes = texts.entry(short).or_default();
+                    wholes.entry(&mention.normalized_name).or_default().push(mention);
                 }
-                let same = |whole: &Whole| whole.normalized_name == mention.normalized_name;
-                wholes
-                    .entry(short.clone())
-                    .and_modify(|whole| *whole = whole.take().filter(same))
-                    .or_insert_with(|| {
-                        let Mention { name, normalized_name, entity_type, .. } = mention.clone();
-                        Some(Whole { name, normalized_name, entity_type })
-                    });
             }
         }
     }
-    wholes.into_iter().filter_map(|(short, whole)| Some((short, whole?))).collect()
+    let agreed = texts.into_iter().filter_map(|(short, wholes)| {
+        let all: usize = wholes.values().map(Vec::len).sum();
+        let agreed = wholes.into_values().find(|of| of.len() as f32 >= AGREEING * all as f32)?;
+        let Mention { name, entity_type, normalized_name, .. } = agreed.first()?;
+        let [name, normalized_name] = [name, normalized_name].map(Clone::clone);
+        Some((short.to_owned(), Whole { name, entity_type: entity_type.clone(), normalized_name }))
+    });
+    agreed.collect()
 }
 
 fn resolve(extraction: Extraction, wholes: &BTreeMap<String, Whole>) -> Extraction {
@@ -82,8 +86,4 @@ fn resolve(extraction: Extraction, wholes: &BTreeMap<String, Whole>) -> Extracti
         }
     }
     Extraction::new(mentions).with_relations(relations)
-}
-
-fn find<'m>(mentions: &'m [Mention], key: &str) -> Option<&'m Mention> {
-    mentions.iter().find(|mention| mention.normalized_name == key)
 }

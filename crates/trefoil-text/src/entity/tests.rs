@@ -220,6 +220,8 @@ fn a_document_knows_short_forms_of_its_names() {
     assert_eq!(resolved(&["Mercer went.", alex]), [["alex mercer"], ["alex mercer"]]);
     let ann = "Ann Mercer came. We told Mercer.";
     assert_eq!(resolved(&[alex, ann, "Mercer went."])[2], ["mercer"], "of two");
+    let odd = "Watching Mercer came. We told Mercer.";
+    assert_eq!(resolved(&[alex, alex, alex, odd, "Mercer went."])[4], ["alex mercer"], "of most");
     let both = resolved(&[alex, "Mercer met Ann Mercer and Bea Mercer."]);
     assert_eq!(both[1], ["ann mercer", "bea mercer", "mercer"], "beside others");
     assert_eq!(resolved(&["Alex Mercer came.", "Mercer went."])[1], ["mercer"], "no text has both");
