@@ -64,6 +64,10 @@ fn read(path: &Path, max_bytes: u64) -> std::io::Result<Vec<u8>> {
 }
 
 /// The reason, as a phrase, if it is not what its extension says.
+#[cfg_attr(
+    not(any(feature = "pdf", feature = "office")),
+    expect(clippy::needless_pass_by_value, reason = "what reads PDF and Office wants them whole")
+)]
 fn parse(path: &Path, name: &str, bytes: Vec<u8>) -> Result<Document, String> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut document = match Kind::of(path)? {

@@ -2,16 +2,17 @@
 //! they found.
 
 use std::{
+    iter,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use trefoil_core::{
-    Allowed, Degraded, Error, HeldTerms, Leg, Plan, Question, RankedList, Result, Retriever,
+    Allowed, Degraded, Error, HeldTerms, Leg, Part, Plan, Question, RankedList, Result, Retriever,
     RowSet, SearchResultItem, Strategy, StrategyMetrics, Trail,
 };
 
-use crate::{fuse::fuser, relationships::Relationships};
+use crate::{beside::beside, fuse::fuser, relationships::Relationships};
 
 /// What the legs gave.
 #[derive(Debug, Default)]
@@ -104,34 +105,23 @@ pub(crate) fn run_beside(
     plan: &Plan,
     allowed: &Allowed,
 ) -> Vec<Outcome> {
-    let run = |leg: &Leg, retriever: &dyn Retriever| {
+    let run = &|leg: &Leg, retriever: &dyn Retriever| {
         let start = Instant::now();
         let list = retriever.retrieve(&plan.question, leg, allowed);
         (leg.strategy, start.elapsed(), list.map(|list| within(list, allowed)))
     };
-    let beside = plan.legs.iter().filter(|leg| !follows(plan, leg));
-    let pairs: Vec<_> = beside.filter_map(|leg| with_retriever(retrievers, leg)).collect();
+    let legs = plan.legs.iter().filter(|leg| !follows(plan, leg));
+    let pairs: Vec<_> = legs.filter_map(|leg| with_retriever(retrievers, leg)).collect();
     // The first leg runs on this thread, the others beside it.
     let Some((&(leg, retriever), others)) = pairs.split_first() else { return Vec::new() };
-    std::thread::scope(|scope| {
-        let beside: Vec<_> = others
-            .iter()
-            .map(|&(leg, retriever)| (leg.strategy, scope.spawn(move || run(leg, retriever))))
-            .collect();
-        let mut outcomes = vec![run(leg, retriever)];
-        outcomes.extend(beside.into_iter().map(|(strategy, leg)| {
-            leg.join().unwrap_or_else(|_| {
-                (
-                    strategy,
-                    Duration::ZERO,
-                    Err(Error::backend(
-                        trefoil_core::Part::Index(strategy),
-                        "answer",
-                        "the leg panicked",
-                    )),
-                )
-            })
-        }));
-        outcomes
-    })
+    let run_others = others.iter().map(|&(leg, retriever)| move || run(leg, retriever));
+    let (first, found) = beside(|| run(leg, retriever), run_others);
+    let rest = others.iter().zip(found).map(|(&(leg, _), found)| {
+        found.unwrap_or_else(|| {
+            let part = Part::Index(leg.strategy);
+            let panicked = Error::backend(part, "answer", "the leg panicked");
+            (leg.strategy, Duration::ZERO, Err(panicked))
+        })
+    });
+    iter::once(first).chain(rest).collect()
 }

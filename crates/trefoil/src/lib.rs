@@ -57,6 +57,8 @@ mod asynchronous;
 #[cfg(feature = "engine")]
 mod belief;
 #[cfg(feature = "engine")]
+mod beside;
+#[cfg(feature = "engine")]
 mod collection;
 #[cfg(feature = "graph")]
 mod communities;

@@ -12,7 +12,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::PoisonError,
-    thread,
 };
 
 use trefoil_core::{
@@ -33,7 +32,7 @@ pub use trefoil_store::{
 };
 use trefoil_text::language_of;
 
-use crate::{Engine, engine::Inner};
+use crate::{Engine, beside::beside, engine::Inner};
 
 /// The memory of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -152,14 +151,13 @@ impl MemoryCollection<'_> {
         inner.catch_up()?;
         let shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
-        let (text, vector) = thread::scope(|scope| {
-            let vector = scope.spawn(|| inner.embed_and_ask(&question, allowed, depth.vector));
-            let text = inner.ask(Strategy::Keyword, &question, allowed, depth.text);
-            let panicked = |_| {
-                let part = Part::Index(Strategy::Semantic);
-                Err(Error::backend(part, "answer", "the leg panicked"))
-            };
-            (text, vector.join().unwrap_or_else(panicked))
+        let (text, vector) = beside(
+            || inner.ask(Strategy::Keyword, &question, allowed, depth.text),
+            [|| inner.embed_and_ask(&question, allowed, depth.vector)],
+        );
+        let vector = vector.into_iter().flatten().next().unwrap_or_else(|| {
+            let part = Part::Index(Strategy::Semantic);
+            Err(Error::backend(part, "answer", "the leg panicked"))
         });
         let (vector, asked) = match vector {
             Ok((found, asked)) => (Ok(found), asked),
