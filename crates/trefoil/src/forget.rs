@@ -32,7 +32,8 @@ pub struct ForgetReceipt {
     pub files: Vec<ScannedFile>,
     /// Bytes of them.
     pub bytes_scanned: u64,
-    /// Places at which 16 bytes in a row are of an erased text and of none that is alive; 0.
+    /// Places at which 16 bytes in a row are of an erased text, of which none that is alive
+    /// has 15; 0.
     pub hits: u64,
 }
 
@@ -49,7 +50,7 @@ pub struct ScannedFile {
 
 impl Engine {
     /// Forgets the document at `path` with everything that came from it, so that no file holds
-    /// 16 bytes of it in a row that no live text has. Costs as much as writing all of the
+    /// 16 bytes of it in a row of which no live text has 15. Costs as much as writing all of the
     /// index anew. A document that is not there leaves nothing to remove.
     ///
     /// # Errors
