@@ -39,6 +39,9 @@ campaign KIND COUNT:
     #!/usr/bin/env bash
     set -euo pipefail
     if [ {{KIND}} != fuzz ]; then
+        # One arena: else glibc keeps for each thread what another may have freed, and resident
+        # memory says little of what is held.
+        export MALLOC_ARENA_MAX=1
         TREFOIL_COUNT={{COUNT}} cargo test --profile campaign -p tests --test it {{KIND}}:: -- --nocapture
         exit
     fi
