@@ -46,22 +46,13 @@ pub struct CommunityRow {
 impl CommunityRow {
     /// Its report as it is embedded: the name and the summary.
     pub fn report(&self) -> String {
-        report(&self.name, &self.summary)
+        format!("{}\n{}", self.name, self.summary)
     }
-}
 
-/// The hashes of the reports as they are embedded.
-pub(crate) fn report_hashes(tx: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut select = tx.prepare_cached("SELECT name, summary FROM communities")?;
-    let hash = |row: &Row<'_>| {
-        let report = report(row.get_ref(0)?.as_str()?, row.get_ref(1)?.as_str()?);
-        Ok(hex(&sha256(report.as_bytes())))
-    };
-    select.query_map([], hash)?.collect()
-}
-
-fn report(name: &str, summary: &str) -> String {
-    format!("{name}\n{summary}")
+    /// The hash of the report, which its embedding is cached under.
+    pub fn report_hash(&self) -> String {
+        hex(&sha256(self.report().as_bytes()))
+    }
 }
 
 /// A part of a chunk that a report rests on.
@@ -110,7 +101,7 @@ impl Store {
     }
 }
 
-fn communities(tx: &Connection) -> rusqlite::Result<Vec<CommunityRow>> {
+pub(crate) fn communities(tx: &Connection) -> rusqlite::Result<Vec<CommunityRow>> {
     let mut select = tx.prepare_cached(
         "SELECT c.id, c.public_id, c.level, p.public_id, c.name, c.internal_edges,
                 c.external_edges, c.modularity, c.summary, c.sources_json, c.keywords_json,

@@ -10,7 +10,7 @@ use crate::{
     JobCounts, Store,
     change::{self, limit_of, log},
     chunk::Reader,
-    community,
+    community::communities,
     fault::unreadable,
     id::{hex, sha256},
     job, memory, meta,
@@ -144,8 +144,8 @@ impl Store {
             tx.execute_batch("CREATE TEMP TABLE used (hash TEXT PRIMARY KEY) WITHOUT ROWID")?;
             tx.execute(&format!("INSERT OR IGNORE INTO used SELECT hash FROM ({EMBEDDED})"), [])?;
             let mut insert = tx.prepare("INSERT OR IGNORE INTO used VALUES (?1)")?;
-            for hash in community::report_hashes(tx)? {
-                insert.execute([hash])?;
+            for community in communities(tx)? {
+                insert.execute([community.report_hash()])?;
             }
             let forgotten = tx.execute(
                 "DELETE FROM embedding_cache WHERE text_hash NOT IN used AND (
@@ -506,7 +506,7 @@ mod tests {
             content_hash: String::new(),
         };
         fixture.store.put_communities(std::slice::from_ref(&report)).unwrap();
-        let hash = hex(&sha256(report.report().as_bytes()));
+        let hash = report.report_hash();
         let texts = [(hash.clone(), vec![1.0]), ("5e".to_owned(), vec![2.0])];
         fixture.store.put_text_embeddings(&texts).unwrap();
         // Used are one, two and the report.

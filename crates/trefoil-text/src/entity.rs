@@ -200,8 +200,9 @@ fn unite_aliases(found: &mut Found<'_>) {
         // `React DOM` is not a person, `DOM` not a surname.
         let may_be_person = entry.name.contains(char::is_lowercase);
         let mut longer = found.names().filter(|(long, other)| {
-            may_be_person && is_surname(short, long)
-                || may_be_person && !entry.is_located && is_first_name(short, long, other, found)
+            may_be_person
+                && (is_surname(short, long)
+                    || !entry.is_located && is_first_name(short, long, other, found))
                 || acronym.as_ref().is_some_and(|acronym| acronym.stands_for(&other.name))
         });
         if let (Some((long, _)), None) = (longer.next(), longer.next()) {

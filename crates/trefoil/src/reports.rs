@@ -12,8 +12,6 @@ use trefoil_core::{
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
 
-use crate::digest::sha256;
-
 /// A report that is less relevant is not nearest to the question.
 const LEAST_RELEVANCE: f32 = 0.4;
 /// Reports that are embedded between two writes.
@@ -58,7 +56,7 @@ pub(crate) struct NearCommunity<'r> {
 pub(crate) fn embed_reports(store: &Store, embedder: &dyn Embedder) -> Result<usize> {
     let rows = store.communities()?;
     let texts: BTreeMap<String, String> =
-        rows.iter().map(CommunityRow::report).map(|text| (hash(&text), text)).collect();
+        rows.iter().map(|row| (row.report_hash(), row.report())).collect();
     let known = store.text_embeddings(texts.keys().map(String::as_str))?;
     let new: Vec<(&String, &String)> =
         texts.iter().filter(|(hash, _)| !known.contains_key(*hash)).collect();
@@ -78,7 +76,7 @@ impl Reports {
     /// Those of the store.
     pub(crate) fn load(store: &Store, analyzer: &dyn Analyzer) -> Result<Self> {
         let rows = store.communities()?;
-        let hashes: Vec<String> = rows.iter().map(|row| hash(&row.report())).collect();
+        let hashes: Vec<String> = rows.iter().map(CommunityRow::report_hash).collect();
         let mut vectors = store.text_embeddings(hashes.iter().map(String::as_str))?;
         let vectors = hashes.iter().map(|hash| vectors.remove(hash));
         let given = rows.into_iter().zip(vectors.collect::<Vec<_>>());
@@ -227,10 +225,6 @@ pub(crate) fn metadata(reports: &Reports, row: &CommunityRow) -> ItemMetadata {
         date: None,
         tags: row.keywords.clone(),
     }
-}
-
-fn hash(text: &str) -> String {
-    sha256(&[text.as_bytes()])
 }
 
 fn analyze(analyzer: &dyn Analyzer, text: &str, mut push: impl FnMut(String)) {

@@ -2,18 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use trefoil_core::{EntityType, Extraction, Mention, Relation};
+use trefoil_core::{Extraction, Mention, Relation};
 
 /// Of the texts in which a short form stands for a whole name, the share that has to agree on
 /// which: a word before a name is now and then taken for a part of it.
 const AGREEING: f32 = 0.75;
-
-/// The whole name that a short form stands for.
-struct Whole {
-    name: String,
-    entity_type: EntityType,
-    normalized_name: String,
-}
 
 /// Lets a short form of a name stand for the whole name in every text of a document, if one of
 /// its texts has both: `Mercer` where another says `Alex Mercer … Mercer`.
@@ -28,8 +21,8 @@ pub fn resolve_short_names(extractions: Vec<Extraction>) -> Vec<Extraction> {
     extractions.into_iter().map(|extraction| resolve(extraction, &wholes)).collect()
 }
 
-/// The whole name of each short form that has one.
-fn wholes(extractions: &[Extraction]) -> BTreeMap<String, Whole> {
+/// A mention of the whole name of each short form that has one.
+fn wholes(extractions: &[Extraction]) -> BTreeMap<String, Mention> {
     let mut texts: BTreeMap<&str, BTreeMap<&str, Vec<&Mention>>> = BTreeMap::new();
     for mentions in extractions.iter().map(Extraction::mentions) {
         for mention in mentions {
@@ -45,14 +38,12 @@ fn wholes(extractions: &[Extraction]) -> BTreeMap<String, Whole> {
     let agreed = texts.into_iter().filter_map(|(short, wholes)| {
         let all: usize = wholes.values().map(Vec::len).sum();
         let agreed = wholes.into_values().find(|of| of.len() as f32 >= AGREEING * all as f32)?;
-        let Mention { name, entity_type, normalized_name, .. } = agreed.first()?;
-        let [name, normalized_name] = [name, normalized_name].map(Clone::clone);
-        Some((short.to_owned(), Whole { name, entity_type: entity_type.clone(), normalized_name }))
+        Some((short.to_owned(), Mention::clone(agreed.first()?)))
     });
     agreed.collect()
 }
 
-fn resolve(extraction: Extraction, wholes: &BTreeMap<String, Whole>) -> Extraction {
+fn resolve(extraction: Extraction, wholes: &BTreeMap<String, Mention>) -> Extraction {
     let of = |short: &str| {
         let whole = wholes.get(short)?;
         let is_word_of = |mention: &Mention| {
@@ -63,7 +54,7 @@ fn resolve(extraction: Extraction, wholes: &BTreeMap<String, Whole>) -> Extracti
         (!extraction.mentions().iter().any(is_word_of)).then_some(whole)
     };
     let short_forms = extraction.mentions().iter().map(|mention| &*mention.normalized_name);
-    let found: BTreeMap<String, &Whole> =
+    let found: BTreeMap<String, &Mention> =
         short_forms.filter_map(|short| Some((short.to_owned(), of(short)?))).collect();
     if found.is_empty() {
         return extraction;

@@ -201,16 +201,22 @@ fn people_are_known_by_parts_of_their_names() {
     assert_eq!(keys("Big fans of Taylor Cruz saw Taylor."), ["taylor cruz", "taylor"]);
 }
 
+/// What each of some English texts mentions.
+fn extract_each<T: AsRef<str>>(texts: &[T]) -> Vec<Extraction> {
+    let titled = texts.iter().map(AsRef::as_ref).map(|text| TitledText {
+        text,
+        language: Language::En,
+        ..TitledText::default()
+    });
+    ScriptExtractor.extract(&titled.collect::<Vec<_>>()).unwrap()
+}
+
 /// The keys of what each text of a document mentions.
 fn resolved(texts: &[&str]) -> Vec<Vec<String>> {
-    let extractions = texts.iter().map(|&text| {
-        let titled = TitledText { text, language: Language::En, ..TitledText::default() };
-        ScriptExtractor.extract(&[titled]).unwrap().remove(0)
-    });
     let keys = |extraction: &Extraction| {
         extraction.mentions().iter().map(|mention| mention.normalized_name.clone()).collect()
     };
-    resolve_short_names(extractions.collect()).iter().map(keys).collect()
+    resolve_short_names(extract_each(texts)).iter().map(keys).collect()
 }
 
 #[test]
@@ -233,9 +239,7 @@ fn a_document_knows_short_forms_of_its_names() {
 #[test]
 fn what_bears_on_a_short_form_bears_on_the_whole_name() {
     let texts = ["Alex Mercer came. We told Mercer.", "Mercer met Ada Lovelace."];
-    let titled =
-        texts.map(|text| TitledText { text, language: Language::En, ..TitledText::default() });
-    let resolved = resolve_short_names(ScriptExtractor.extract(&titled).unwrap());
+    let resolved = resolve_short_names(extract_each(&texts));
     let relation = &resolved[1].relations()[0];
     assert_eq!((&*relation.source, &*relation.target), ("ada lovelace", "alex mercer"));
     let mention = resolved[1].mentions().iter().find(|m| m.normalized_name == "alex mercer");
@@ -253,11 +257,7 @@ proptest! {
             let spans = extraction.mentions().iter().flat_map(|mention| &mention.spans);
             spans.flat_map(|span| span.start..span.end).collect::<BTreeSet<_>>()
         };
-        let titled = |text: &String| {
-            let titled = TitledText { text, language: Language::En, ..TitledText::default() };
-            ScriptExtractor.extract(&[titled]).unwrap().remove(0)
-        };
-        let found: Vec<_> = texts.iter().map(titled).collect();
+        let found = extract_each(&texts);
         let resolved = resolve_short_names(found.clone());
         prop_assert_eq!(
             resolved.iter().map(places).collect::<Vec<_>>(),
