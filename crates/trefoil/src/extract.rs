@@ -5,7 +5,7 @@ use trefoil_core::RowId;
 use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
 use trefoil_store::Store;
 #[cfg(feature = "graph")]
-use trefoil_text::resolve_short_names;
+use trefoil_text::resolve_names;
 
 use crate::engine::Inner;
 
@@ -81,7 +81,7 @@ impl Inner {
     #[cfg(feature = "graph")]
     fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
         let Some(extractor) = &self.extractor else { return Ok(Vec::new()) };
-        extractor.extract(texts).map(resolve_short_names)
+        extractor.extract(texts).map(|found| resolve_names(texts, found))
     }
 
     #[cfg(not(feature = "graph"))]

@@ -1,19 +1,63 @@
-//! Short forms of names in the texts of one document.
+//! What the texts of one document say together of the names in each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use trefoil_core::{Extraction, Mention, Relation};
+use trefoil_core::{Extraction, Mention, MentionKind, Relation, TitledText};
+
+use super::spaced::SHORT_NAME;
 
 /// Of the texts in which a short form stands for a whole name, the share that has to agree on
 /// which: a word before a name is now and then taken for a part of it.
 const AGREEING: f32 = 0.75;
 
-/// Lets a short form of a name stand for the whole name in every text of a document, if one of
-/// its texts has both: `Mercer` where another says `Alex Mercer … Mercer`.
+/// What each of the texts of a document mentions, read beside the others. `extractions` holds
+/// one of each text.
 ///
-/// Not if it stands for several names of the document, nor in a text with another name that
-/// it is a word of.
-pub fn resolve_short_names(extractions: Vec<Extraction>) -> Vec<Extraction> {
+/// A short form of a name stands for the whole name in every text, if one of them has both:
+/// `Mercer` where another says `Alex Mercer … Mercer`. Not if it stands for several names of the
+/// document, nor in a text with another name that it is a word of.
+///
+/// A capitalised word that only sentences start with is no name if a text has it in small
+/// letters.
+pub fn resolve_names(texts: &[TitledText<'_>], extractions: Vec<Extraction>) -> Vec<Extraction> {
+    resolve_short_names(without_common_words(texts, extractions))
+}
+
+fn without_common_words(texts: &[TitledText<'_>], extractions: Vec<Extraction>) -> Vec<Extraction> {
+    let common = common_words(texts, &extractions);
+    if common.is_empty() {
+        return extractions;
+    }
+    let each = extractions.into_iter().map(|extraction| {
+        if !extraction.mentions().iter().any(|mention| common.contains(&mention.normalized_name)) {
+            return extraction;
+        }
+        let (mut mentions, relations) = extraction.into_parts();
+        mentions.retain(|mention| !common.contains(&mention.normalized_name));
+        Extraction::new(mentions).with_relations(relations)
+    });
+    each.collect()
+}
+
+/// The words that no text has surely as a name, and one has in small letters.
+fn common_words(texts: &[TitledText<'_>], extractions: &[Extraction]) -> BTreeSet<String> {
+    let mut sure = BTreeSet::new();
+    let mut unsure = BTreeSet::new();
+    for mention in extractions.iter().flat_map(Extraction::mentions) {
+        let is_weak =
+            mention.kind == MentionKind::ProperNoun && mention.confidence.get() < SHORT_NAME;
+        let words = if is_weak { &mut unsure } else { &mut sure };
+        words.insert(mention.normalized_name.as_str());
+    }
+    unsure.retain(|word| !sure.contains(word));
+    if unsure.is_empty() {
+        return BTreeSet::new();
+    }
+    let words = texts.iter().flat_map(|one| one.text.split(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| unsure.contains(word)).map(str::to_owned).collect()
+}
+
+fn resolve_short_names(extractions: Vec<Extraction>) -> Vec<Extraction> {
     let wholes = wholes(&extractions);
     if wholes.is_empty() {
         return extractions;

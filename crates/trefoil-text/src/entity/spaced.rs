@@ -26,7 +26,7 @@ const IDENTIFIER: f32 = 0.7;
 /// Of a name of several words.
 const LONG_NAME: f32 = 0.85;
 /// Of a name of one word.
-const SHORT_NAME: f32 = 0.7;
+pub(crate) const SHORT_NAME: f32 = 0.7;
 /// Of a capitalised word that a sentence starts with.
 const WEAK_NAME: f32 = 0.5;
 /// Of a group of nouns.
@@ -249,10 +249,20 @@ fn is_plural(word: &Word<'_>) -> bool {
         && BEFORE_NOUNS.binary_search(&&*word.lower).is_err()
 }
 
-/// True for a word that may end a noun phrase.
+/// True for a word that may end a noun phrase: a way, a sense or a glance is no thing that a
+/// text is about.
 fn is_head(word: &Word<'_>) -> bool {
+    #[rustfmt::skip]
+    const NO_THINGS: &[&str] = &[
+        "breath", "gaze", "gazes", "glance", "glances", "grin", "kind", "kinds", "lack", "manner",
+        "mind", "minds", "moment", "moments", "nod", "sake", "sense", "sigh", "smile", "smiles",
+        "thing", "things", "way", "ways", "whisper", "whispers",
+    ];
     const ADJECTIVE_ENDINGS: &[&str] = &["able", "ible", "ical", "ous", "ive", "ful", "less"];
     let ends = |ending: &&str| word.text.len() > ending.len() + 2 && word.text.ends_with(*ending);
     let is_form = ends(&"ed") || ends(&"ing") && !word.class.is(Class::GERUND);
-    !is_form && !word.class.is(Class::MODIFIER) && !ADJECTIVE_ENDINGS.iter().any(ends)
+    !is_form
+        && !word.class.is(Class::MODIFIER)
+        && NO_THINGS.binary_search(&&*word.lower).is_err()
+        && !ADJECTIVE_ENDINGS.iter().any(ends)
 }

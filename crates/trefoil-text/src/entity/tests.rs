@@ -201,14 +201,16 @@ fn people_are_known_by_parts_of_their_names() {
     assert_eq!(keys("Big fans of Taylor Cruz saw Taylor."), ["taylor cruz", "taylor"]);
 }
 
-/// What each of some English texts mentions.
-fn extract_each<T: AsRef<str>>(texts: &[T]) -> Vec<Extraction> {
-    let titled = texts.iter().map(AsRef::as_ref).map(|text| TitledText {
-        text,
-        language: Language::En,
-        ..TitledText::default()
-    });
-    ScriptExtractor.extract(&titled.collect::<Vec<_>>()).unwrap()
+fn untitled<T: AsRef<str>>(texts: &[T]) -> Vec<TitledText<'_>> {
+    let titled = |text| TitledText { text, language: Language::En, ..TitledText::default() };
+    texts.iter().map(|text| titled(text.as_ref())).collect()
+}
+
+/// What each of some English texts mentions, read alone and as those of one document.
+fn extract_each<T: AsRef<str>>(texts: &[T]) -> [Vec<Extraction>; 2] {
+    let texts = untitled(texts);
+    let alone = ScriptExtractor.extract(&texts).unwrap();
+    [alone.clone(), resolve_names(&texts, alone)]
 }
 
 /// The keys of what each text of a document mentions.
@@ -216,7 +218,7 @@ fn resolved(texts: &[&str]) -> Vec<Vec<String>> {
     let keys = |extraction: &Extraction| {
         extraction.mentions().iter().map(|mention| mention.normalized_name.clone()).collect()
     };
-    resolve_short_names(extract_each(texts)).iter().map(keys).collect()
+    extract_each(texts)[1].iter().map(keys).collect()
 }
 
 #[test]
@@ -237,9 +239,18 @@ fn a_document_knows_short_forms_of_its_names() {
 }
 
 #[test]
+fn a_document_knows_its_common_words() {
+    let silence = "Silence fell. We met Ada.";
+    assert_eq!(resolved(&[silence]), [["ada", "silence"]]);
+    assert_eq!(resolved(&[silence, "The silence grew."])[0], ["ada"]);
+    let film = "They saw Silence.";
+    assert_eq!(resolved(&[silence, "The silence grew.", film])[0], ["ada", "silence"]);
+}
+
+#[test]
 fn what_bears_on_a_short_form_bears_on_the_whole_name() {
     let texts = ["Alex Mercer came. We told Mercer.", "Mercer met Ada Lovelace."];
-    let resolved = resolve_short_names(extract_each(&texts));
+    let [_, resolved] = extract_each(&texts);
     let relation = &resolved[1].relations()[0];
     assert_eq!((&*relation.source, &*relation.target), ("ada lovelace", "alex mercer"));
     let mention = resolved[1].mentions().iter().find(|m| m.normalized_name == "alex mercer");
@@ -257,8 +268,7 @@ proptest! {
             let spans = extraction.mentions().iter().flat_map(|mention| &mention.spans);
             spans.flat_map(|span| span.start..span.end).collect::<BTreeSet<_>>()
         };
-        let found = extract_each(&texts);
-        let resolved = resolve_short_names(found.clone());
+        let [found, resolved] = extract_each(&texts);
         prop_assert_eq!(
             resolved.iter().map(places).collect::<Vec<_>>(),
             found.iter().map(places).collect::<Vec<_>>()
