@@ -138,6 +138,23 @@ fn what_most_passages_mention_comes_first() {
 }
 
 #[test]
+fn names_come_before_common_nouns() {
+    let (_dir, engine) = engine_with(without_model());
+    engine
+        .ingest(&[
+            Document::new("a", "Ada Lovelace saw the control room."),
+            Document::new("b", "Then Ada Lovelace left the control room."),
+            Document::new("c", "The control room. Silence fell."),
+            Document::new("d", "Nobody was in a control room. Silence fell; the silence grew."),
+        ])
+        .unwrap();
+    let first = |most| engine.entities(most).unwrap().into_iter().map(|view| view.entity.name);
+    assert_eq!(first(2).collect::<Vec<_>>(), ["control room", "Ada Lovelace"]);
+    engine.ingest(&[Document::new("e", "It was read by Ada Lovelace.")]).unwrap();
+    assert_eq!(first(2).collect::<Vec<_>>(), ["Ada Lovelace", "control room"]);
+}
+
+#[test]
 fn a_document_takes_with_it_what_only_it_supported() {
     let (_dir, engine) = engine();
     assert!(names(&engine).contains(&"Lord Byron".to_owned()));

@@ -4,8 +4,8 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use trefoil_core::{
-    Allowed, EntityView, RelatedEntity, Result, RowId, Score, StoredChunk, Subgraph, SubgraphEdge,
-    SubgraphNode,
+    Allowed, EntityType, EntityView, RelatedEntity, Result, RowId, Score, StoredChunk, Subgraph,
+    SubgraphEdge, SubgraphNode,
 };
 use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
 use trefoil_text::normalize_name;
@@ -15,9 +15,13 @@ use crate::{
     relate::{PROOFS, named, shown},
 };
 
+/// What being mentioned counts for common nouns, beside 1 for names and code: all of them say
+/// something of a passage, names more often say what it is about.
+const COMMON_NOUNS: f32 = 0.75;
+
 impl Engine {
     /// The `most` most important entities, each without what it is related to: those that
-    /// most chunks mention, each as surely as it does.
+    /// most chunks mention, each as surely as it does, and names a little before common nouns.
     ///
     /// # Errors
     /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a name of the graph is no name.
@@ -118,8 +122,13 @@ impl Engine {
 /// passage lists beside much else is related to more than what the documents are about.
 fn ranked(index: &GraphIndex) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
-    let mentioned = |node: &Node| index.entity(*node).map_or(0.0, |entity| entity.mentioned);
-    nodes.sort_by(|a, b| mentioned(b).total_cmp(&mentioned(a)));
+    let weight = |node: &Node| {
+        index.entity(*node).map_or(0.0, |entity| {
+            let is_name = *entity.entity_type != EntityType::CONCEPT;
+            if is_name { entity.mentioned } else { COMMON_NOUNS * entity.mentioned }
+        })
+    };
+    nodes.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     nodes
 }
 
