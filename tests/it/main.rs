@@ -29,6 +29,7 @@ mod memory_crash;
 mod models;
 mod nouns;
 mod page;
+mod pools;
 mod reindex;
 mod rerank;
 mod snapshot;

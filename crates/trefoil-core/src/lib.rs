@@ -29,6 +29,7 @@ mod filter;
 mod id;
 mod label;
 mod language;
+mod parallel;
 mod plan;
 mod query;
 mod rank;
@@ -58,6 +59,7 @@ pub use id::{
 };
 pub use label::{EntityType, RelationType};
 pub use language::Language;
+pub use parallel::map_in_parallel;
 pub use plan::{
     CragPlan, Fusion, Leg, Plan, Question, RerankPlan, Selection, WeightedTerm, Wording,
 };

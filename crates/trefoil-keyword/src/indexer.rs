@@ -1,8 +1,8 @@
 use std::{fmt, path::Path, sync::Arc};
 
-use rayon::prelude::*;
 use trefoil_core::{
     Analyzer, IndexEntry, IndexInput, Indexer, Result, Retriever, RowId, Seq, Strategy,
+    map_in_parallel,
 };
 
 use crate::{
@@ -58,10 +58,9 @@ impl Indexer for KeywordIndexer {
 
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
         let KeywordIndex { fields, analyzer, .. } = &self.index;
-        let documents: Vec<_> = entries
-            .par_iter()
-            .map(|entry| (entry.unit.row(), fields.document(analyzer.as_ref(), &entry.unit)))
-            .collect();
+        let documents: Vec<_> = map_in_parallel(entries, |entry| {
+            (entry.unit.row(), fields.document(analyzer.as_ref(), &entry.unit))
+        });
         for (row, document) in documents {
             self.writer.delete_term(fields.row_term(row));
             self.writer.add_document(document).map_err(backend("add a passage"))?;

@@ -9,8 +9,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hnsw_rs::prelude::{Distance, Hnsw};
-use rayon::prelude::*;
-use trefoil_core::{Error, Part, Result, Strategy};
+use trefoil_core::{Error, Part, Result, Strategy, map_in_parallel};
 
 use crate::{VectorConfig, code::inner_product};
 
@@ -41,11 +40,13 @@ pub(crate) fn links(codes: &Codes<'_>, config: &VectorConfig) -> Result<Vec<Vec<
 fn build(codes: &Codes<'_>, config: &VectorConfig) -> Vec<Vec<u32>> {
     let count = codes.scales.len();
     let hnsw = Hnsw::new(config.m, count, LAYERS, config.ef_construction, codes);
-    let insert = |ordinal: u32| hnsw.insert((&[ordinal], ordinal as usize));
-    let all = 0..u32::try_from(count).unwrap_or(u32::MAX);
+    let insert = |ordinal: &u32| hnsw.insert((&[*ordinal], *ordinal as usize));
+    let all: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
     // The first point becomes the entry; two at once would not be connected.
-    all.clone().take(1).for_each(insert);
-    all.into_par_iter().skip(1).for_each(insert);
+    if let Some((first, others)) = all.split_first() {
+        insert(first);
+        let _: Vec<()> = map_in_parallel(others, insert);
+    }
 
     let mut links: Vec<Vec<u32>> = vec![Vec::new(); count];
     let points = hnsw.get_point_indexation();

@@ -17,14 +17,17 @@ static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     ThreadPoolBuilder::new().thread_name(|number| format!("trefoil-leg-{number}")).build().ok()
 });
 
-/// Does `here` on this thread and `others` beside it. What the others return, in their order;
-/// nothing for one that panicked.
+/// Does `here` on this thread and `others` beside it; all of them on this one if it is itself of
+/// a pool of rayon, which would take up other work of that pool while it waited: within a search
+/// another search, to any depth. What the others return, in their order; nothing for one that
+/// panicked.
 pub(crate) fn beside<A, B: Send>(
     here: impl FnOnce() -> A,
     others: impl IntoIterator<Item = impl FnOnce() -> B + Send>,
 ) -> (A, Vec<Option<B>>) {
     let others = others.into_iter();
-    let Some(threads) = THREADS.as_ref() else {
+    let is_of_a_pool = rayon::current_thread_index().is_some();
+    let Some(threads) = THREADS.as_ref().filter(|_| !is_of_a_pool) else {
         return (here(), others.map(unless_it_panics).collect());
     };
     let others: Vec<_> = others.collect();

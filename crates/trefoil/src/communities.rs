@@ -7,10 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use rayon::prelude::*;
 use trefoil_core::{
     ChunkId, CommunityId, EntityId, Language, Result, RowId, StoredChunk, Summarizer, Summary,
-    SummaryPassage, SummaryRequest,
+    SummaryPassage, SummaryRequest, map_in_parallel,
 };
 use trefoil_graph::{Community, GraphIndex, Hierarchy, HierarchyConfig, Node, community_name};
 use trefoil_store::{CommunityRow, ReportSource, Store, community_id, entity_id};
@@ -50,7 +49,7 @@ pub(crate) fn update_communities(
     let entities = Entities::of(graph)?;
     let hierarchy = entities.hierarchy(graph, &stored, config)?;
     let found = hierarchy.communities();
-    let drafts: Vec<Draft> = found.par_iter().map(|one| Draft::of(graph, one)).collect();
+    let drafts: Vec<Draft> = map_in_parallel(found, |one| Draft::of(graph, one));
     let rows: BTreeSet<RowId> = drafts.iter().flat_map(Draft::rows).collect();
     let rows: Vec<RowId> = rows.into_iter().collect();
     let chunks: BTreeMap<RowId, ChunkId> = store.chunk_ids(&rows)?.into_iter().collect();
@@ -61,7 +60,7 @@ pub(crate) fn update_communities(
         ids.push(community_id(community.level, &entities.members(community).0)?);
     }
     let fingerprint = summarizer.fingerprint();
-    let report = |((community, draft), id): ((&Community, Draft), &CommunityId)| {
+    let report = |((community, draft), id): &((&Community, Draft), &CommunityId)| {
         let (members, ties) = entities.members(community);
         let evidence = draft.evidence(&chunks);
         let names = draft.names(graph);
@@ -74,7 +73,7 @@ pub(crate) fn update_communities(
             None => summarize(store, summarizer, &name, told, &evidence)?,
         };
         let row = CommunityRow {
-            id: id.clone(),
+            id: CommunityId::clone(id),
             level: community.level,
             parent: community.parent.and_then(|place| ids.get(place)).cloned(),
             name,
@@ -90,8 +89,9 @@ pub(crate) fn update_communities(
         };
         Ok((row, known.is_some()))
     };
-    let reports: Vec<(CommunityRow, bool)> =
-        found.par_iter().zip(drafts).zip(&ids).map(report).collect::<Result<_>>()?;
+    let drafts: Vec<_> = found.iter().zip(drafts).zip(&ids).collect();
+    let reports: Result<Vec<(CommunityRow, bool)>> = map_in_parallel(&drafts, report);
+    let reports = reports?;
     let kept = reports.iter().filter(|(_, kept)| *kept).count();
     let rows: Vec<CommunityRow> = reports.into_iter().map(|(row, _)| row).collect();
     store.put_communities(&rows)?;

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-use trefoil_core::{Document, Error, Result};
+use trefoil_core::{Document, Error, Result, map_in_parallel};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
 
@@ -84,9 +83,8 @@ impl Engine {
         let total = found.files.len();
         on_progress(IngestProgress { done: 0, total });
         for (group, files) in found.files.chunks(GROUP).enumerate() {
-            let read: Vec<Read> =
-                files.par_iter().map(|file| inner.read_file(file)).collect::<Result<_>>()?;
-            inner.write(read, &mut report)?;
+            let read: Result<Vec<Read>> = map_in_parallel(files, |file| inner.read_file(file));
+            inner.write(read?, &mut report)?;
             self.wake();
             on_progress(IngestProgress { done: group * GROUP + files.len(), total });
         }
@@ -101,11 +99,9 @@ impl Engine {
         inner.writable("index documents")?;
         let mut report = Ingested::default();
         for group in documents.chunks(GROUP * 4) {
-            let read: Vec<Read> = group
-                .par_iter()
-                .map(|document| inner.read_document(document))
-                .collect::<Result<_>>()?;
-            inner.write(read, &mut report)?;
+            let read: Result<Vec<Read>> =
+                map_in_parallel(group, |document| inner.read_document(document));
+            inner.write(read?, &mut report)?;
             self.wake();
         }
         inner.replay_all()?;

@@ -10,7 +10,12 @@ mod chat;
 mod prompt;
 mod quote;
 
-use std::time::Duration;
+use std::{
+    io,
+    panic::resume_unwind,
+    thread::{Builder, scope},
+    time::Duration,
+};
 
 use rayon::{
     ThreadPool, ThreadPoolBuilder,
@@ -193,9 +198,16 @@ impl EntityExtractor for OpenAi {
     /// # Errors
     /// [`Error::LanguageModel`] for a text that it gives no usable answer for.
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
-        self.threads.install(|| {
-            texts.par_iter().with_max_len(1).map(|text| self.extraction(text)).collect()
-        })
+        let ask = || {
+            self.threads.install(|| {
+                texts.par_iter().with_max_len(1).map(|text| self.extraction(text)).collect()
+            })
+        };
+        // A thread of another pool that waited here would take up other work of that pool.
+        let asked = scope(|scope| Ok(Builder::new().spawn_scoped(scope, ask)?.join()));
+        let asked = asked
+            .map_err(|error: io::Error| Error::backend(Part::Model, "start a thread", error))?;
+        asked.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
