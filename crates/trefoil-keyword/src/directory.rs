@@ -1,10 +1,20 @@
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle,
     WritePtr,
     error::{DeleteError, LockError, OpenReadError, OpenWriteError},
 };
+
+/// Files opened between two looks at which of those before are still mapped.
+const FORGOTTEN_AFTER: usize = 64;
 
 /// A mapped directory in which every file has a checksum: those of the segments have
 /// tantivy's own, and what is replaced as a whole (the list of the segments) ends with a
@@ -16,17 +26,18 @@ pub(crate) struct SealedDirectory {
     /// so that a writer does not collect them meanwhile; where the lock file cannot be
     /// written there is no lock to take.
     read_only: bool,
+    opened: Arc<AtomicUsize>,
 }
 
 impl SealedDirectory {
     /// To write and read.
-    pub(crate) const fn new(files: MmapDirectory) -> Self {
-        Self { files, read_only: false }
+    pub(crate) fn new(files: MmapDirectory) -> Self {
+        Self { files, read_only: false, opened: Arc::default() }
     }
 
     /// To read.
-    pub(crate) const fn read_only(files: MmapDirectory) -> Self {
-        Self { files, read_only: true }
+    pub(crate) fn read_only(files: MmapDirectory) -> Self {
+        Self { files, read_only: true, opened: Arc::default() }
     }
 }
 
@@ -41,6 +52,10 @@ impl Directory for SealedDirectory {
     }
 
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        if self.opened.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGOTTEN_AFTER) {
+            // tantivy remembers every file that was ever mapped, until it is asked which are.
+            _ = self.files.get_cache_info();
+        }
         let file = self.files.get_file_handle(path)?;
         let has_footer = has_footer(file.as_ref());
         let has_footer =
