@@ -151,12 +151,14 @@ impl MemoryCollection<'_> {
         inner.catch_up()?;
         let shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
-        let (text, vector) = beside(
-            || inner.ask(Strategy::Keyword, &question, allowed, depth.text),
-            [|| inner.embed_and_ask(&question, allowed, depth.vector)],
+        // An embedder may wait for a server: it has the thread of its caller, as it does in a
+        // search.
+        let (vector, text) = beside(
+            || inner.embed_and_ask(&question, allowed, depth.vector),
+            [|| inner.ask(Strategy::Keyword, &question, allowed, depth.text)],
         );
-        let vector = vector.into_iter().flatten().next().unwrap_or_else(|| {
-            let part = Part::Index(Strategy::Semantic);
+        let text = text.into_iter().flatten().next().unwrap_or_else(|| {
+            let part = Part::Index(Strategy::Keyword);
             Err(Error::backend(part, "answer", "the leg panicked"))
         });
         let (vector, asked) = match vector {
