@@ -44,8 +44,9 @@ fn common_words(texts: &[TitledText<'_>], extractions: &[Extraction]) -> BTreeSe
     let mut sure = BTreeSet::new();
     let mut unsure = BTreeSet::new();
     for mention in extractions.iter().flat_map(Extraction::mentions) {
-        let is_weak =
-            mention.kind == MentionKind::ProperNoun && mention.confidence.get() < SHORT_NAME;
+        let is_weak = mention.kind == MentionKind::ProperNoun
+            && mention.confidence.get() < SHORT_NAME
+            && mention.name.starts_with(char::is_uppercase);
         let words = if is_weak { &mut unsure } else { &mut sure };
         words.insert(mention.normalized_name.as_str());
     }
