@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use trefoil::{
-    CragRelevance, Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result, Score,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, Stage,
+    ChunkId, CragRelevance, Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result,
+    RowId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage,
+    blend, lift_named,
 };
 
 use crate::models::{with_model, without_model};
@@ -181,4 +182,58 @@ fn evidence_is_graded_if_asked() {
     assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));
     assert_eq!(search(&engine, "walrus").crag, None);
     assert_eq!(search(&engine, "zebra").results, []);
+}
+
+/// Believes what says who designed something, and nothing else much.
+#[derive(Debug)]
+struct Designed;
+
+impl Reranker for Designed {
+    fn model(&self) -> &'static str {
+        "designed"
+    }
+
+    fn reads(&self, _text: &str) -> bool {
+        true
+    }
+
+    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        let score = |text: &&str| if text.contains("designed") { 0.99 } else { 0.3 };
+        Ok(passages.iter().map(|text| Score::clamped(score(text))).collect())
+    }
+}
+
+#[test]
+fn what_the_best_passage_names_is_lifted() {
+    let (_dir, engine) = engine(Arc::new(Designed), |_| ());
+    let documents = [
+        Document::new("light", "The lighthouse was designed by Ada Lovelace.").title("Skerry"),
+        Document::new("ada", "Born in London, she studied numbers.").title("Ada Lovelace"),
+        Document::new("charles", "Born in London, he studied engines.").title("Charles Babbage"),
+    ];
+    engine.ingest(&documents).unwrap();
+    let question = "Where was who designed the lighthouse born?";
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let asked = SearchQuery::new(question).unwrap().filters(filters);
+    let found = engine.search(&asked).unwrap();
+    assert_eq!(paths(&found), ["light", "ada", "charles"]);
+
+    let row = |id: &String| engine.chunk(&ChunkId::new(id).unwrap()).unwrap().unwrap().row;
+    let rows: Vec<RowId> = found.results.iter().map(|hit| row(&hit.id)).collect();
+    let names = engine.names(&engine.plan(&asked).unwrap());
+    assert!(names(rows[0], rows[1]) > 0.0);
+    assert_eq!(names(rows[0], rows[2]), 0.0);
+    let combined: Vec<Score> = found.results.iter().map(|hit| hit.relevance.combined).collect();
+    let read: Vec<Score> = found.results.iter().map(|hit| hit.relevance.rerank.unwrap()).collect();
+    let blended = blend(&combined, &read);
+    let lifted = lift_named(blended.clone(), |from, to| names(rows[from], rows[to]));
+    let shown: Vec<Score> = found.results.iter().map(|hit| hit.score).collect();
+    assert_eq!(shown, lifted.iter().map(|one| one.score).collect::<Vec<_>>());
+    assert!(shown[1] > blended[1].score && shown[2] == blended[2].score);
+
+    // Without the graph nobody knows what is named.
+    let options =
+        SearchOptions { strategies: vec![SearchStrategy::Keyword], ..asked.options.clone() };
+    let names = engine.names(&engine.plan(&asked.options(options)).unwrap());
+    assert_eq!(names(rows[0], rows[1]), 0.0);
 }

@@ -305,6 +305,11 @@ pub trait Retriever: Debug + Send + Sync {
     fn held_terms(&self, _question: &Question, _rows: &RowSet) -> Result<HeldTerms> {
         Ok(HeldTerms::default())
     }
+    /// How surely the passage of `from` names what that of `to` is about, 0–1; not at all to a
+    /// leg that knows no names.
+    fn names(&self, _from: RowId, _to: RowId) -> f32 {
+        0.0
+    }
     /// Shows the newest commit to the searches that start from now on, and says
     /// which change it reaches.
     fn refresh(&self) -> Result<Seq>;

@@ -76,7 +76,8 @@ impl Breakdown {
             let value = worth(ranking(rows(&fused), &documents));
             values.entry(StageList::Hybrid).or_default().push(value);
             if reranked {
-                let fused = if settings.rerank { reread(fused, &one.reranked) } else { fused };
+                let fused =
+                    if settings.rerank { reread(fused, &one.reranked, &one.names) } else { fused };
                 let value = worth(ranking(rows(&fused), &documents));
                 values.entry(StageList::Reranked).or_default().push(value);
             }
@@ -192,6 +193,7 @@ mod tests {
             } else {
                 BTreeMap::new()
             },
+            names: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
-    Engine, EngineConfig, Language, Profile, QueryText, Result, Score, SearchFilters,
+    Engine, EngineConfig, Language, Plan, Profile, QueryText, Result, RowId, Score, SearchFilters,
     SearchOptions, SearchQuery, SearchResultItem, SearchStrategy, Settings,
 };
 
@@ -140,6 +140,7 @@ impl Harness {
             };
             legs.insert(list.strategy(), stored);
         }
+        let reranked = if self.rerank { reranked(engine, &asked)? } else { BTreeMap::new() };
         Ok(LegLists {
             set: collection.name.clone(),
             query: query.id.clone(),
@@ -149,7 +150,8 @@ impl Harness {
             query_type: plan.query_type,
             judgements: collection.qrels.get(&query.id).cloned().unwrap_or_default(),
             legs,
-            reranked: if self.rerank { reranked(engine, &asked)? } else { BTreeMap::new() },
+            names: names(engine, &plan, &reranked),
+            reranked,
         })
     }
 
@@ -273,6 +275,14 @@ fn reranked(engine: &Engine, asked: &SearchQuery) -> Result<BTreeMap<u64, Score>
         }
     }
     Ok(scores)
+}
+
+/// Which of the rows that were read name what others are about.
+fn names(engine: &Engine, plan: &Plan, read: &BTreeMap<u64, Score>) -> Vec<(u64, u64, f32)> {
+    let names = engine.names(plan);
+    let pairs = read.keys().flat_map(|&from| read.keys().map(move |&to| (from, to)));
+    let named = pairs.map(|(from, to)| (from, to, names(RowId::new(from), RowId::new(to))));
+    named.filter(|(.., surely)| *surely > 0.0).collect()
 }
 
 /// At most `count` of the values, as far apart as can be, the first among them.

@@ -5,7 +5,9 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use trefoil::{Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy, blend};
+use trefoil::{
+    Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy, blend, lift_named,
+};
 
 use crate::{
     Judgements,
@@ -36,6 +38,9 @@ pub struct LegLists {
     /// What the cross-encoder says of the rows that it read, where it was asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reranked: BTreeMap<u64, Score>,
+    /// Which of these rows name what others are about: `[from, to, how surely]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<(u64, u64, f32)>,
 }
 
 /// A leg's list.
@@ -106,6 +111,8 @@ impl LegLists {
         without
             .reranked
             .retain(|&row, _| !documents.get(&RowId::new(row)).is_some_and(|one| right(one)));
+        let left = &without.reranked;
+        without.names.retain(|(from, to, _)| left.contains_key(from) && left.contains_key(to));
         for list in without.legs.values_mut() {
             list.hits.retain(|hit| !right(&hit.1));
         }
@@ -117,13 +124,23 @@ impl LegLists {
 /// The head of a fused list as the engine orders it with the cross-encoder's scores, as many
 /// rows as it had read. A row that it has not read, because these are other settings, counts
 /// like the worst that it has.
-pub(crate) fn reread(fused: Vec<Fused>, reranked: &BTreeMap<u64, Score>) -> Vec<Fused> {
+pub(crate) fn reread(
+    fused: Vec<Fused>,
+    reranked: &BTreeMap<u64, Score>,
+    names: &[(u64, u64, f32)],
+) -> Vec<Fused> {
     let Some(&worst) = reranked.values().min() else { return fused };
     let head = fused.get(..reranked.len()).unwrap_or(&fused);
     let combined: Vec<Score> = head.iter().map(|hit| hit.combined).collect();
     let score = |hit: &Fused| reranked.get(&hit.row.get()).copied().unwrap_or(worst);
     let scores: Vec<Score> = head.iter().map(score).collect();
-    let first = blend(&combined, &scores).into_iter();
+    let row = |index: usize| head.get(index).map(|hit| hit.row.get());
+    let names = |from, to| {
+        let is_this =
+            |name: &&(u64, u64, f32)| row(from) == Some(name.0) && row(to) == Some(name.1);
+        names.iter().find(is_this).map_or(0.0, |name| name.2)
+    };
+    let first = lift_named(blend(&combined, &scores), names).into_iter();
     let rest = fused.iter().skip(head.len());
     first.filter_map(|one| fused.get(one.index)).chain(rest).cloned().collect()
 }
@@ -165,6 +182,7 @@ mod tests {
                 (Strategy::Semantic, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
             ]),
             reranked: BTreeMap::from([(5, Score::ONE)]),
+            names: vec![(5, 6, 0.5)],
         }
     }
 
@@ -200,7 +218,7 @@ mod tests {
         let before = vec![fused(1, 0.9), fused(2, 0.8), fused(3, 0.7), fused(4, 0.6)];
         let rows = |reranked: &[(u64, f32)]| -> Vec<u64> {
             let scores = reranked.iter().map(|&(row, score)| (row, Score::clamped(score)));
-            let after = reread(before.clone(), &scores.collect());
+            let after = reread(before.clone(), &scores.collect(), &[]);
             after.iter().map(|hit| hit.row.get()).collect()
         };
         assert_eq!(rows(&[]), [1, 2, 3, 4]);

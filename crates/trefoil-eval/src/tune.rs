@@ -225,7 +225,11 @@ impl<'a> Trials<'a> {
         }
         let one = |asked: &Asked<'_>| {
             let fused = settings.fuse(&asked.lists, asked.source.foreign)?;
-            let fused = if settings.rerank { reread(fused, &asked.source.reranked) } else { fused };
+            let fused = if settings.rerank {
+                reread(fused, &asked.source.reranked, &asked.source.names)
+            } else {
+                fused
+            };
             let ranking = ranking(rows(&fused), &asked.documents);
             Ok(self.tuning.metric.of(ranking, &asked.source.judgements))
         };
@@ -420,6 +424,7 @@ mod tests {
             judgements: BTreeMap::from([("d0".to_owned(), 1)]),
             legs: legs.into_iter().zip(knows.map(&mut list)).collect(),
             reranked: BTreeMap::new(),
+            names: Vec::new(),
         };
         (0..count).map(&mut one).collect()
     }

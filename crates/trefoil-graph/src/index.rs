@@ -193,6 +193,19 @@ impl GraphIndex {
         links
     }
 
+    /// How surely the chunk at `from` names what the one at `to` is about, 0–1: how specific the
+    /// title of `to` is, if `from` mentions it and does not bear it itself.
+    pub fn names(&self, from: RowId, to: RowId) -> f32 {
+        let mentioned: BTreeMap<Node, f32> = self.chunks.entities_of(from).collect();
+        let titles = self.chunks.entities_of(to).filter_map(|(node, weight)| {
+            let specificity = self.entities[node].specificity;
+            let is_title = |weight: f32| weight > specificity.sqrt();
+            let mentions = mentioned.get(&node).is_some_and(|&weight| !is_title(weight));
+            (mentions && is_title(weight)).then_some(specificity)
+        });
+        titles.fold(0.0, f32::max)
+    }
+
     /// The `count` best of the allowed chunks around entities and chunks with weights,
     /// best first: see [`EntityChunks::rank`].
     pub fn rank(

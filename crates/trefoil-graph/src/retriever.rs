@@ -143,6 +143,10 @@ impl Retriever for GraphRetriever {
         Ok(RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0))
     }
 
+    fn names(&self, from: RowId, to: RowId) -> f32 {
+        self.index().names(from, to)
+    }
+
     fn refresh(&self) -> Result<Seq> {
         let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current();

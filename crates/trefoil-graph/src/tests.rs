@@ -95,6 +95,22 @@ fn chunks_are_found_by_way_of_others() {
 }
 
 #[test]
+fn a_passage_names_what_another_is_about() {
+    let chunks =
+        [(1, "#ada engine"), (2, "#engine mill"), (3, "#engine cards"), (4, "mill ada"), (5, "x")];
+    let (_dir, retriever) = committed(&chunks);
+    let names = |from, to| retriever.names(RowId::new(from), RowId::new(to));
+    // The title of 2 and of 3, which three of five passages have.
+    assert!((0.0..0.1).contains(&names(1, 2)) && names(1, 2) > 0.0, "{}", names(1, 2));
+    assert_eq!(names(1, 2), names(1, 3));
+    assert!(names(4, 1) > names(1, 2), "two passages have that of 1");
+    assert_eq!(names(2, 3), 0.0, "the same title");
+    assert_eq!(names(2, 1), 0.0, "not mentioned");
+    assert_eq!(names(2, 4), 0.0, "no title");
+    assert_eq!((names(1, 99), names(99, 1)), (0.0, 0.0));
+}
+
+#[test]
 fn a_hit_is_relevant_by_what_it_names_and_how_near_it_is() {
     let (_dir, retriever) = committed(CHAIN);
     let list = retrieve(&retriever, "ada jacquard", 9, &Allowed::All);

@@ -197,7 +197,8 @@ impl Engine {
             before.iter().filter_map(|one| Some((one.passage.chunk.row, one.rerank?))).collect();
         let plan = search.rerank();
         let question = &search.plan.question.text;
-        let read = Read { scores, repaired };
+        let names = &self.names(search.plan);
+        let read = Read { scores, repaired, names };
         reread_more(self.inner().rerankers(), plan.as_ref(), question, passages, read)
     }
 

@@ -456,9 +456,22 @@ impl Engine {
         degraded: &mut Vec<Degraded>,
     ) -> Vec<Ranked> {
         let question = &plan.question.text;
-        let reread = reread(&self.inner.rerankers, plan.rerank.as_ref(), question, passages);
+        let (rerankers, names) = (&self.inner.rerankers, &self.names(plan));
+        let reread = reread(rerankers, plan.rerank.as_ref(), question, passages, names);
         degraded.extend(reread.degraded.map(|reason| Degraded { stage: Stage::Rerank, reason }));
         reread.ranked
+    }
+
+    /// Tells how surely one chunk names what another is about, where the graph takes part and the
+    /// documents are in the language of the question: about others the graph is believed little.
+    pub fn names(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
+        let takes_part = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
+        let legs =
+            (takes_part && !plan.question.foreign).then(|| self.inner.documents.retrievers());
+        move |from, to| {
+            let legs = legs.iter().flatten();
+            legs.map(|leg| leg.names(from, to)).fold(0.0, f32::max)
+        }
     }
 
     /// What keeps each of the graded passages from being a result, if anything does.

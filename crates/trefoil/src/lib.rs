@@ -164,7 +164,7 @@ pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
 pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
-pub use rerank::{Blended, blend};
+pub use rerank::{Blended, blend, lift_named};
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
 #[cfg(feature = "engine")]

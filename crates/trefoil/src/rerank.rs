@@ -1,4 +1,6 @@
-//! Fused score and reranker's score as one. Pure.
+//! Fused score and reranker's score as one, and what the first passages name. Pure.
+
+use std::cmp::Reverse;
 
 use trefoil_core::Score;
 
@@ -10,6 +12,11 @@ pub(crate) const NEUTRAL: Score = Score::HALF;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
+
+/// How many passages, from the top, lift what they name.
+const NAMING: usize = 2;
+/// Log-odds that a passage gains that is named by one with the score 1.
+const NAMED_LOG_ODDS: f32 = 2.0;
 
 /// Where a passage of the head goes, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +51,31 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
             score: Score::clamped(sigmoid(log_odds / TEMPERATURE)),
         })
         .collect()
+}
+
+/// Lifts passages that the first two name: what answers one half of a question names what the
+/// other half is about, and a cross-encoder, which reads each passage alone, cannot know.
+///
+/// With F the blended scores and `names(b, p)`, 0–1, of how surely passage b names what p is
+/// about, each by its place in the fused order, the score of p becomes
+/// σ(logit F(p) + 2 · max F(b) · names(b, p)) over the first two b. None falls.
+pub fn lift_named(blended: Vec<Blended>, names: impl Fn(usize, usize) -> f32) -> Vec<Blended> {
+    let first: Vec<Blended> = blended.iter().take(NAMING).copied().collect();
+    let mut lifted: Vec<Blended> = blended
+        .into_iter()
+        .map(|one| {
+            let named = first.iter().map(|b| b.score.get() * names(b.index, one.index));
+            let named = named.fold(0.0, f32::max);
+            if named <= 0.0 {
+                return one;
+            }
+            let log_odds = logit(one.score) + NAMED_LOG_ODDS * named;
+            Blended { score: Score::clamped(sigmoid(log_odds)), ..one }
+        })
+        .collect();
+    // The sort is stable.
+    lifted.sort_by_key(|one| Reverse(one.score));
+    lifted
 }
 
 /// ln(p / (1 − p)), within ±14 also for 0 and 1.
@@ -85,6 +117,35 @@ mod tests {
         check(&[0.9, 0.8, 0.7], &[0.1, 0.9], &[1, 0]);
     }
 
+    fn lifted(given: &[f32], named: &[(usize, usize, f32)]) -> Vec<(usize, f32)> {
+        let scored =
+            |(index, &score): (usize, &f32)| Blended { index, score: Score::clamped(score) };
+        let blended = given.iter().enumerate().map(scored).collect();
+        let names = |from, to| {
+            let is_this = |one: &&(usize, usize, f32)| (one.0, one.1) == (from, to);
+            named.iter().find(is_this).map_or(0.0, |one| one.2)
+        };
+        lift_named(blended, names).iter().map(|one| (one.index, one.score.get())).collect()
+    }
+
+    #[test]
+    fn what_the_first_two_name_is_lifted() {
+        let given = [0.9, 0.8, 0.5, 0.4, 0.3];
+        let order = |named: &[(usize, usize, f32)]| -> Vec<usize> {
+            lifted(&given, named).iter().map(|one| one.0).collect()
+        };
+        assert_eq!(order(&[]), [0, 1, 2, 3, 4]);
+        assert_eq!(order(&[(0, 4, 1.0)]), [0, 1, 4, 2, 3]);
+        assert_eq!(order(&[(1, 3, 1.0)]), [0, 1, 3, 2, 4]);
+        assert_eq!(order(&[(1, 0, 1.0), (0, 1, 1.0)]), [0, 1, 2, 3, 4]);
+        // The third names in vain, and a word that says little lifts little.
+        assert_eq!(order(&[(2, 4, 1.0)]), [0, 1, 2, 3, 4]);
+        assert_eq!(order(&[(0, 4, 0.2)]), [0, 1, 2, 3, 4]);
+        // σ(logit .3 + 2 · .9 · 1)
+        let named = lifted(&given, &[(0, 4, 1.0), (1, 4, 1.0)])[2];
+        assert!((named.1 - 0.721_68).abs() < 1e-4, "{named:?}");
+    }
+
     #[test]
     fn the_blended_score_is_the_known_value() {
         let blended = blend(&scores(&[0.9]), &scores(&[0.5]));
@@ -103,6 +164,21 @@ mod tests {
             places.sort_unstable();
             prop_assert_eq!(places, (0..combined.len()).collect::<Vec<_>>());
             prop_assert!(blended.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        }
+
+        #[test]
+        fn nothing_falls_by_being_named(
+            given in proptest::collection::vec(0.0_f32..=1.0, 0..20),
+            named in proptest::collection::vec((0..20_usize, 0..20_usize, 0.0_f32..=1.0), 0..20),
+        ) {
+            let mut given = given;
+            given.sort_by(|a, b| b.total_cmp(a));
+            let after = lifted(&given, &named);
+            prop_assert!(after.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            let mut places: Vec<usize> = after.iter().map(|one| one.0).collect();
+            places.sort_unstable();
+            prop_assert_eq!(places, (0..given.len()).collect::<Vec<_>>());
+            prop_assert!(after.iter().all(|&(index, score)| score >= given[index] - 1e-6));
         }
 
         #[test]

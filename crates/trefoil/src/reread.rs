@@ -11,8 +11,11 @@ use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, 
 use crate::{
     models::FoundRerankers,
     relevance::final_scores,
-    rerank::{NEUTRAL, blend},
+    rerank::{NEUTRAL, blend, lift_named},
 };
+
+/// How surely the passage of the first row names what that of the second is about, 0–1.
+pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
@@ -24,19 +27,18 @@ pub(crate) struct Reread {
     pub(crate) degraded: Option<String>,
 }
 
-/// Reads the head of `passages` as `plan` says and orders it by the blend of both scores;
-/// what is not read follows in the order of fusion.
+/// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
+/// by what the first of them name; what is not read follows in the order of fusion.
 pub(crate) fn reread(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
+    names: Names<'_>,
 ) -> Reread {
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
-        return Reread {
-            ranked: in_order(passages, &BTreeMap::new(), &RowSet::default()),
-            degraded: None,
-        };
+        let ranked = in_order(passages, &BTreeMap::new(), &RowSet::default(), names);
+        return Reread { ranked, degraded: None };
     };
     let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -49,16 +51,16 @@ pub(crate) fn reread(
     };
     let rows = passages.iter().map(|passage| passage.chunk.row);
     let scores = rows.zip(scores).collect();
-    Reread { ranked: in_order(passages, &scores, &RowSet::default()), degraded }
+    Reread { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
 }
 
 /// What has been read of a list that repairs have made longer.
-#[derive(Debug)]
 pub(crate) struct Read<'a> {
     /// The scores of what was read.
     pub(crate) scores: BTreeMap<RowId, Score>,
     /// What repairs found: all of it is read, wherever it stands.
     pub(crate) repaired: &'a RowSet,
+    pub(crate) names: Names<'a>,
 }
 
 /// A list after that.
@@ -79,17 +81,17 @@ pub(crate) fn reread_more(
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
-    Read { mut scores, repaired }: Read<'_>,
+    Read { mut scores, repaired, names }: Read<'_>,
 ) -> Added {
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it.
-        let Reread { ranked, .. } = reread(found, plan, question, passages);
+        let Reread { ranked, .. } = reread(found, plan, question, passages, names);
         return Added { ranked, anew: false };
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
-        return Added { ranked: in_order(passages, &scores, repaired), anew: false };
+        return Added { ranked: in_order(passages, &scores, repaired, names), anew: false };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
     let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
@@ -98,7 +100,7 @@ pub(crate) fn reread_more(
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
     else {
-        return Added { ranked: in_order(passages, &scores, repaired), anew: false };
+        return Added { ranked: in_order(passages, &scores, repaired, names), anew: false };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
@@ -119,7 +121,7 @@ pub(crate) fn reread_more(
     // What the budget cuts off stays behind what was read, as in the first list.
     let (read, _) = read(reranker.as_ref(), plan, question, &texts);
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    Added { ranked: in_order(passages, &scores, repaired), anew }
+    Added { ranked: in_order(passages, &scores, repaired, names), anew }
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.
@@ -193,13 +195,15 @@ fn readable(passage: &Passage) -> String {
     }
 }
 
-/// What was read by the blend of fused and reranker's score, then the rest. Against what
+/// What was read by the blend of fused and reranker's score, and by what the first of it name,
+/// then the rest. Against what
 /// repairs found the fused score does not speak: the question as it was asked could not
 /// bring it up.
 fn in_order(
     passages: Vec<Passage>,
     scores: &BTreeMap<RowId, Score>,
     repaired: &RowSet,
+    names: Names<'_>,
 ) -> Vec<Ranked> {
     let score = |passage: &Passage| scores.get(&passage.chunk.row).copied();
     let (read, rest): (Vec<usize>, Vec<usize>) = (0..passages.len())
@@ -213,7 +217,9 @@ fn in_order(
     };
     let combined: Vec<Score> = fused(&read).iter().map(combined).collect();
     let rerank: Vec<Score> = read.iter().filter_map(|&at| score(passages.get(at)?)).collect();
-    let blended = blend(&combined, &rerank);
+    let row = |index: usize| Some(passages.get(*read.get(index)?)?.chunk.row);
+    let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
+    let blended = lift_named(blend(&combined, &rerank), names);
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
     let scored = final_scores(&fused(&rest));
     let order: Vec<(usize, Score)> = head.chain(rest.iter().copied().zip(scored)).collect();
