@@ -135,7 +135,9 @@ fn push_marked(text: &str, marked: &Marked, found: &mut Found<'_>) {
             let target = marked.target.and_then(|span| text.get(span.start..span.end));
             let (longest, confidence) =
                 if target.is_some() { (LONGEST_NAME, LINK.0) } else { (LONGEST_BRACKET, LINK.1) };
-            if is_at_most(inside, longest) {
+            // `[Illustration]`, `[Figure]`: what stands there, not what it is called.
+            let is_label = target.is_none() && Class::of(&inside.to_lowercase()).is(Class::LABEL);
+            if !is_label && is_at_most(inside, longest) {
                 found.push_link(marked.span, target, confidence);
             }
         }

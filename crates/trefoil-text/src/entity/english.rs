@@ -220,11 +220,11 @@ const MODIFIERS: &[&str] = &[
 const LABELS: &[&str] = &[
     "abstract", "acknowledgements", "aim", "aims", "background", "case", "conclusion",
     "conclusions", "contents", "context", "description", "design", "discussion", "example",
-    "figure", "findings", "interpretation", "intervention", "interventions", "introduction",
-    "main", "measurements", "method", "methods", "note", "objective", "objectives", "outcome",
-    "outcomes", "overview", "participants", "patients", "purpose", "question", "references",
-    "result", "results", "section", "setting", "settings", "step", "study", "summary", "table",
-    "tip", "usage", "warning",
+    "figure", "findings", "illustration", "interpretation", "intervention", "interventions",
+    "introduction", "main", "measurements", "method", "methods", "note", "objective", "objectives",
+    "outcome", "outcomes", "overview", "participants", "patients", "purpose", "question",
+    "references", "result", "results", "section", "setting", "settings", "step", "study",
+    "summary", "table", "tip", "usage", "warning",
 ];
 
 #[rustfmt::skip]
