@@ -16,14 +16,11 @@ use crate::{
 fn a_pool_searches_and_writes() {
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
-    // Of each task, how many others its thread is in the middle of.
-    thread_local!(static BELOW: Cell<u32> = const { Cell::new(0) });
+    thread_local!(static AT_WORK: Cell<bool> = const { Cell::new(false) });
     let alone = |work: &dyn Fn()| {
-        BELOW.with(|below| {
-            assert_eq!(below.replace(1), 0, "the thread took this up within another task");
-            work();
-            below.set(0);
-        });
+        assert!(!AT_WORK.replace(true), "the thread took this up within another task");
+        work();
+        AT_WORK.set(false);
     };
     (0..24_u32).into_par_iter().with_max_len(1).for_each(|number| {
         alone(&|| {

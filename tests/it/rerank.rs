@@ -10,13 +10,13 @@ use trefoil::{
 
 use crate::models::{with_model, without_model};
 
-/// Believes what is short.
+/// Believes English passages as much as a function says.
 #[derive(Debug)]
-struct ShortestFirst;
+struct Believes(fn(&str) -> f32);
 
-impl Reranker for ShortestFirst {
+impl Reranker for Believes {
     fn model(&self) -> &'static str {
-        "shortest first"
+        "a function"
     }
 
     fn reads(&self, text: &str) -> bool {
@@ -24,8 +24,12 @@ impl Reranker for ShortestFirst {
     }
 
     fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
-        Ok(passages.iter().map(|text| Score::clamped(1.0 / text.len() as f32)).collect())
+        Ok(passages.iter().map(|text| Score::clamped(self.0(text))).collect())
     }
+}
+
+fn shortest_first() -> Arc<dyn Reranker> {
+    Arc::new(Believes(|text| 1.0 / text.len() as f32))
 }
 
 /// Fails at the first passage.
@@ -95,8 +99,8 @@ fn check_scores(found: &SearchResult) {
 
 #[test]
 fn the_rerankers_score_is_shown_and_blended_in() {
-    let (_dir, plain) = engine(Arc::new(ShortestFirst), |config| config.rerank.enabled = false);
-    let (_dir, reread) = engine(Arc::new(ShortestFirst), |_| ());
+    let (_dir, plain) = engine(shortest_first(), |config| config.rerank.enabled = false);
+    let (_dir, reread) = engine(shortest_first(), |_| ());
     let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
     assert!(said(&after).is_empty());
     check_scores(&after);
@@ -108,8 +112,8 @@ fn the_rerankers_score_is_shown_and_blended_in() {
 
 #[test]
 fn what_is_not_read_keeps_the_order_of_fusion_below_what_is() {
-    let (_dir, plain) = engine(Arc::new(ShortestFirst), |config| config.rerank.enabled = false);
-    let (_dir, reread) = engine(Arc::new(ShortestFirst), |config| config.rerank.top_k = 1);
+    let (_dir, plain) = engine(shortest_first(), |config| config.rerank.enabled = false);
+    let (_dir, reread) = engine(shortest_first(), |config| config.rerank.top_k = 1);
     let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
     check_scores(&after);
     assert_eq!(paths(&before), paths(&after));
@@ -129,7 +133,7 @@ fn a_broken_reranker_leaves_the_order_of_fusion_and_says_so() {
 
 #[test]
 fn reading_stops_at_its_budget_and_says_so() {
-    let (_dir, engine) = engine(Arc::new(ShortestFirst), |config| {
+    let (_dir, engine) = engine(shortest_first(), |config| {
         config.rerank.batch_size = 1;
         config.rerank_budget = Some(Duration::ZERO);
     });
@@ -140,7 +144,7 @@ fn reading_stops_at_its_budget_and_says_so() {
 
 #[test]
 fn a_list_in_a_language_that_no_reranker_reads_is_left_as_it_is() {
-    let (_dir, engine) = engine(Arc::new(ShortestFirst), |_| ());
+    let (_dir, engine) = engine(shortest_first(), |_| ());
     engine.ingest(&[Document::new("ja", "セイウチ walrus")]).unwrap();
     let found = search(&engine, "walrus");
     assert!(found.results.iter().all(|hit| hit.relevance.rerank.is_none()));
@@ -170,7 +174,7 @@ fn the_cross_encoder_puts_the_answer_above_what_only_shares_its_words() {
 
 #[test]
 fn evidence_is_graded_if_asked() {
-    let (_dir, engine) = engine(Arc::new(ShortestFirst), |_| ());
+    let (_dir, engine) = engine(shortest_first(), |_| ());
     let query = SearchQuery::new("walrus").unwrap();
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
     let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
@@ -184,28 +188,12 @@ fn evidence_is_graded_if_asked() {
     assert_eq!(search(&engine, "zebra").results, []);
 }
 
-/// Believes what says who designed something, and nothing else much.
-#[derive(Debug)]
-struct Designed;
-
-impl Reranker for Designed {
-    fn model(&self) -> &'static str {
-        "designed"
-    }
-
-    fn reads(&self, _text: &str) -> bool {
-        true
-    }
-
-    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
-        let score = |text: &&str| if text.contains("designed") { 0.99 } else { 0.3 };
-        Ok(passages.iter().map(|text| Score::clamped(score(text))).collect())
-    }
-}
-
 #[test]
 fn what_the_best_passage_names_is_lifted() {
-    let (_dir, engine) = engine(Arc::new(Designed), |_| ());
+    let (_dir, engine) = engine(
+        Arc::new(Believes(|text| if text.contains("designed") { 0.99 } else { 0.3 })),
+        |_| (),
+    );
     let documents = [
         Document::new("light", "The lighthouse was designed by Ada Lovelace.").title("Skerry"),
         Document::new("ada", "Born in London, she studied numbers.").title("Ada Lovelace"),

@@ -216,15 +216,19 @@ mod tests {
             legs: Vec::new(),
         };
         let before = vec![fused(1, 0.9), fused(2, 0.8), fused(3, 0.7), fused(4, 0.6)];
-        let rows = |reranked: &[(u64, f32)]| -> Vec<u64> {
+        let rows_named = |reranked: &[(u64, f32)], names: &[(u64, u64, f32)]| -> Vec<u64> {
             let scores = reranked.iter().map(|&(row, score)| (row, Score::clamped(score)));
-            let after = reread(before.clone(), &scores.collect(), &[]);
+            let after = reread(before.clone(), &scores.collect(), names);
             after.iter().map(|hit| hit.row.get()).collect()
         };
+        let rows = |reranked: &[(u64, f32)]| rows_named(reranked, &[]);
         assert_eq!(rows(&[]), [1, 2, 3, 4]);
         assert_eq!(rows(&[(1, 0.01), (2, 0.99)]), [2, 1, 3, 4]);
         // It read 9 and 8, which these settings do not find: 1 and 3 count like 9.
         assert_eq!(rows(&[(9, 0.1), (2, 0.9), (8, 0.2)]), [2, 1, 3, 4]);
+        let read = [(1, 0.9), (2, 0.6), (3, 0.5)];
+        assert_eq!(rows(&read), [1, 2, 3, 4]);
+        assert_eq!(rows_named(&read, &[(1, 3, 0.5)]), [1, 3, 2, 4]);
     }
 
     #[test]
@@ -234,5 +238,6 @@ mod tests {
         let left: Vec<&str> =
             miss.legs.values().flat_map(|list| &list.hits).map(|hit| hit.1.as_str()).collect();
         assert_eq!(left, ["tit"]);
+        assert_eq!(miss.names, []);
     }
 }

@@ -199,6 +199,7 @@ impl GraphIndex {
         let mentioned: BTreeMap<Node, f32> = self.chunks.entities_of(from).collect();
         let titles = self.chunks.entities_of(to).filter_map(|(node, weight)| {
             let specificity = self.entities[node].specificity;
+            // Only a title is stronger than 1, which is the most that a mention can be.
             let is_title = |weight: f32| weight > specificity.sqrt();
             let mentions = mentioned.get(&node).is_some_and(|&weight| !is_title(weight));
             (mentions && is_title(weight)).then_some(specificity)

@@ -26,6 +26,7 @@ pub(crate) struct SealedDirectory {
     /// so that a writer does not collect them meanwhile; where the lock file cannot be
     /// written there is no lock to take.
     read_only: bool,
+    /// How many files were opened so far.
     opened: Arc<AtomicUsize>,
 }
 

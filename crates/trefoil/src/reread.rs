@@ -60,6 +60,7 @@ pub(crate) struct Read<'a> {
     pub(crate) scores: BTreeMap<RowId, Score>,
     /// What repairs found: all of it is read, wherever it stands.
     pub(crate) repaired: &'a RowSet,
+    /// Which of the passages name what others are about.
     pub(crate) names: Names<'a>,
 }
 
@@ -195,10 +196,9 @@ fn readable(passage: &Passage) -> String {
     }
 }
 
-/// What was read by the blend of fused and reranker's score, and by what the first of it name,
-/// then the rest. Against what
-/// repairs found the fused score does not speak: the question as it was asked could not
-/// bring it up.
+/// What was read by the blend of fused and reranker's score, and by what the first of it name;
+/// then the rest. Against what repairs found the fused score does not speak: the question as it
+/// was asked could not bring it up.
 fn in_order(
     passages: Vec<Passage>,
     scores: &BTreeMap<RowId, Score>,

@@ -263,6 +263,6 @@ fn is_head(word: &Word<'_>) -> bool {
     let is_form = ends(&"ed") || ends(&"ing") && !word.class.is(Class::GERUND);
     !is_form
         && !word.class.is(Class::MODIFIER)
-        && NO_THINGS.binary_search(&&*word.lower).is_err()
+        && !NO_THINGS.contains(&&*word.lower)
         && !ADJECTIVE_ENDINGS.iter().any(ends)
 }

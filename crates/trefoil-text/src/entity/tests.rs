@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use trefoil_core::{Mention, RelationType};
+use trefoil_core::{Mention, RelationType, Score};
 
 use super::*;
 use crate::language_of;
@@ -245,6 +245,16 @@ fn a_document_knows_its_common_words() {
     assert_eq!(resolved(&[silence, "The silence grew."])[0], ["ada"]);
     let film = "They saw Silence.";
     assert_eq!(resolved(&[silence, "The silence grew.", film])[0], ["ada", "silence"]);
+
+    // Another extractor may take a word in small letters for a name, and not be sure of it.
+    let texts = ["Here silence is studied."];
+    let silence = Mention {
+        name: "silence".to_owned(),
+        confidence: Score::HALF,
+        ..extract("", &[], "Silence fell.", Language::En).remove(0)
+    };
+    let found = vec![Extraction::new(vec![silence])];
+    assert_eq!(resolve_names(&untitled(&texts), found.clone()), found);
 }
 
 #[test]
