@@ -2,15 +2,13 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use serde::Serialize;
-use trefoil::{Profile, Result};
-
 use crate::{
     Interval, LegLists, Metric, StageList,
-    lists::{ranking, reread, rows},
+    lists::ranking,
     statistic::{mean, randomisation_test},
     table::Table,
 };
+use serde::Serialize;
 
 /// A collection's questions, list by list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -56,13 +54,10 @@ pub struct Gain {
 }
 
 impl Breakdown {
-    /// Measures the lists of one collection, fused as `profile` says.
-    ///
-    /// # Errors
-    /// What a fuser says of lists or settings that it cannot take.
-    pub fn of(asked: &[LegLists], profile: &Profile, metric: Metric) -> Result<Self> {
+    /// Measures the lists of one collection: those of the retrievers, and those that the engine
+    /// returned.
+    pub fn of(asked: &[LegLists], metric: Metric) -> Self {
         let mut values: BTreeMap<StageList, Vec<f64>> = BTreeMap::new();
-        let reranked = asked.iter().any(|one| !one.reranked.is_empty());
         for one in asked {
             let documents = one.documents();
             let lists = one.ranked_lists();
@@ -71,15 +66,13 @@ impl Breakdown {
                 let value = worth(ranking(list.hits().iter().map(|hit| hit.row), &documents));
                 values.entry(list.strategy().into()).or_default().push(value);
             }
-            let settings = profile.settings(one.language, one.documents, one.query_type);
-            let fused = settings.fuse(&lists, one.foreign)?;
-            let value = worth(ranking(rows(&fused), &documents));
-            values.entry(StageList::Hybrid).or_default().push(value);
-            if reranked {
-                let fused =
-                    if settings.rerank { reread(fused, &one.reranked, &one.names) } else { fused };
-                let value = worth(ranking(rows(&fused), &documents));
-                values.entry(StageList::Reranked).or_default().push(value);
+            let returned =
+                [(StageList::Hybrid, Some(&one.fused)), (StageList::Reranked, one.read.as_ref())];
+            for (list, documents) in returned {
+                if let Some(documents) = documents {
+                    let value = worth(documents.iter().map(String::as_str).collect());
+                    values.entry(list).or_default().push(value);
+                }
             }
         }
         let fused = values.get(&StageList::Hybrid).cloned().unwrap_or_default();
@@ -88,7 +81,7 @@ impl Breakdown {
             .filter(|(list, _)| list.is_leg())
             .max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))
             .map_or((StageList::Keyword, Vec::new()), |(list, values)| (*list, values.clone()));
-        Ok(Self {
+        Self {
             set: asked.first().map(|one| one.set.clone()).unwrap_or_default(),
             questions: asked.len(),
             metric,
@@ -97,7 +90,7 @@ impl Breakdown {
                 .get(&StageList::Reranked)
                 .map(|reranked| Gain::of(StageList::Hybrid, &fused, reranked)),
             lists: values.iter().map(|(list, values)| (*list, ListMean::of(values))).collect(),
-        })
+        }
     }
 }
 
@@ -165,13 +158,13 @@ impl fmt::Display for Gain {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Language, QueryType, Score, Settings, Strategy};
+    use trefoil::{Language, QueryType, Score, SearchWeights, Strategy};
 
     use super::*;
     use crate::{StoredHit, StoredList};
 
-    /// A question that the keyword leg answers at its second place and the semantic leg at
-    /// its first.
+    /// A question that the keyword retriever answers at its second place and the semantic one
+    /// at its first.
     fn asked(query: &str, reranked: bool) -> LegLists {
         let hit = |row, document: &str, native| {
             StoredHit(row, document.to_owned(), native, Score::clamped(native))
@@ -186,23 +179,21 @@ mod tests {
             documents: Language::En,
             foreign: false,
             query_type: QueryType::Local,
+            suited: SearchWeights::default(),
             judgements: BTreeMap::from([("right".to_owned(), 1)]),
             legs: BTreeMap::from([(Strategy::Keyword, keyword), (Strategy::Semantic, semantic)]),
-            reranked: if reranked {
-                BTreeMap::from([(1, Score::ONE), (2, Score::ZERO)])
-            } else {
-                BTreeMap::new()
-            },
+            fused: vec!["right".to_owned(), "wrong".to_owned()],
+            read: reranked.then(|| vec!["wrong".to_owned(), "right".to_owned()]),
+            reranked: BTreeMap::new(),
             names: Vec::new(),
         }
     }
 
     #[test]
     fn each_list_is_worth_what_it_ranks() {
-        let profile = Profile::new(Settings::default());
         let measure = |reranked| {
             let asked = [asked("a", reranked), asked("b", reranked)];
-            Breakdown::of(&asked, &profile, Metric::Mrr(10)).unwrap()
+            Breakdown::of(&asked, Metric::Mrr(10))
         };
         let before = measure(false);
         let means = |one: &Breakdown| -> Vec<(StageList, f64)> {

@@ -3,8 +3,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
-    Engine, EngineConfig, Language, Plan, Profile, QueryText, Result, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResultItem, SearchStrategy, Settings,
+    Engine, EngineConfig, Language, Plan, QueryText, Result, RowId, Score, SearchFilters,
+    SearchOptions, SearchQuery, SearchResultItem, SearchStrategy, suited_weights,
 };
 
 use crate::{
@@ -81,7 +81,7 @@ impl Harness {
         let index = Index::open(&self.indexes, &self.unhurried(), collection)?;
         let answers = queries
             .par_iter()
-            .map(|query| self.ranked(&index, &query.text))
+            .map(|query| Ok(self.returned(&index, &query.text, self.rerank)?.ranked))
             .collect::<Result<Vec<_>>>()?;
         let mut run = Run::new("trefoil");
         for (query, ranked) in queries.iter().zip(answers) {
@@ -102,23 +102,20 @@ impl Harness {
         Ok(Measured { run, evaluation, report })
     }
 
-    /// Every leg's own list for every answerable question, and what the cross-encoder says of
-    /// the rows that it reads, to tune with.
+    /// For every answerable question each retriever's own list, what the engine returns without
+    /// reranking and, if that is on, with it, and what the reranker says of the rows that it
+    /// reads: to see what each stage is worth, and to tune with.
     ///
     /// # Errors
     /// Those of the engine.
     pub fn leg_lists(&self, collection: &Collection) -> Result<Vec<LegLists>> {
         let index = Index::open(&self.indexes, &self.unhurried(), collection)?;
         let queries = self.queries(collection);
-        queries.par_iter().map(|query| self.lists_of(&index.engine, collection, query)).collect()
+        queries.par_iter().map(|query| self.lists_of(&index, collection, query)).collect()
     }
 
-    fn lists_of(
-        &self,
-        engine: &Engine,
-        collection: &Collection,
-        query: &Query,
-    ) -> Result<LegLists> {
+    fn lists_of(&self, index: &Index, collection: &Collection, query: &Query) -> Result<LegLists> {
+        let engine = &index.engine;
         let asked = self.query(&query.text, DEPTH)?;
         let plan = engine.plan(&asked)?;
         let mut legs = BTreeMap::new();
@@ -140,7 +137,11 @@ impl Harness {
             };
             legs.insert(list.strategy(), stored);
         }
-        let reranked = if self.rerank { reranked(engine, &asked)? } else { BTreeMap::new() };
+        let paths = |ranked: Vec<Scored>| ranked.into_iter().map(|one| one.document).collect();
+        let fused = self.returned(index, &query.text, false)?;
+        let read = self.rerank.then(|| self.returned(index, &query.text, true)).transpose()?;
+        let (read, reranked) = read.map(|read| (paths(read.ranked), read.scores)).unzip();
+        let reranked = reranked.unwrap_or_default();
         Ok(LegLists {
             set: collection.name.clone(),
             query: query.id.clone(),
@@ -148,8 +149,11 @@ impl Harness {
             documents: collection.language(),
             foreign: plan.question.foreign,
             query_type: plan.query_type,
+            suited: suited_weights(asked.query_type, plan.classification.as_ref()),
             judgements: collection.qrels.get(&query.id).cloned().unwrap_or_default(),
             legs,
+            fused: paths(fused.ranked),
+            read,
             names: names(engine, &plan, &reranked),
             reranked,
         })
@@ -165,24 +169,26 @@ impl Harness {
         Ok(Index::open(&self.indexes, &self.unhurried(), collection)?.engine)
     }
 
-    /// The profile that the engine works by.
-    pub fn profile(&self) -> Profile {
-        self.config.profile.clone().unwrap_or_else(|| Profile::new(Settings::default()))
-    }
-
     fn queries<'c>(&self, collection: &'c Collection) -> Vec<&'c Query> {
         let answerable: Vec<&Query> = collection.answerable().collect();
         spread(&answerable, self.queries.unwrap_or(usize::MAX))
     }
 
-    /// The first 100 documents by their best chunk, best first.
-    fn ranked(&self, index: &Index, text: &str) -> Result<Vec<Scored>> {
+    /// What the engine returns, with reranking or without.
+    fn returned(&self, index: &Index, text: &str, rerank: bool) -> Result<Returned> {
         let mut found: Vec<Scored> = Vec::new();
+        let mut scores = BTreeMap::new();
         let mut query = self.query(text, DEPTH)?;
+        query.options.rerank_enabled = rerank;
         for _ in 0..PAGES {
             let page = index.search(&query)?;
             // A community is no document.
             for item in page.results.into_iter().filter(SearchResultItem::is_chunk_result) {
+                if let (Some(score), Some(id)) = (item.relevance.rerank, &item.sources.chunk_id)
+                    && let Some(chunk) = index.engine.chunk(id)?
+                {
+                    scores.insert(chunk.row.get(), score);
+                }
                 let Some(metadata) = item.metadata else { continue };
                 if found.iter().all(|one| one.document != metadata.path) {
                     found.push(Scored { document: metadata.path, score: item.score.get() });
@@ -196,7 +202,7 @@ impl Harness {
             query.options.rerank_enabled = false;
         }
         found.truncate(DEPTH);
-        Ok(found)
+        Ok(Returned { ranked: found, scores })
     }
 
     fn query(&self, text: &str, limit: usize) -> Result<SearchQuery> {
@@ -263,18 +269,12 @@ impl Harness {
     }
 }
 
-/// What the reranker says of the rows that it reads.
-fn reranked(engine: &Engine, asked: &SearchQuery) -> Result<BTreeMap<u64, Score>> {
-    let mut scores = BTreeMap::new();
-    for item in engine.search(asked)?.results {
-        let (Some(score), Some(id)) = (item.relevance.rerank, item.sources.chunk_id) else {
-            continue;
-        };
-        if let Some(chunk) = engine.chunk(&id)? {
-            scores.insert(chunk.row.get(), score);
-        }
-    }
-    Ok(scores)
+/// What the engine returned to a question.
+struct Returned {
+    /// The first 100 documents by their best chunk, best first.
+    ranked: Vec<Scored>,
+    /// What the reranker says of the rows that it read.
+    scores: BTreeMap<u64, Score>,
 }
 
 /// Which of the rows that were read name what others are about.
@@ -359,18 +359,67 @@ mod tests {
         assert!(third.report.metrics[&Metric::Ndcg(10)] < 0.5);
     }
 
-    #[test]
-    fn lists_fuse_to_what_the_engine_answers() {
-        let dir = tempfile::tempdir().unwrap();
-        let measured = harness(dir.path()).measure(&birds()).unwrap();
-        let lists = harness(dir.path()).leg_lists(&birds()).unwrap();
-        assert_eq!(lists.len(), 12);
-        for asked in &lists {
-            let fused =
-                trefoil::Settings::default().fuse(&asked.ranked_lists(), asked.foreign).unwrap();
-            let best = crate::lists::ranking(crate::lists::rows(&fused), &asked.documents())[0];
-            assert_eq!(best, measured.run.get(&asked.query)[0].document);
+    /// Towns that are told of together, and questions of every type about them.
+    fn towns() -> Collection {
+        let texts = [
+            ("arden", "Arden", "Arden trades salt with Belmor. The road to Corvin is closed."),
+            ("belmor", "Belmor", "Belmor sells salt and fish. Arden buys both."),
+            ("corvin", "Corvin", "Corvin mines silver. Belmor and Corvin share a harbour."),
+            ("dunmar", "Dunmar", "Dunmar lies by the harbour. Silver comes from Corvin."),
+            ("elstow", "Elstow", "Elstow has a market for salt. Nobody there knows Dunmar."),
+            ("fenwick", "Fenwick", "Fenwick and Elstow have one bridge between them."),
+        ];
+        let questions = [
+            ("what is the relationship between Arden and Corvin?", "belmor"),
+            ("how are Belmor and Dunmar related?", "corvin"),
+            ("compare Elstow with Fenwick", "fenwick"),
+            ("overview of the towns that trade salt", "arden"),
+            ("who sells salt and fish?", "belmor"),
+            ("Arden", "arden"),
+        ];
+        let mut towns = Collection {
+            name: "towns".to_owned(),
+            documents: Vec::new(),
+            queries: Vec::new(),
+            qrels: Qrels::default(),
+            languages: BTreeMap::from([(Language::En, 6)]),
+        };
+        for (path, title, text) in texts {
+            towns.documents.push(Document::new(path, text).title(title));
         }
+        for (place, (text, right)) in questions.into_iter().enumerate() {
+            let (id, text) = (place.to_string(), text.to_owned());
+            towns.qrels.insert(id.clone(), right, 1);
+            towns.queries.push(Query { id, text, language: Language::En, kind: None });
+        }
+        towns
+    }
+
+    #[test]
+    fn stored_lists_fuse_to_what_the_engine_returns() {
+        let dir = tempfile::tempdir().unwrap();
+        let harness = Harness { rerank: false, ..harness(dir.path()) };
+        let towns = towns();
+        let lists = harness.leg_lists(&towns).unwrap();
+        let engine = harness.engine_of(&towns).unwrap();
+        let scores = |asked: &LegLists, weights| -> BTreeMap<String, Score> {
+            let settings = trefoil::Settings { weights, ..trefoil::Settings::default() };
+            let fused = settings.fuse(&asked.ranked_lists(), asked.suited, asked.foreign).unwrap();
+            let documents = asked.documents();
+            fused.iter().map(|hit| (documents[&hit.row].to_owned(), hit.combined)).collect()
+        };
+        for (asked, query) in lists.iter().zip(&towns.queries) {
+            let found = engine.search(&harness.query(&query.text, DEPTH).unwrap()).unwrap();
+            let chunks = found.results.into_iter().filter(SearchResultItem::is_chunk_result);
+            let returned: Vec<(String, Score)> =
+                chunks.map(|item| (item.metadata.unwrap().path, item.relevance.combined)).collect();
+            let order: Vec<&String> = returned.iter().map(|(path, _)| path).collect();
+            assert_eq!(asked.fused.iter().collect::<Vec<_>>(), order);
+            assert_eq!(scores(asked, None), returned.into_iter().collect(), "{}", query.text);
+        }
+        // Only with the weights that suit the type of the question: the default ones differ.
+        let fixed = Some(trefoil::SearchWeights::default());
+        assert!(lists.iter().any(|asked| scores(asked, fixed) != scores(asked, None)));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, Strategy, blend, lift_named,
+    Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, SearchWeights, Settings,
+    Strategy, blend, lift_named,
 };
 
 use crate::{
@@ -14,8 +15,8 @@ use crate::{
     lines::{read_json_lines, write_file},
 };
 
-/// What every leg answered to one question, before fusion: fusion can then be tried again
-/// and again without searching. One line of JSON.
+/// What every retriever and the whole engine answered to one question. With the lists before
+/// fusion, other settings can be tried without searching again. One line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LegLists {
@@ -31,11 +32,18 @@ pub struct LegLists {
     pub foreign: bool,
     /// What kind of answer is wanted.
     pub query_type: QueryType,
+    /// The weights that suit this type of question.
+    pub suited: SearchWeights,
     /// What would be right.
     pub judgements: Judgements,
     /// Each leg's list.
     pub legs: BTreeMap<Strategy, StoredList>,
-    /// What the cross-encoder says of the rows that it read, where it was asked.
+    /// Documents in the order in which the engine returns them without reranking.
+    pub fused: Vec<String>,
+    /// The same with reranking, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Vec<String>>,
+    /// What the reranker says of the rows that it read, where it was asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reranked: BTreeMap<u64, Score>,
     /// Which of these rows name what others are about: `[from, to, how surely]`.
@@ -101,6 +109,15 @@ impl LegLists {
         hits.map(|hit| (RowId::new(hit.0), hit.1.as_str())).collect()
     }
 
+    /// Documents in the order that `settings` give the lists, before reranking.
+    ///
+    /// # Errors
+    /// What a fuser says of lists or settings that it cannot take.
+    pub fn fused_by(&self, settings: &Settings) -> Result<Vec<&str>> {
+        let fused = settings.fuse(&self.ranked_lists(), self.suited, self.foreign)?;
+        Ok(ranking(rows(&fused), &self.documents()))
+    }
+
     /// The same question as if the documents that answer it were not there: a near miss.
     /// Each list is as confident as it was; look at its hits.
     #[must_use]
@@ -115,6 +132,9 @@ impl LegLists {
         without.names.retain(|(from, to, _)| left.contains_key(from) && left.contains_key(to));
         for list in without.legs.values_mut() {
             list.hits.retain(|hit| !right(&hit.1));
+        }
+        for returned in [Some(&mut without.fused), without.read.as_mut()].into_iter().flatten() {
+            returned.retain(|document| !right(document));
         }
         without.judgements.retain(|_, gain| *gain <= 0);
         without
@@ -176,11 +196,14 @@ mod tests {
             documents: Language::En,
             foreign: true,
             query_type: QueryType::Local,
+            suited: SearchWeights::default(),
             judgements: BTreeMap::from([("owl".to_owned(), 1), ("tit".to_owned(), 0)]),
             legs: BTreeMap::from([
                 (Strategy::Keyword, list(vec![hit(4, "owl", 0.9), hit(5, "owl", 0.8)])),
                 (Strategy::Semantic, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
             ]),
+            fused: vec!["owl".to_owned(), "tit".to_owned()],
+            read: Some(vec!["tit".to_owned(), "owl".to_owned()]),
             reranked: BTreeMap::from([(5, Score::ONE)]),
             names: vec![(5, 6, 0.5)],
         }
@@ -238,6 +261,7 @@ mod tests {
         let left: Vec<&str> =
             miss.legs.values().flat_map(|list| &list.hits).map(|hit| hit.1.as_str()).collect();
         assert_eq!(left, ["tit"]);
+        assert_eq!((miss.fused, miss.read), (vec!["tit".to_owned()], Some(vec!["tit".to_owned()])));
         assert_eq!(miss.names, []);
     }
 }

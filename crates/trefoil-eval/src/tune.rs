@@ -224,7 +224,7 @@ impl<'a> Trials<'a> {
             return Ok(known);
         }
         let one = |asked: &Asked<'_>| {
-            let fused = settings.fuse(&asked.lists, asked.source.foreign)?;
+            let fused = settings.fuse(&asked.lists, asked.source.suited, asked.source.foreign)?;
             let fused = if settings.rerank {
                 reread(fused, &asked.source.reranked, &asked.source.names)
             } else {
@@ -280,31 +280,28 @@ fn rerank(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     choices.iter().map(|&rerank| Settings { rerank, ..*best }).collect()
 }
 
-/// Each leg at each weight, the others keeping their proportions; a leg that was not
-/// measured keeps its weight.
+/// Weights that suit the type of each question, and each retriever at each weight, the others
+/// keeping their proportions; a retriever that was not measured keeps its weight.
 fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     let steps = trials.tuning.weight_steps.max(1);
-    let legs = &trials.legs;
-    let free = 1.0
-        - Strategy::ALL
-            .iter()
-            .filter(|leg| !legs.contains(leg))
-            .map(|&leg| best.weights.get(leg))
-            .sum::<f32>();
-    let mut candidates = Vec::new();
-    for &leg in legs {
+    let measured = &trials.legs;
+    let start = best.weights.unwrap_or_default();
+    let unmeasured = Strategy::ALL.iter().filter(|one| !measured.contains(one));
+    let free = 1.0 - unmeasured.map(|&one| start.get(one)).sum::<f32>();
+    let mut candidates = vec![Settings { weights: None, ..*best }];
+    for &chosen in measured {
         let others: f32 =
-            legs.iter().filter(|&&one| one != leg).map(|&one| best.weights.get(one)).sum();
-        let count = legs.len().saturating_sub(1).max(1) as f32;
+            measured.iter().filter(|&&one| one != chosen).map(|&one| start.get(one)).sum();
+        let count = measured.len().saturating_sub(1).max(1) as f32;
         for step in 0..=steps {
             let share = f32::from(step) / f32::from(steps);
             let weight = |one: Strategy| {
-                let weight = if !legs.contains(&one) {
-                    best.weights.get(one)
-                } else if one == leg {
+                let weight = if !measured.contains(&one) {
+                    start.get(one)
+                } else if one == chosen {
                     free * share
                 } else if others > 0.0 {
-                    free * (1.0 - share) * best.weights.get(one) / others
+                    free * (1.0 - share) * start.get(one) / others
                 } else {
                     free * (1.0 - share) / count
                 };
@@ -312,7 +309,7 @@ fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
             };
             let [keyword, semantic, graph] = Strategy::ALL.map(weight);
             if let Ok(weights) = SearchWeights::new(keyword, semantic, graph) {
-                candidates.push(Settings { weights, ..*best });
+                candidates.push(Settings { weights: Some(weights), ..*best });
             }
         }
     }
@@ -361,7 +358,10 @@ impl fmt::Display for Tuned {
             });
             let Settings { fusion, k, depth, rerank, weights } = &trial.chosen;
             let rerank = if *rerank { "rerank" } else { "no rerank" };
-            let [keyword, semantic, graph] = Strategy::ALL.map(|leg| weights.get(leg));
+            let weights = weights.map_or("weights by type of question".to_owned(), |weights| {
+                let [keyword, semantic, graph] = Strategy::ALL.map(|one| weights.get(one));
+                format!("{keyword:.2}/{semantic:.2}/{graph:.2}")
+            });
             let k = if *fusion == Fusion::Rrf { format!(" {k}") } else { String::new() };
             table.push(vec![
                 group.unwrap_or_else(|| "all".to_owned()),
@@ -372,9 +372,7 @@ impl fmt::Display for Tuned {
                 format!("{:.4}", trial.p_value),
                 format!("{} {:+.4}", trial.worst.0, trial.worst.1),
                 if trial.adopted { "adopted" } else { "not adopted" }.to_owned(),
-                format!(
-                    "{fusion:?}{k}, depth {depth}, {keyword:.2}/{semantic:.2}/{graph:.2}, {rerank}"
-                ),
+                format!("{fusion:?}{k}, depth {depth}, {weights}, {rerank}"),
             ]);
         }
         table.fmt(f)
@@ -421,8 +419,11 @@ mod tests {
             documents: Language::En,
             foreign: false,
             query_type: QueryType::Local,
+            suited: SearchWeights::default(),
             judgements: BTreeMap::from([("d0".to_owned(), 1)]),
             legs: legs.into_iter().zip(knows.map(&mut list)).collect(),
+            fused: Vec::new(),
+            read: None,
             reranked: BTreeMap::new(),
             names: Vec::new(),
         };
@@ -441,7 +442,8 @@ mod tests {
         let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
         let weights = |language| {
             let settings = tuned.profile.settings(language, Language::En, QueryType::Local);
-            [Strategy::Keyword, Strategy::Semantic].map(|leg| settings.weights.get(leg))
+            [Strategy::Keyword, Strategy::Semantic]
+                .map(|one| settings.weights.unwrap_or_default().get(one))
         };
         let [keyword, semantic] = weights(Language::En);
         assert!(keyword > semantic, "{tuned}");
@@ -449,7 +451,7 @@ mod tests {
         assert!(keyword < semantic, "{tuned}");
         assert!(tuned.trials.iter().skip(1).all(|trial| trial.adopted), "{tuned}");
         // A leg that was not measured keeps its weight.
-        assert_eq!(tuned.profile.default.weights.get(Strategy::Graph), 0.3);
+        assert_eq!(tuned.profile.default.weights.unwrap_or_default().get(Strategy::Graph), 0.3);
     }
 
     #[test]

@@ -161,7 +161,7 @@ pub use isotonic::Isotonic;
 pub use jiff::civil::Date;
 #[cfg(feature = "openai")]
 pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
-pub use plan::{plan, question};
+pub use plan::{plan, question, suited_weights};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
 pub use rerank::{Blended, blend, lift_named};

@@ -38,8 +38,10 @@ pub struct Settings {
     pub depth: usize,
     /// Whether the cross-encoder rereads the first results.
     pub rerank: bool,
-    /// Weight of each leg.
-    pub weights: SearchWeights,
+    /// Weight of each retriever; if absent, the one that suits the type of the question
+    /// ([`suited_weights`](crate::suited_weights)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<SearchWeights>,
 }
 
 /// Settings for some questions.
@@ -128,13 +130,20 @@ impl Profile {
 }
 
 impl Settings {
-    /// Fuses lists as an engine with these settings does, before reranking; `foreign` as in
-    /// [`Adaptive::foreign`].
-    pub fn fuse(&self, lists: &[RankedList], foreign: bool) -> Result<Vec<Fused>> {
+    /// Fuses lists as an engine with these settings does, before reranking. `suited` are the
+    /// weights that suit the type of the question, for settings without weights of their own;
+    /// `foreign` as in [`Adaptive::foreign`].
+    pub fn fuse(
+        &self,
+        lists: &[RankedList],
+        suited: SearchWeights,
+        foreign: bool,
+    ) -> Result<Vec<Fused>> {
+        let weights = self.weights.unwrap_or(suited);
         let leg = |list: &RankedList| Leg {
             strategy: list.strategy(),
             depth: self.depth,
-            weight: self.weights.get(list.strategy()),
+            weight: weights.get(list.strategy()),
         };
         let legs: Vec<Leg> = lists.iter().map(leg).collect();
         let lists: Vec<RankedList> =
@@ -160,13 +169,7 @@ impl Settings {
 impl Default for Settings {
     /// What an engine does without a profile, asked for 100 results.
     fn default() -> Self {
-        Self {
-            fusion: Fusion::default(),
-            k: 60,
-            depth: 300,
-            rerank: true,
-            weights: SearchWeights::default(),
-        }
+        Self { fusion: Fusion::default(), k: 60, depth: 300, rerank: true, weights: None }
     }
 }
 
@@ -183,7 +186,7 @@ mod tests {
             k: 20,
             depth: 100,
             rerank: false,
-            weights: SearchWeights::new(0.2, 0.8, 0.0).unwrap(),
+            weights: Some(SearchWeights::new(0.2, 0.8, 0.0).unwrap()),
         };
         Profile {
             rules: vec![Rule {
