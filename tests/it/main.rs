@@ -13,6 +13,7 @@ mod compatibility;
 mod corrupt;
 mod crag;
 mod crash;
+mod duplicates;
 mod engine;
 mod explain;
 mod faults;

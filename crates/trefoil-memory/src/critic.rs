@@ -12,8 +12,6 @@ use crate::{
 pub const UTILITY_HALF_LIFE_DAYS: f64 = 30.0;
 /// Days after which quality is half as far from 0.
 pub const QUALITY_HALF_LIFE_DAYS: f64 = 120.0;
-/// The least cosine at which two claims are taken for duplicates.
-pub const DUPLICATE_COSINE: f32 = 0.95;
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -60,7 +58,7 @@ impl Critic<'_> {
     /// | helpful | +.10 | +.05 | its age is counted anew |
     /// | harmful | −.20 | −.10 | |
     /// | outdated | | −.20 | |
-    /// | duplicate | −.05 | | its evidence goes to the representative ([`representative`]) |
+    /// | duplicate | −.05 | | its evidence goes to the claim that says the same ([`Memory::feedback`](crate::Memory::feedback)) |
     pub fn correct(&self, claim: Claim, signal: FeedbackSignal) -> Corrected {
         let mut claim = self.decay(claim);
         let previous = standing(&claim);
@@ -122,22 +120,6 @@ pub fn unheard<'f>(
             !seen.contains(&(claim.clone(), signal, minute)) && heard.insert(one.key())
         })
         .collect()
-}
-
-/// The claim that a duplicate is merged into: the one that the caller names, else the
-/// nearest in scope, if its cosine is at least .95; of equals the one with the smaller id.
-/// Absent, only the duplicate's utility falls.
-pub fn representative<'i>(
-    duplicate: &ClaimId,
-    named: Option<&'i ClaimId>,
-    near: &'i [(ClaimId, f32)],
-) -> Option<&'i ClaimId> {
-    named.filter(|id| *id != duplicate).or_else(|| {
-        near.iter()
-            .filter(|(id, cosine)| id != duplicate && *cosine >= DUPLICATE_COSINE)
-            .max_by(|(a, near), (b, nearer)| near.total_cmp(nearer).then_with(|| b.cmp(a)))
-            .map(|(id, _)| id)
-    })
 }
 
 fn standing(claim: &Claim) -> Standing {
@@ -233,20 +215,6 @@ mod tests {
         let seen = BTreeSet::from([(ClaimId::new("clm_1").unwrap(), Harmful, 0)]);
         let seconds: Vec<_> = unheard(&said, &seen).iter().map(|one| one.ts.as_second()).collect();
         assert_eq!(seconds, [0, 60]);
-    }
-
-    #[test]
-    fn the_representative_is_named_or_near() {
-        let ids = ["clm_1", "clm_2", "clm_3"].map(|id| ClaimId::new(id).unwrap());
-        let near = |cosines: [f32; 3]| ids.iter().cloned().zip(cosines).collect::<Vec<_>>();
-        let chosen = |named: Option<&ClaimId>, cosines| {
-            representative(&ids[0], named, &near(cosines)).map(ToString::to_string)
-        };
-        assert_eq!(chosen(Some(&ids[2]), [0.0; 3]).as_deref(), Some("clm_3"));
-        assert_eq!(chosen(None, [1.0, 0.96, 0.97]).as_deref(), Some("clm_3"));
-        assert_eq!(chosen(None, [1.0, 0.95, 0.95]).as_deref(), Some("clm_2"));
-        assert_eq!(chosen(None, [1.0, 0.94, 0.9]), None);
-        assert_eq!(chosen(Some(&ids[0]), [1.0, 0.0, 0.0]), None);
     }
 
     proptest! {

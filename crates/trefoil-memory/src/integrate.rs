@@ -189,7 +189,7 @@ fn end(old: &Claim, new: &Claim, now: Timestamp) -> Claim {
 }
 
 /// True if one claim says of a subject and object what the other denies.
-fn contradict(a: &Claim, b: &Claim) -> bool {
+pub(crate) fn contradict(a: &Claim, b: &Claim) -> bool {
     let of = |claim: &Claim| claim.predicate.clone().unwrap_or_default();
     let (first, second) = (of(a), of(b));
     let opposed = OPPOSITES.iter().any(|&(one, other)| {

@@ -64,6 +64,7 @@ mod reflect;
 mod rolling;
 mod rows;
 mod rule;
+mod same;
 mod schedule;
 mod session;
 mod source_tag;
@@ -78,8 +79,7 @@ pub use claim::{Claim, ClaimKind, EpistemicStatus, Importance, Origin, Scope};
 pub use compress::{Compressor, KindCompressor};
 pub use context::{ActiveContext, ContextItem, ScoreBreakdown, ScoredClaim};
 pub use critic::{
-    Corrected, Critic, DUPLICATE_COSINE, QUALITY_HALF_LIFE_DAYS, Standing, UTILITY_HALF_LIFE_DAYS,
-    representative, unheard,
+    Corrected, Critic, QUALITY_HALF_LIFE_DAYS, Standing, UTILITY_HALF_LIFE_DAYS, unheard,
 };
 pub use draft::ClaimDraft;
 pub use evidence::{Evidence, EvidenceMethod};

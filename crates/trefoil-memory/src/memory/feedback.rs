@@ -1,21 +1,25 @@
 //! What is said of claims corrects them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trefoil::{
     RowId,
-    memory::{FeedbackRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, UnitFilter},
+    memory::{
+        FeedbackRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, SessionScope, UnitFilter,
+    },
 };
-use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result};
+use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result, Role, UnitKind};
 
 use super::{Memory, learn::put_claim};
 use crate::{
-    Claim, Critic, Feedback, FeedbackSignal, Rating, Standing, critic::representative, rows,
+    Claim, Critic, Feedback, FeedbackSignal, Rating, Standing, rows,
+    same::{ABOUT_THE_SAME, background, claims_differ, nearness},
 };
 
-/// How many neighbours of a duplicate are looked at.
-const NEIGHBOURS: usize = 8;
+/// How many neighbours of a duplicate are looked at: what says another thing of the same is
+/// often nearer than what says the same.
+const NEIGHBOURS: usize = 32;
 
 /// What somebody says of a claim.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +30,7 @@ pub struct Opinion {
     pub signal: FeedbackSignal,
     /// How much, in the words of who says it.
     pub score: Option<Rating>,
-    /// Which claim says the same; the nearest, if nobody says.
+    /// Which claim says the same; the nearest that is sure to, if nobody says.
     pub duplicate_of: Option<ClaimId>,
 }
 
@@ -79,33 +83,64 @@ impl Memory {
         })
     }
 
-    /// The claim that a duplicate is merged into, if there is one in its scope.
+    /// The claim that a duplicate is merged into: the one that the caller names, else the
+    /// nearest in its scope that says the same.
     fn same_as(&self, opinion: &Opinion) -> Result<Option<ClaimId>> {
         if opinion.signal != FeedbackSignal::Duplicate {
             return Ok(None);
         }
-        let claim = self.claim(&opinion.claim)?;
-        let near = self.neighbours(&claim)?;
-        Ok(representative(&claim.id, opinion.duplicate_of.as_ref(), &near).cloned())
+        let named = opinion.duplicate_of.as_ref().filter(|id| **id != opinion.claim);
+        match named {
+            Some(named) => Ok(Some(named.clone())),
+            None => self.nearest_same(&self.claim(&opinion.claim)?),
+        }
     }
 
-    /// The claims of the same scope that are nearest in meaning, with their cosines.
-    fn neighbours(&self, claim: &Claim) -> Result<Vec<(ClaimId, f32)>> {
+    /// The nearest claim of the same scope that says the same: it is about the same thing by
+    /// its vector, nothing in its words differs, and nobody has linked the two as a
+    /// contradiction. None where that is not sure, as without a model.
+    fn nearest_same(&self, claim: &Claim) -> Result<Option<ClaimId>> {
         let memory = self.engine.memory();
-        let row = memory.read("look up a claim", |read| read.row_of(claim.id.as_str()))?;
-        let vectors = memory.vectors(row.as_slice())?;
-        let Some(vector) = vectors.into_values().next() else { return Ok(Vec::new()) };
-        let classes: Vec<BoundaryClass> = BoundaryClass::ALL.to_vec();
-        let mut filter = UnitFilter::of(&classes, &[claim.scope.as_str()]);
+        let Some(row) = memory.read("look up a claim", |read| read.row_of(claim.id.as_str()))?
+        else {
+            return Ok(None);
+        };
+        let Some(vector) = memory.vectors(&[row])?.remove(&row) else { return Ok(None) };
+        let mut filter = UnitFilter::of(BoundaryClass::ALL, &[claim.scope.as_str()]);
+        filter.kinds = vec![UnitKind::Claim, UnitKind::Fact];
         if let Some(session) = &claim.session {
-            filter.session = trefoil::memory::SessionScope::From(session.to_string());
+            filter.session = SessionScope::From(session.to_string());
         }
         let found = memory.near(&vector, &memory.allowed(&filter)?, NEIGHBOURS)?;
-        let cosines: BTreeMap<RowId, f32> = found.iter().map(|one| (one.row, one.native)).collect();
-        let rows: Vec<RowId> = found.iter().map(|one| one.row).collect();
-        let claims = self.claims_of(&rows)?.into_iter();
-        let cosine = |row| cosines.get(&row).copied().unwrap_or_default();
-        Ok(claims.map(|(row, claim)| (claim.id, cosine(row))).collect())
+        let rows: Vec<RowId> = found.iter().map(|one| one.row).filter(|&one| one != row).collect();
+        let mut claims: BTreeMap<RowId, Claim> = self.claims_of(&rows)?.into_iter().collect();
+        let now = self.now()?;
+        claims.retain(|_, other| claims_differ(claim, other, now).is_none());
+        if claims.is_empty() {
+            return Ok(None);
+        }
+        let contradicted = memory.read("read the links of a claim", |read| {
+            let links = read.claim_links(row)?.into_iter();
+            let links = links.filter(|link| link.relation == LinkRelation::Contradicts);
+            Ok(links.flat_map(|link| [link.claim, link.other]).collect::<BTreeSet<RowId>>())
+        })?;
+        let vectors = memory.vectors(&rows)?;
+        let background = self.background(&claim.text);
+        let same = rows.iter().find(|row| {
+            let near = |other: &Vec<f32>| nearness(&vector, other, &background) >= ABOUT_THE_SAME;
+            !contradicted.contains(row)
+                && claims.contains_key(row)
+                && vectors.get(row).is_some_and(near)
+        });
+        Ok(same.and_then(|row| claims.remove(row)).map(|claim| claim.id))
+    }
+
+    /// The vectors of the background of a text; those that cannot be had are left out, and
+    /// without any the cosines are as they are.
+    fn background(&self, text: &str) -> Vec<Vec<f32>> {
+        let memory = self.engine.memory();
+        let vector = |one: &String| memory.embed(Role::Passage, one).ok().flatten();
+        background(text).iter().filter_map(vector).collect()
     }
 }
 
