@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use trefoil_core::{BoundaryClass, Score, UnitState};
 
-use crate::{Unit, UnitId, dice::Trigrams};
+use crate::{Unit, UnitId, dice::Trigrams, same::difference};
 
 /// The numbers of the profile of episodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct EpisodeProfile {
     pub least: f64,
     /// The most episodes shown.
     pub limit: usize,
-    /// From this likeness on, two episodes are the same.
+    /// From this likeness on, two episodes are the same if nothing else tells them apart.
     pub same: f64,
     /// Days after which an episode is no longer found.
     pub oldest_days: i64,
@@ -82,18 +82,16 @@ impl EpisodeProfile {
         }
         let most = fused.values().copied().fold(0.0, f64::max);
         let asked = Trigrams::of(input);
-        let mut scored: Vec<(f64, &UnitId, Trigrams)> = fused
+        let mut scored: Vec<Scored<'_>> = fused
             .into_iter()
             .filter_map(|(id, rrf)| {
                 let episode = episodes.get(id)?;
                 let letters = Trigrams::of(episode.text);
                 let score = self.score(rrf / most, asked.dice(&letters), episode.happened_at, now);
-                Some((score, id, letters))
+                Some(Scored { score, id, letters, text: episode.text })
             })
             .collect();
-        scored.sort_by(|(a, first, _), (b, second, _)| {
-            b.total_cmp(a).then_with(|| first.cmp(second))
-        });
+        scored.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(b.id)));
         self.select(scored)
     }
 
@@ -103,20 +101,35 @@ impl EpisodeProfile {
         of_rank * rank + of_likeness * likeness + of_recency * (-age / self.recency_days).exp()
     }
 
-    fn select(&self, scored: Vec<(f64, &UnitId, Trigrams)>) -> Vec<(UnitId, Score)> {
-        let mut kept: Vec<(UnitId, Score, Trigrams)> = Vec::new();
-        for (score, id, letters) in scored {
+    fn select(&self, scored: Vec<Scored<'_>>) -> Vec<(UnitId, Score)> {
+        let mut kept: Vec<Scored<'_>> = Vec::new();
+        for one in scored {
             let least = if kept.is_empty() { self.best } else { self.least };
-            if score < least || kept.len() == self.limit {
+            if one.score < least || kept.len() == self.limit {
                 break;
             }
-            if kept.iter().all(|(.., shown)| shown.dice(&letters) < self.same) {
-                #[expect(clippy::cast_possible_truncation, reason = "a score is single precision")]
-                kept.push((id.clone(), Score::clamped(score as f32), letters));
+            if !kept.iter().any(|better| self.repeats(&one, better)) {
+                kept.push(one);
             }
         }
-        kept.into_iter().map(|(id, score, _)| (id, score)).collect()
+        #[expect(clippy::cast_possible_truncation, reason = "a score is single precision")]
+        kept.into_iter().map(|one| (one.id.clone(), Score::clamped(one.score as f32))).collect()
     }
+
+    /// True if an episode is like a better one in its letters, and says nothing else: what
+    /// denies it, or tells another number, place or name, is often as like.
+    fn repeats(&self, one: &Scored<'_>, better: &Scored<'_>) -> bool {
+        better.letters.dice(&one.letters) >= self.same
+            && difference(one.text, better.text).is_none_or(|found| found.is_detail())
+    }
+}
+
+/// An episode with its score.
+struct Scored<'a> {
+    score: f64,
+    id: &'a UnitId,
+    letters: Trigrams,
+    text: &'a str,
 }
 
 /// What ranking asks of an episode.
@@ -197,6 +210,23 @@ mod tests {
             ("She drinks green tea every morning!", 0),
         ];
         assert_eq!(rank("green tea", &twice).len(), 1);
+        for (one, other) in [
+            (
+                "Mika told me at lunch that she drinks green tea every morning at 6.",
+                "Mika told me at lunch that she drinks green tea every morning at 7.",
+            ),
+            (
+                "ミカは昨日の昼休みに、会社の屋上で弁当を食べながら、来月からは実家のある京都に引っ越して新しい仕事を始めますと、うれしそうに話してくれました。",
+                "ミカは昨日の昼休みに、会社の屋上で弁当を食べながら、来月からは実家のある大阪に引っ越して新しい仕事を始めますと、うれしそうに話してくれました。",
+            ),
+            (
+                "미카는 어제 점심시간에 회사 옥상에서 도시락을 먹으면서 매운 음식을 안 좋아한다고 천천히 이야기해 주었어요.",
+                "미카는 어제 점심시간에 회사 옥상에서 도시락을 먹으면서 매운 음식을 좋아한다고 천천히 이야기해 주었어요.",
+            ),
+        ] {
+            assert!(Trigrams::of(one).dice(&Trigrams::of(other)) >= PROFILE().same, "{one}");
+            assert_eq!(rank("tea", &[(one, 0), (other, 0)]).len(), 2, "{one}");
+        }
     }
 
     #[test]
