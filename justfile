@@ -23,7 +23,7 @@ bench:
     cargo bench -p benches
     cargo run --release -p benches --bin table
 
-# What a question and an index of each collection cost, in docs/COSTS.md.
+# What a question and an index of each collection cost, printed.
 costs *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- --costs {{COLLECTIONS}}
 

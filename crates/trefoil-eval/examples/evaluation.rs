@@ -1,5 +1,5 @@
 //! Measures the default configuration on collections and writes `docs/EVALUATION.md`; with
-//! `--costs` what it costs, to `docs/COSTS.md`.
+//! `--costs` prints what it costs.
 //!
 //! ```sh
 //! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--reread N] DATA/scifact …
@@ -9,6 +9,7 @@
 //! on `--reread` questions of each collection (100 by default; 0 for none), since it takes
 //! most of the time. Costs want a machine that does nothing else.
 #![allow(clippy::print_stderr, reason = "a program that tells how far it is")]
+#![allow(clippy::print_stdout, reason = "a program that prints a table if asked")]
 
 use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
@@ -16,7 +17,6 @@ use trefoil::{EngineConfig, Fusion, Settings, language_of};
 use trefoil_eval::{Breakdown, BreakdownTable, Collection, Harness, LegLists, Metric, Report};
 
 const QUALITY: &str = "docs/EVALUATION.md";
-const COSTS: &str = "docs/COSTS.md";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut indexes = PathBuf::from("target/evaluation");
@@ -40,7 +40,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         eprintln!("{}", collection.name);
         if costs {
             tables.costs.push(fused.measure(&collection)?.report);
-            fs::write(COSTS, tables.costs()?)?;
             continue;
         }
         let lists = fused.leg_lists(&collection)?;
@@ -54,6 +53,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         // What is there already is not lost if a later collection fails.
         fs::write(QUALITY, tables.quality()?)?;
+    }
+    if costs {
+        println!("{}", tables.costs()?);
     }
     Ok(())
 }
@@ -161,10 +163,7 @@ impl Tables {
         let mut text = String::new();
         writeln!(
             text,
-            "# Costs\n\n\
-             Written by `just costs DATA/…` (`cargo run --release -p trefoil-eval --example \
-             evaluation -- --costs DATA/…`) on a machine with two cores that did nothing else. \
-             One question at a time, reranking off, in milliseconds: the embedding of the \
+            "One question at a time, reranking off, in milliseconds: the embedding of the \
              question is part of `semantic`.\n\n\
              | collection | documents | ms p50 | p95 | p99 | semantic p50 | documents a second | index MB | peak MB |\n\
              |---|---:|---:|---:|---:|---:|---:|---:|---:|"
