@@ -38,13 +38,18 @@ pub struct Question {
 impl Question {
     /// The question, to be asked of one leg or of all: ten results, however poor.
     pub fn query(&self, strategy: SearchStrategy) -> Outcome<SearchQuery> {
+        self.asked(strategy, false)
+    }
+
+    /// The same asked of all legs, and their list reranked.
+    pub fn reranked(&self) -> Outcome<SearchQuery> {
+        self.asked(SearchStrategy::Hybrid, true)
+    }
+
+    fn asked(&self, strategy: SearchStrategy, rerank_enabled: bool) -> Outcome<SearchQuery> {
         let strategies = vec![strategy];
-        let options = SearchOptions {
-            strategies,
-            limit: 10,
-            rerank_enabled: false,
-            ..SearchOptions::default()
-        };
+        let options =
+            SearchOptions { strategies, limit: 10, rerank_enabled, ..SearchOptions::default() };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
         Ok(SearchQuery::new(&self.text)?.filters(filters).options(options))
     }
@@ -88,6 +93,13 @@ impl Fixtures {
             questions.extend(cases.case);
         }
         Ok(Self { documents, questions })
+    }
+
+    /// The questions in a language whose answers are in it.
+    pub fn questions_in(&self, language: Language) -> impl Iterator<Item = &Question> {
+        let asked =
+            move |question: &&Question| question.language == language && !question.crosses();
+        self.questions.iter().filter(asked)
     }
 
     /// What is embedded for each chunk, as an engine with a model of one's own cuts them.

@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use trefoil::{Engine, EngineConfig, Error, Model, Result, SearchQuery};
+use trefoil::{Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery};
 
 use crate::{Fixtures, Outcome, Question, StoredVectors, folder, label};
 
@@ -44,6 +44,16 @@ impl EngineIndex {
     /// Opens it to read and write.
     pub fn open(&self) -> Result<Engine> {
         Engine::open_with(&self.dir, self.config.clone())
+    }
+
+    /// Opens it to read, with rerankers that have all the time they take.
+    pub fn reranked_by(&self, rerankers: Vec<Arc<dyn Reranker>>) -> Result<Engine> {
+        let config = EngineConfig {
+            rerankers: Rerankers::Custom(rerankers),
+            rerank_budget: None,
+            ..self.config.clone()
+        };
+        Engine::open_read_only(&self.dir, config)
     }
 
     /// Opens it to read.

@@ -7,12 +7,14 @@
 mod chain;
 mod fixtures;
 mod index;
+mod leg;
 mod measure;
 mod vector_set;
 mod vectors;
 
 pub use fixtures::{Fixtures, Question};
 pub use index::{EngineIndex, answered, with_vectors};
+pub use leg::measure_leg;
 pub use measure::{SIZES, folder, label, must, record_recall, settings, target};
 pub use vector_set::{NEIGHBOURS, VectorSet};
 pub use vectors::{StoredVectors, model};

@@ -40,7 +40,7 @@ struct Section {
     baseline: &'static str,
 }
 
-const SECTIONS: [Section; 11] = [
+const SECTIONS: [Section; 15] = [
     Section {
         group: "analyser",
         what: "Text of the fixtures to terms, by language. What is analysed twice finds its stems \
@@ -51,6 +51,11 @@ const SECTIONS: [Section; 11] = [
         group: "keyword",
         what: "A question of the fixtures asked of the keyword leg, by language. Recall is the \
             share of questions that a document among the first ten results answers.",
+        baseline: "en",
+    },
+    Section {
+        group: "graph",
+        what: "The same asked of the graph alone, which walks from what the question names.",
         baseline: "en",
     },
     Section {
@@ -88,6 +93,19 @@ const SECTIONS: [Section; 11] = [
             another language than their answer.",
         baseline: "keyword",
     },
+    Section {
+        group: "rerank en",
+        what: "A question to its results, its embedding cached, with the first passages \
+            reread and no limit of time: fifty by the cross-encoder, ten by the token \
+            vectors of the embedder. Recall is of one question in four.",
+        baseline: "none",
+    },
+    Section {
+        group: "rerank ja",
+        what: "The same in Japanese, which the cross-encoder does not read.",
+        baseline: "none",
+    },
+    Section { group: "rerank ko", what: "The same in Korean.", baseline: "none" },
     Section {
         group: "ingest with the model",
         what: "100 chunks of the fixtures, embedded by the model alone and through the engine.",

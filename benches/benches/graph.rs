@@ -1,0 +1,9 @@
+//! The graph asked alone: it walks from what a question names. The fixtures' questions in each
+//! language, one by one.
+
+use benches::{Outcome, measure_leg};
+use trefoil::SearchStrategy;
+
+fn main() -> Outcome {
+    measure_leg("graph", SearchStrategy::Graph)
+}
