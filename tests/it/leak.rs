@@ -24,9 +24,9 @@ use trefoil::{
     memory::{MemoryUnit, Payload},
 };
 use trefoil_memory::{
-    AllowTag, Boundary, ClaimDraft, ContentProbe, ContextRequest, FeedbackSignal, FindOptions,
-    IdGenerator, Importance, InvariantDefinition, Layer, MaintainOptions, Memory, ObservationDraft,
-    Opinion, Policy, Scope, Tags, Ttl, UnitId,
+    AllowTag, Boundary, ClaimDraft, ContentProbe, ContextNote, ContextRequest, FeedbackSignal,
+    FindOptions, IdGenerator, Importance, InvariantDefinition, Layer, MaintainOptions, Memory,
+    ObservationDraft, Opinion, Policy, Scope, Tags, Ttl, UnitId,
     recall::{RecallProfile, RecallQuery},
 };
 
@@ -174,6 +174,11 @@ impl World {
                         actor: Some("Queen Victoria".to_owned()),
                         tags: Tags::new([topic]).unwrap(),
                         lifetime_days: if random.bool() { 1 } else { 30 },
+                        reply_text: random.bool().then(|| text(topic, class)),
+                        image_summary: random.bool().then(|| text(topic, class)),
+                        context_note: Some(
+                            ContextNote::new([("place", text(topic, class))]).unwrap(),
+                        ),
                         ..ObservationDraft::message(text(topic, class))
                     };
                     let seen = self.memory.observe(draft).unwrap();
@@ -229,7 +234,7 @@ impl World {
                 scope,
                 session: session.map(|session| session.parse().unwrap()),
             };
-            for word in words(&unit.payload.text()) {
+            for word in words(&unit.payload.texts().join("\n")) {
                 assert!(class_of(&word) <= carrier.class, "{unit:?}");
                 self.carriers.entry(word).or_default().insert(carrier.clone());
             }
@@ -275,7 +280,7 @@ impl World {
                 assert!(!matches!(unit.payload, Payload::Summary(_)), "{unit:?}");
             }
             if matches!(unit.payload, Payload::Summary(_)) {
-                for word in words(&text) {
+                for word in words(&unit.payload.texts().join("\n")) {
                     assert!(class_of(&word) <= unit.unit.boundary, "{unit:?}");
                 }
             }

@@ -49,6 +49,36 @@ fn what_is_told_is_recalled_in_each_language() {
 }
 
 #[test]
+fn a_turn_is_found_by_its_answer_and_its_picture_and_shown_as_a_whole() {
+    let place = Place::new();
+    let turn = ["memory", "observe", "녹차는 어디에 있어요?", "--reply", "薬缶の隣の棚です。"];
+    let more = ["--image", "a shelf of walnut", "--note", "place=write to kim@example.com"];
+    let observed = place.run(&[&turn[..], &more, &["--json"]].concat()).expect(0).json();
+    let observation = &observed["observation"];
+    assert_eq!(observation["reply_text"], "薬缶の隣の棚です。");
+    assert_eq!(observation["context_note"]["place"], "write to [email]");
+    assert_eq!(observation["boundary_class"], "pii");
+    let allowed = ["--class", "pii", "--allow", "tool:contact-lookup"];
+    for question in ["薬缶の隣の棚", "shelf of walnut", "녹차는 어디에"] {
+        let recall = ["memory", "recall", question, "--search", "episodes"];
+        place.run(&[&recall[..], &allowed].concat()).expect(0).says(&["녹차", "薬缶", "walnut"]);
+        place.run(&recall).expect(1);
+    }
+    let id = observation["id"].as_str().unwrap();
+    let shown = place.run(&["memory", "show", id]).expect(0);
+    shown.says(&["薬缶の隣の棚です。", "place: write to [email]", "salience 0.50", "said"]);
+    let record = place.run(&["memory", "show", id, "--json"]).expect(0).json();
+    assert_eq!(record["reflection"]["reasons"], serde_json::json!(["said"]));
+    place.run(&["memory", "observe", "x", "--note", "place"]).expect(2);
+    place.run(&["memory", "observe", "x", "--note", "Place=x"]).expect(2).complains(&["a-z"]);
+    place.run(&["memory", "forget", "--unit", id]).expect(0).says(&["nothing is left"]);
+    let store = fs::read(place.path(".trefoil/store.db")).unwrap();
+    for erased in ["薬缶の隣の棚", "shelf of walnut", "write to [email]"] {
+        assert!(!store.windows(erased.len()).any(|bytes| bytes == erased.as_bytes()), "{erased}");
+    }
+}
+
+#[test]
 fn what_was_cut_out_is_nowhere_and_the_rest_is_personal() {
     let place = Place::new();
     let words = "I work at the city library; write to mika@example.com there.";

@@ -2,19 +2,19 @@
 
 mod clause;
 mod due;
+mod outcome;
 mod rules;
 mod sources;
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use jiff::Timestamp;
-use trefoil_core::{
-    BoundaryClass, EntityExtractor, Extraction, Language, Result, Score, TitledText,
-};
+use trefoil_core::{BoundaryClass, EntityExtractor, Extraction, Result, Score, TitledText};
 use trefoil_text::{ScriptExtractor, language_of, sentences};
 
 use self::{
     clause::Spoken,
+    outcome::outcomes,
     rules::{Found, Rules},
 };
 use crate::{
@@ -62,8 +62,9 @@ pub trait Extractor: Debug + Send + Sync {
 
 /// Finds by rules, in English, Japanese and Korean, sentence by sentence and clause by clause.
 ///
-/// Only what people write is read so: messages and notes, failures and successes. The output
-/// of tools and commands is searched as it is.
+/// Only what people write is read so: messages and notes, failures and successes. Of tools and
+/// commands it tells what they show: results of tests, failures, commits, and files that were
+/// read or changed, each with the source tags that show it.
 #[derive(Clone, Debug)]
 pub struct RuleExtractor {
     entities: Arc<dyn EntityExtractor>,
@@ -96,14 +97,24 @@ impl Extractor for RuleExtractor {
             method: EvidenceMethod::Rule,
         };
         let Some(scope) = scope(observation, boundary) else { return Ok(extracted) };
-        let language = language_of(&observation.content);
-        let text = TitledText { text: &observation.content, language, ..TitledText::default() };
+        let (whole, language) = (observation.text(), language_of(&observation.content));
+        let text = TitledText { text: &whole, language, ..TitledText::default() };
         extracted.extraction = self.entities.extract(&[text])?.pop().unwrap_or_default();
-        if is_prose(observation) {
-            read(observation, language, scope, &mut extracted);
-        }
+        read(observation, scope, &mut extracted);
         Ok(extracted)
     }
+}
+
+/// The claims and the loops that the rules find in an observation, whoever may see it.
+pub(crate) fn statements(observation: &Observation) -> (Vec<ClaimDraft>, Vec<LoopDraft>) {
+    let mut extracted = Extracted {
+        claims: Vec::new(),
+        loops: Vec::new(),
+        extraction: Extraction::default(),
+        method: EvidenceMethod::Rule,
+    };
+    read(observation, Scope::Project, &mut extracted);
+    (extracted.claims, extracted.loops)
 }
 
 /// The scope of what is found: the project's, else the session's; absent if the observation
@@ -131,7 +142,37 @@ fn is_prose(observation: &Observation) -> bool {
     }
 }
 
-fn read(observation: &Observation, language: Language, scope: Scope, extracted: &mut Extracted) {
+fn read(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
+    if is_prose(observation) {
+        read_prose(observation, scope, extracted);
+    } else {
+        read_outcomes(observation, scope, extracted);
+    }
+}
+
+/// What programs show is believed more than what is said.
+const SHOWN: f32 = 0.9;
+
+fn read_outcomes(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
+    for outcome in outcomes(observation).into_iter().take(RuleExtractor::MAX_CLAIMS) {
+        extracted.claims.push(ClaimDraft {
+            scope,
+            boundary_class: observation.boundary_class,
+            confidence: Score::clamped(SHOWN),
+            subject: Some(outcome.subject),
+            predicate: Some(outcome.predicate.to_owned()),
+            object: Some(outcome.object),
+            sources: outcome.sources,
+            session: observation.session.clone(),
+            occurred_at: observation.occurred_at,
+            tags: observation.tags.clone(),
+            ..ClaimDraft::observed(outcome.text, observation.id.clone())
+        });
+    }
+}
+
+fn read_prose(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
+    let language = language_of(&observation.content);
     let sources = source_tags(observation);
     let said_at = observation.occurred_at.unwrap_or(observation.created_at);
     let spoken = Spoken::new(&observation.content, observation.actor.as_deref());

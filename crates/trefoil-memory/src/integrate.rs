@@ -43,7 +43,7 @@ impl Default for IntegrateOptions {
 
 /// Predicates of which a subject has one at a time: the newest holds, and the older ends.
 /// So has `favorite` with its topic.
-pub const EXCLUSIVE_PREDICATES: [&str; 11] = [
+pub const EXCLUSIVE_PREDICATES: [&str; 12] = [
     "age",
     "birthday",
     "email",
@@ -53,6 +53,7 @@ pub const EXCLUSIVE_PREDICATES: [&str; 11] = [
     "name",
     "occupation",
     "status",
+    "test_result",
     "timezone",
     "works_at",
 ];
@@ -64,6 +65,20 @@ const OPPOSITES: [(&str, &str); 3] =
 /// True if a subject has one object of this predicate at a time.
 pub fn is_exclusive(predicate: &str) -> bool {
     EXCLUSIVE_PREDICATES.contains(&predicate) || predicate.starts_with("favorite ")
+}
+
+/// What a statement of subject, predicate and object is the last word on: two with the same key
+/// do not hold at the same time. Absent if others hold beside it, or if it has no three parts.
+pub(crate) fn one_at_a_time(
+    [subject, predicate, object]: [Option<&str>; 3],
+) -> Option<(String, String)> {
+    let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
+    let (subject, predicate, object) = (plain(subject?), predicate?, plain(object?));
+    if is_exclusive(predicate) {
+        return Some((subject, predicate.to_owned()));
+    }
+    let opposed = OPPOSITES.iter().any(|&(one, other)| predicate == one || predicate == other);
+    opposed.then(|| (subject, format!("attitude to {object}")))
 }
 
 /// What becomes of a new claim and those that are there.

@@ -39,6 +39,7 @@ mod choice;
 mod claim;
 mod compress;
 mod context;
+mod context_note;
 mod critic;
 mod dice;
 mod draft;
@@ -68,6 +69,7 @@ mod same;
 mod schedule;
 mod session;
 mod source_tag;
+mod summary_body;
 mod tags;
 mod ttl;
 mod unit;
@@ -78,6 +80,7 @@ pub use boundary::{AllowTag, Boundary, InvariantDefinition};
 pub use claim::{Claim, ClaimKind, EpistemicStatus, Importance, Origin, Scope};
 pub use compress::{Compressor, KindCompressor};
 pub use context::{ActiveContext, ContextItem, ScoreBreakdown, ScoredClaim};
+pub use context_note::ContextNote;
 pub use critic::{
     Corrected, Critic, QUALITY_HALF_LIFE_DAYS, Standing, UTILITY_HALF_LIFE_DAYS, unheard,
 };
@@ -103,12 +106,13 @@ pub use policy::{
 };
 pub use probe::{ContentProbe, Fingerprints, GitProbe, SourceProbe};
 pub use provenance::{GitProvenance, Provenance};
-pub use reflect::{Reflection, reflect};
+pub use reflect::{Reflection, ReflectionReason, reflect};
 pub use rolling::{RollingKey, rolling_input};
 pub use rule::{Rule, RuleFacts};
 pub use schedule::{MemoryJob, Written};
 pub use session::Session;
 pub use source_tag::SourceTag;
+pub use summary_body::{KeyEvent, SharedLoop, SharedState, SummaryBody};
 pub use tags::Tags;
 pub use ttl::Ttl;
 pub use unit::{Affect, AffectLabel, Unit, UnitId};

@@ -173,8 +173,8 @@ impl Memory {
     pub fn observe(&self, draft: ObservationDraft) -> Result<Observation> {
         let draft = admit(draft, &self.policy()?)?;
         let observation = draft.into_observation(self.id()?, self.now()?)?;
-        let tokens = self.engine.memory().count_tokens(&observation.content);
-        let (unit, payload) = rows::of_observation(&observation, tokens);
+        let tokens = self.engine.memory().count_tokens(&observation.text());
+        let (unit, payload) = rows::of_observation(&observation, tokens)?;
         self.write("store an observation", |write| {
             let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
             write.add_event("observed", Some(row), "{}")

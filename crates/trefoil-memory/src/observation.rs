@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, Error, ObservationId, Result, SessionId, UnitKind};
 
-use crate::{Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
+use crate::{ContextNote, Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
 
 choice!(
     /// Where an observation comes from.
@@ -59,6 +59,15 @@ pub struct Observation {
     pub session: Option<SessionId>,
     /// What was told, 1–65,536 bytes.
     pub content: String,
+    /// What was answered, in a turn of a conversation; 1–65,536 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply_text: Option<String>,
+    /// What a picture that came with it shows; 1–65,536 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_summary: Option<String>,
+    /// The circumstances in which it was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_note: Option<ContextNote>,
     /// Who told it, at most 512 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
@@ -77,7 +86,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Most bytes of what was told.
+    /// Most bytes of what was told, of what was answered and of what a picture shows.
     pub const MAX_CONTENT: usize = 65_536;
     /// Most bytes of a source's id.
     pub const MAX_SOURCE_ID: usize = 2_048;
@@ -87,6 +96,25 @@ impl Observation {
     pub const LIFETIME_DAYS: u8 = 30;
     /// The most days for which content may be kept.
     pub const MAX_LIFETIME_DAYS: u8 = 90;
+
+    /// All that is searched of it: what was told, what was answered, what a picture shows.
+    pub fn text(&self) -> String {
+        let more = [&self.reply_text, &self.image_summary].into_iter().flatten();
+        let parts: Vec<&str> =
+            std::iter::once(&self.content).chain(more).map(String::as_str).collect();
+        parts.join("\n")
+    }
+
+    /// The same with each of its texts as `change` makes it.
+    pub(crate) fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
+        Ok(Self {
+            content: change(&self.content)?,
+            reply_text: self.reply_text.map(|text| change(&text)).transpose()?,
+            image_summary: self.image_summary.map(|text| change(&text)).transpose()?,
+            context_note: self.context_note.map(|note| note.map_texts(change)).transpose()?,
+            ..self
+        })
+    }
 
     /// When its content is to be erased.
     pub fn expires_at(&self) -> Timestamp {
@@ -128,6 +156,15 @@ pub struct ObservationDraft {
     pub session: Option<SessionId>,
     /// What was told.
     pub content: String,
+    /// What was answered, in a turn of a conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_text: Option<String>,
+    /// What a picture that came with it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_summary: Option<String>,
+    /// The circumstances in which it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_note: Option<ContextNote>,
     /// Who told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
@@ -158,6 +195,9 @@ impl ObservationDraft {
             source_id: None,
             session: None,
             content: content.into(),
+            reply_text: None,
+            image_summary: None,
+            context_note: None,
             actor: None,
             tags: Tags::default(),
             boundary_class: BoundaryClass::Internal,
@@ -167,11 +207,28 @@ impl ObservationDraft {
         }
     }
 
+    /// A turn of a conversation: what somebody said and what was answered.
+    pub fn turn(content: impl Into<String>, reply: impl Into<String>) -> Self {
+        Self { reply_text: Some(reply.into()), ..Self::message(content) }
+    }
+
+    /// The same with each of its texts as `change` makes it.
+    pub(crate) fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
+        Ok(Self {
+            content: change(&self.content)?,
+            reply_text: self.reply_text.map(|text| change(&text)).transpose()?,
+            image_summary: self.image_summary.map(|text| change(&text)).transpose()?,
+            context_note: self.context_note.map(|note| note.map_texts(change)).transpose()?,
+            ..self
+        })
+    }
+
     /// The observation, made at `now` and called `id` unless the draft says otherwise.
     ///
     /// # Errors
-    /// [`Error::InvalidField`] for an empty or too long content, a source or an actor that is
-    /// too long, a source whose path leads upwards, or a lifetime outside 1–90 days.
+    /// [`Error::InvalidField`] for a text that is empty or too long, a note outside of its
+    /// limits, a source or an actor that is too long, a source whose path leads upwards, or a
+    /// lifetime outside 1–90 days.
     pub fn into_observation(self, id: ObservationId, now: Timestamp) -> Result<Observation> {
         self.check()?;
         Ok(Observation {
@@ -181,6 +238,9 @@ impl ObservationDraft {
             source_id: self.source_id,
             session: self.session,
             content: self.content,
+            reply_text: self.reply_text,
+            image_summary: self.image_summary,
+            context_note: self.context_note,
             actor: self.actor,
             tags: self.tags,
             boundary_class: self.boundary_class,
@@ -194,10 +254,18 @@ impl ObservationDraft {
         let too_long = |field, length, allowed| {
             Err(Error::invalid_field(field, format_args!("{length} bytes long"), allowed))
         };
-        if !(1..=Observation::MAX_CONTENT).contains(&self.content.len()) {
-            let field = "content of an observation";
-            return too_long(field, self.content.len(), "1–65,536 bytes");
+        let texts = [
+            ("content of an observation", Some(&self.content)),
+            ("reply_text of an observation", self.reply_text.as_ref()),
+            ("image_summary of an observation", self.image_summary.as_ref()),
+        ];
+        for (field, text) in texts {
+            let length = text.map_or(1, String::len);
+            if !(1..=Observation::MAX_CONTENT).contains(&length) {
+                return too_long(field, length, "1–65,536 bytes");
+            }
         }
+        self.context_note.as_ref().map_or(Ok(()), ContextNote::check)?;
         let actor = self.actor.as_deref().unwrap_or_default();
         if actor.len() > Observation::MAX_ACTOR {
             return too_long("actor of an observation", actor.len(), "at most 512 bytes");
@@ -285,6 +353,11 @@ mod tests {
         check_refused(ObservationDraft::message(""), content);
         check_refused(ObservationDraft::message("x".repeat(65_537)), content);
         assert!(made(ObservationDraft::message("x".repeat(65_536))).is_ok());
+        check_refused(ObservationDraft::turn("x", ""), "reply_text of an observation");
+        let long = "x".repeat(65_537);
+        check_refused(ObservationDraft::turn("x", &*long), "reply_text of an observation");
+        let image = ObservationDraft { image_summary: Some(long), ..draft() };
+        check_refused(image, "image_summary of an observation");
         let actor = |length| ObservationDraft { actor: Some("x".repeat(length)), ..draft() };
         check_refused(actor(513), "actor of an observation");
         assert!(made(actor(512)).is_ok());

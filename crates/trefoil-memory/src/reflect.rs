@@ -1,13 +1,36 @@
-use std::sync::LazyLock;
+use std::{collections::BTreeSet, sync::LazyLock};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::Score;
 use trefoil_text::normalize;
 
-use crate::{Affect, AffectLabel, Observation, ObservationKind, SourceType};
+use crate::{Affect, AffectLabel, Observation, ObservationKind, SourceType, choice::choice};
+
+choice!(
+    /// A sign from which reflection told what it did.
+    ReflectionReason, "reason of a reflection" {
+        /// It is a failure.
+        Failure = "failure",
+        /// It tells of a test.
+        Test = "test",
+        /// It is of a file.
+        File = "file",
+        /// It was noted down.
+        Note = "note",
+        /// A program saw it.
+        Program = "program",
+        /// Somebody said it.
+        Said = "said",
+        /// It was said with a doubt.
+        Doubt = "doubt",
+        /// Words of feeling stand in it.
+        Feeling = "feeling",
+    }
+);
 
 /// What rules tell of an observation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reflection {
     /// The feeling it tells of; neutral if none is told.
     pub affect: Affect,
@@ -17,17 +40,20 @@ pub struct Reflection {
     /// How far it is believed: .9 for what a program saw, .7 for what was noted down, .6 for
     /// what was said, .4 for what was said with a doubt.
     pub confidence: Score,
+    /// The signs from which this was told.
+    pub reasons: BTreeSet<ReflectionReason>,
 }
 
 /// Tells how an observation feels, how much it stands out and how far it is believed, by
 /// rules in English, Japanese and Korean.
 pub fn reflect(observation: &Observation) -> Reflection {
     let text = normalize(&observation.content).to_lowercase();
-    Reflection {
-        affect: affect(&text),
-        salience: salience(observation, &text),
-        confidence: confidence(observation, &text),
-    }
+    let affect = affect(&text);
+    let (salience, stands_out) = salience(observation, &text);
+    let (confidence, is_sure) = confidence(observation, &text);
+    let felt = (affect.label != AffectLabel::Neutral).then_some(ReflectionReason::Feeling);
+    let reasons = stands_out.into_iter().chain([is_sure]).chain(felt).collect();
+    Reflection { affect, salience, confidence, reasons }
 }
 
 /// Words by what they tell, all languages together.
@@ -47,29 +73,34 @@ struct Words {
 static WORDS: LazyLock<Words> =
     LazyLock::new(|| toml::from_str(include_str!("reflect/words.toml")).unwrap_or_default());
 
-fn salience(observation: &Observation, text: &str) -> Score {
-    let value = match (observation.kind, observation.source_type) {
-        (ObservationKind::Error, _) => 1.0,
+fn salience(observation: &Observation, text: &str) -> (Score, Option<ReflectionReason>) {
+    let (value, reason) = match (observation.kind, observation.source_type) {
+        (ObservationKind::Error, _) => (1.0, Some(ReflectionReason::Failure)),
         (ObservationKind::Bash | ObservationKind::Success | ObservationKind::ToolUse, _)
             if WORDS.test.iter().any(|word| holds(text, word)) =>
         {
-            0.9
+            (0.9, Some(ReflectionReason::Test))
         }
-        (_, SourceType::File) | (ObservationKind::Note, _) => 0.7,
-        _ => 0.5,
+        (_, SourceType::File) => (0.7, Some(ReflectionReason::File)),
+        (ObservationKind::Note, _) => (0.7, Some(ReflectionReason::Note)),
+        _ => (0.5, None),
     };
-    Score::clamped(value)
+    (Score::clamped(value), reason)
 }
 
-fn confidence(observation: &Observation, text: &str) -> Score {
+fn confidence(observation: &Observation, text: &str) -> (Score, ReflectionReason) {
     let doubted = WORDS.doubt.iter().any(|word| holds(text, word));
-    let value = match (observation.kind, observation.source_type) {
-        (ObservationKind::Message | ObservationKind::Note, _) if doubted => 0.4,
-        (ObservationKind::Note, _) => 0.7,
-        (ObservationKind::Message, _) | (_, SourceType::Chat) => 0.6,
-        (_, SourceType::Tool | SourceType::File | SourceType::Http | SourceType::System) => 0.9,
+    let (value, reason) = match (observation.kind, observation.source_type) {
+        (ObservationKind::Message | ObservationKind::Note, _) if doubted => {
+            (0.4, ReflectionReason::Doubt)
+        }
+        (ObservationKind::Note, _) => (0.7, ReflectionReason::Note),
+        (ObservationKind::Message, _) | (_, SourceType::Chat) => (0.6, ReflectionReason::Said),
+        (_, SourceType::Tool | SourceType::File | SourceType::Http | SourceType::System) => {
+            (0.9, ReflectionReason::Program)
+        }
     };
-    Score::clamped(value)
+    (Score::clamped(value), reason)
 }
 
 /// The feeling that most words tell of; of equals the first. Its intensity is .4 for one
@@ -190,5 +221,23 @@ mod tests {
         check("たぶん来ます", Message, Chat, 0.5, 0.4);
         check("아마 올 거예요", Message, Chat, 0.5, 0.4);
         check("ls", Bash, Tool, 0.5, 0.9);
+    }
+
+    #[test]
+    fn the_signs_are_told_with_it() {
+        use ReflectionReason::{Doubt, Feeling, Program, Test};
+        let reasons =
+            |text, kind, source| told(text, kind, source).reasons.into_iter().collect::<Vec<_>>();
+        let test = reasons("cargo test: 12 passed", ObservationKind::Bash, SourceType::Tool);
+        assert_eq!(test, [Test, Program]);
+        let felt = reasons("Maybe I'm so happy!", ObservationKind::Message, SourceType::Chat);
+        assert_eq!(felt, [Doubt, Feeling]);
+        let written = serde_json::to_value(told("ls", ObservationKind::Bash, SourceType::Tool));
+        let expected = serde_json::json!({
+            "affect": {"label": "neutral", "intensity": 0.0},
+            "salience": 0.5, "confidence": written.as_ref().unwrap()["confidence"],
+            "reasons": ["program"]
+        });
+        assert_eq!(written.unwrap(), expected);
     }
 }

@@ -13,7 +13,7 @@ use trefoil::{
 
 use crate::{
     Affect, Claim, Compressor, Feedback, Importance, KindCompressor, Observation, ObservationKind,
-    OpenLoop, Rating, Session, SourceType, Tags, Ttl, Unit,
+    OpenLoop, Rating, Reflection, Session, SourceType, SummaryBody, Tags, Ttl, Unit,
 };
 
 /// A claim as its rows.
@@ -107,9 +107,15 @@ pub(crate) fn to_unit(stored: &MemoryUnit) -> Result<Unit> {
 }
 
 /// An observation of so many tokens as its rows.
-pub(crate) fn of_observation(observation: &Observation, tokens: usize) -> (UnitRow, Payload) {
+pub(crate) fn of_observation(
+    observation: &Observation,
+    tokens: usize,
+) -> Result<(UnitRow, Payload)> {
     let payload = EpisodePayload {
         input_text: Some(observation.content.clone()),
+        reply_text: observation.reply_text.clone(),
+        image_summary: observation.image_summary.clone(),
+        context_note: observation.context_note.as_ref().map(to_json).transpose()?,
         content_compressed: KindCompressor
             .should_compress(observation)
             .then(|| KindCompressor.compress(observation)),
@@ -122,7 +128,7 @@ pub(crate) fn of_observation(observation: &Observation, tokens: usize) -> (UnitR
         token_count: tokens as u64,
         ..EpisodePayload::default()
     };
-    (of_unit(&observation.unit()), Payload::Episode(payload))
+    Ok((of_unit(&observation.unit()), Payload::Episode(payload)))
 }
 
 /// The observation of rows; absent if they are of something else, or its content was scrubbed.
@@ -139,6 +145,9 @@ pub(crate) fn to_observation(stored: &MemoryUnit) -> Result<Option<Observation>>
         source_id: row.source_id.clone(),
         session: row.session.as_deref().map(parse).transpose()?,
         content,
+        reply_text: row.reply_text.clone(),
+        image_summary: row.image_summary.clone(),
+        context_note: row.context_note.as_deref().map(from_json).transpose()?,
         actor: row.actor.clone(),
         tags: Tags::new(&unit.tags)?,
         boundary_class: unit.boundary,
@@ -146,6 +155,18 @@ pub(crate) fn to_observation(stored: &MemoryUnit) -> Result<Option<Observation>>
         occurred_at: unit.occurred_at.map(time).transpose()?,
         created_at: time(unit.created_at)?,
     }))
+}
+
+/// What reflection made of an observation; absent for other units, and before its turn.
+pub(crate) fn to_reflection(stored: &MemoryUnit) -> Result<Option<Reflection>> {
+    let Payload::Episode(row) = &stored.payload else { return Ok(None) };
+    row.reflection_json.as_deref().map(from_json).transpose()
+}
+
+/// A summary in parts; absent for other units, and for summaries that were made without.
+pub(crate) fn to_summary(stored: &MemoryUnit) -> Result<Option<SummaryBody>> {
+    let Payload::Summary(row) = &stored.payload else { return Ok(None) };
+    row.json.as_deref().map(from_json).transpose()
 }
 
 /// A session as its row.
@@ -245,7 +266,7 @@ fn wide(score: Score) -> f64 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a score is kept in single precision")]
-fn narrow(score: f64) -> Score {
+pub(crate) fn narrow(score: f64) -> Score {
     Score::clamped(score as f32)
 }
 
@@ -257,7 +278,7 @@ fn parse<T: FromStr<Err = Error>>(text: &str) -> Result<T> {
     text.parse().map_err(|error: Error| corrupt(error.to_string()))
 }
 
-fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::backend(Part::Store, "write JSON", error))
 }
 

@@ -151,8 +151,8 @@ impl PolicyValidator {
     }
 }
 
-/// Makes an observation fit to be stored: what the policy names is cut out of its content,
-/// and what was found raises its class.
+/// Makes an observation fit to be stored: what the policy names is cut out of its texts, and
+/// what was found raises its class.
 ///
 /// # Errors
 /// [`Error::BoundaryDenied`] for a file that holds credentials by its name, and for what its
@@ -169,9 +169,13 @@ pub fn admit(draft: ObservationDraft, policy: &Policy) -> Result<ObservationDraf
         return denied("the class `secret`", "the policy names no tag that may see it");
     }
     let kinds: Vec<Redaction> = policy.redact.iter().copied().collect();
-    let redacted = redact(&draft.content, &kinds);
-    let boundary_class = redacted.class(draft.boundary_class);
-    Ok(ObservationDraft { content: redacted.text, boundary_class, ..draft })
+    let mut boundary_class = draft.boundary_class;
+    let clean = draft.map_texts(&mut |text| {
+        let redacted = redact(text, &kinds);
+        boundary_class = redacted.class(boundary_class);
+        Ok(redacted.text)
+    })?;
+    Ok(ObservationDraft { boundary_class, ..clean })
 }
 
 /// Makes a claim fit to be stored, as [`admit`] does an observation. A claim whose text is

@@ -23,6 +23,7 @@ do and names are found by rules, in English, Japanese and Korean.
 Examples:
   trefoil memory observe \"Mika lives in Kyoto and prefers green tea.\"
   trefoil memory observe \"다음 주 금요일까지 보고서를 보내야 한다\" --actor 지훈
+  trefoil memory observe \"Which tea?\" --reply \"Green tea.\" --note place=kitchen
   cargo test 2>&1 | trefoil memory observe --kind bash --source tool")]
     Observe(ObserveArgs),
     /// Ask what is known; without a question, what is most worthwhile
@@ -92,6 +93,15 @@ Examples:
 pub(crate) struct ObserveArgs {
     /// What happened, 1–65,536 bytes; read from stdin if left out
     pub(crate) text: Option<String>,
+    /// What was answered, in a turn of a conversation
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reply: Option<String>,
+    /// What a picture that came with it shows
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) image: Option<String>,
+    /// A circumstance, such as `place=at the desk`; may be repeated
+    #[arg(long = "note", value_name = "NAME=TEXT", value_parser = note)]
+    pub(crate) notes: Vec<(String, String)>,
     /// What it is
     #[arg(long, value_name = "KIND", default_value = "message", value_parser = one_of::<ObservationKind>(ObservationKind::NAMES))]
     pub(crate) kind: ObservationKind,
@@ -270,6 +280,11 @@ fn class() -> impl TypedValueParser<Value = BoundaryClass> {
 
 fn tag(text: &str) -> Result<AllowTag, String> {
     AllowTag::new(text).map_err(|error| error.to_string())
+}
+
+fn note(text: &str) -> Result<(String, String), String> {
+    let (name, text) = text.split_once('=').ok_or("give it as `name=text`")?;
+    Ok((name.trim().to_owned(), text.trim().to_owned()))
 }
 
 fn rating(text: &str) -> Result<Rating, String> {

@@ -12,7 +12,9 @@ mod show;
 use std::{fmt::Write, path::Path, sync::Arc};
 
 use trefoil::{Degraded, Engine, Error};
-use trefoil_memory::{Boundary, Claim, Memory, Scope, recall::RecallQuery};
+use trefoil_memory::{
+    Boundary, Claim, ContextNote, Memory, Observation, Scope, recall::RecallQuery,
+};
 
 use super::Outcome;
 use crate::{
@@ -95,6 +97,15 @@ fn told(claim: &Claim, margin: &str) -> String {
         about.push(printable(&format!("{subject} {predicate} {object}")));
     }
     _ = writeln!(text, "{margin}{DIM}{}{DIM:#}", about.join(" · "));
+    text
+}
+
+/// What was told, what was answered and what a picture shows, and the circumstances.
+fn said(observation: &Observation, margin: &str) -> String {
+    let mut text = paragraph(&observation.text(), margin);
+    for (name, note) in observation.context_note.iter().flat_map(ContextNote::iter) {
+        text += &paragraph(&format!("{name}: {note}"), margin);
+    }
     text
 }
 

@@ -70,6 +70,47 @@ fn korean_cases() {
     check(include_str!("cases.ko.toml"));
 }
 
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shown {
+    case: Vec<ShownCase>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShownCase {
+    kind: ObservationKind,
+    #[serde(default)]
+    source: Option<String>,
+    #[serde(default)]
+    file: bool,
+    text: String,
+    claims: Vec<String>,
+}
+
+#[test]
+fn tools_and_commands_yield_claims_with_the_tags_that_show_them() {
+    let cases: Shown = toml::from_str(include_str!("cases.tools.toml")).unwrap();
+    let mut wrong = Vec::new();
+    for case in cases.case {
+        let draft = ObservationDraft {
+            kind: case.kind,
+            source_type: if case.file { SourceType::File } else { SourceType::Tool },
+            source_id: case.source,
+            ..ObservationDraft::message(&case.text)
+        };
+        let extracted = extract(draft);
+        let told = |claim: &ClaimDraft| format!("{} <- {}", claim.text, claim.sources.join(" "));
+        let found: Vec<String> = extracted.claims.iter().map(told).collect();
+        if found != case.claims {
+            wrong
+                .push(format!("{}\n  expected {:?}\n  found    {found:?}", case.text, case.claims));
+        }
+        assert!(extracted.loops.is_empty(), "{}", case.text);
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn each_sentence_is_read_in_its_language() {
     let text = "I like green tea. お茶が好きです。 저는 녹차를 좋아해요.";
@@ -79,7 +120,7 @@ fn each_sentence_is_read_in_its_language() {
 }
 
 #[test]
-fn output_of_tools_is_not_read() {
+fn what_tools_put_out_is_not_read_as_if_somebody_said_it() {
     let message = ObservationDraft::message("I like green tea.");
     assert_eq!(extract(message.clone()).claims.len(), 1);
     for kind in [ObservationKind::ToolUse, ObservationKind::Bash] {

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe, SourceTag,
-    action, folds, hash::sha256_hex, lifecycle, rows, status,
+    SummaryBody, action, folds, hash::sha256_hex, lifecycle, rows, status,
 };
 
 /// The kind of summary that claims are folded into.
@@ -144,7 +144,7 @@ impl Pass<'_> {
                 id: id.clone(),
                 label: CLAIMS,
                 key: &fold.key,
-                text,
+                body: SummaryBody::of(&text, &sources, self.now)?,
                 sources: &sources,
                 replaces: true,
             };

@@ -10,7 +10,7 @@ use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, Uni
 use trefoil_text::{canonical_text, language_of};
 
 use super::Memory;
-use crate::layer::beginning;
+use crate::{SummaryBody, layer::beginning, rows};
 
 /// Most characters that are kept of the texts in one language.
 const MAX_CHARS: usize = 1_200;
@@ -79,7 +79,7 @@ pub(super) struct NewSummary<'a> {
     /// What kind of summary it is, and which of its kind.
     pub(super) label: &'a str,
     pub(super) key: &'a str,
-    pub(super) text: String,
+    pub(super) body: SummaryBody,
     /// What it is made from.
     pub(super) sources: &'a [MemoryUnit],
     /// Whether it takes the place of the last one with its label and key.
@@ -128,8 +128,8 @@ impl NewSummary<'_> {
             scope_key: self.key.to_owned(),
             range_start: times().min(),
             range_end: times().max(),
-            text: self.text,
-            json: None,
+            json: Some(rows::to_json(&self.body)?),
+            text: self.body.summary_text,
         });
         let row = write.put_unit(&unit, &payload, PatchReason::Summarize)?;
         rows.iter().try_for_each(|&source| write.add_source(row, source))?;

@@ -13,7 +13,8 @@ use trefoil_core::{BoundaryClass, Result, Score, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{
-    Boundary, BoundaryValidator, Observation, Policy, PolicyValidator, UnitId, Validation,
+    Boundary, BoundaryValidator, ContextNote, Observation, Policy, PolicyValidator, UnitId,
+    Validation,
     recall::{Admission, Episode, EpisodeProfile, RecallQuery, episode_queries},
     rows,
 };
@@ -89,10 +90,9 @@ impl Memory {
             .collect();
         let ranked = profile.rank(&query.q, &hits, &episodes, sight.now);
         let mut observations: BTreeMap<String, Observation> = BTreeMap::new();
-        for (unit, text) in &shown {
+        for (unit, _) in &shown {
             if let Some(observation) = rows::to_observation(unit)? {
-                let observation = Observation { content: text.clone(), ..observation };
-                observations.insert(unit.unit.id.clone(), observation);
+                observations.insert(unit.unit.id.clone(), sight.fit(unit, observation)?);
             }
         }
         let recalled = ranked.into_iter().filter_map(|(id, score)| {
@@ -183,10 +183,28 @@ impl<'a> Sight<'a> {
         Ok(shown)
     }
 
+    /// An observation that may be shown, with what its class's policy cuts out cut out of each
+    /// of its texts, and without a note that may not be shown.
+    fn fit(&self, unit: &MemoryUnit, observation: Observation) -> Result<Observation> {
+        let note = observation.context_note.as_ref();
+        let texts = note.into_iter().flat_map(ContextNote::iter).map(|(_, text)| text);
+        let may_pass = texts.map(|text| Ok(self.asked_of(unit, text)?.allowed));
+        let is_shown = may_pass.collect::<Result<Vec<bool>>>()?.into_iter().all(|passes| passes);
+        let context_note = observation.context_note.clone().filter(|_| is_shown);
+        Observation { context_note, ..observation }.map_texts(&mut |text| {
+            Ok(self.asked_of(unit, text)?.redacted.unwrap_or_else(|| text.to_owned()))
+        })
+    }
+
     fn asked(&self, unit: &MemoryUnit) -> Result<Validation> {
+        self.asked_of(unit, &unit.payload.text())
+    }
+
+    /// Whether `text`, which is of a unit, may be shown.
+    fn asked_of(&self, unit: &MemoryUnit, text: &str) -> Result<Validation> {
         let claim = rows::to_claim(unit)?;
         let payload = crate::Payload {
-            text: &unit.payload.text(),
+            text,
             class: unit.unit.boundary,
             scope: claim.as_ref().map(|claim| claim.scope),
             allow: &self.query.allow,

@@ -11,7 +11,7 @@ use trefoil::{
 use trefoil_core::{BoundaryClass, Relation, Result, UnitKind, UnitState};
 
 use super::Memory;
-use crate::{Claim, Feedback, Observation, PolicyVersion, rows};
+use crate::{Claim, Feedback, Observation, PolicyVersion, Reflection, SummaryBody, rows};
 
 /// The most events that a record tells.
 const EVENTS: usize = 100;
@@ -38,6 +38,12 @@ pub struct UnitRecord {
     /// The observation, if it is one and was not scrubbed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// The summary in parts, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryBody>,
+    /// What reflection made of the observation, once it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflection: Option<Reflection>,
     /// Who and what it names, the surest first.
     pub mentions: Vec<String>,
     /// How one bears on the other, as it says.
@@ -126,6 +132,8 @@ impl Memory {
                 boundary_class: unit.unit.boundary,
                 text: unit.payload.text(),
                 observation: rows::to_observation(&unit)?,
+                summary: rows::to_summary(&unit)?,
+                reflection: rows::to_reflection(&unit)?,
                 mentions: mentions.into_iter().map(|mention| mention.name).collect(),
                 relations: relations.into_iter().map(MemoryRelation::from).collect(),
                 made_from: related(read, &read.sources_of(row)?)?,

@@ -12,7 +12,7 @@ use super::{
     digest::NewSummary,
     maintain::{Deed, Pass, Step},
 };
-use crate::{MemoryJob, RollingKey, Unit, hash::sha256_hex, rolling_input, rows};
+use crate::{MemoryJob, RollingKey, SummaryBody, Unit, hash::sha256_hex, rolling_input, rows};
 
 /// Seconds of the week that [`RollingKey::Week`] is of.
 const WEEK: i64 = 7 * 86_400;
@@ -126,8 +126,9 @@ impl Pass<'_> {
             return Ok(None);
         }
         let id: SummaryId = self.memory.id()?;
+        let body = SummaryBody::of(&text, units, self.now)?;
         let summary =
-            NewSummary { id: id.clone(), label, key: &name, text, sources: units, replaces: true };
+            NewSummary { id: id.clone(), label, key: &name, body, sources: units, replaces: true };
         if !self.write("make a rolling summary", |write| summary.put(write))? {
             return Err(Error::InvalidState {
                 state: "changed meanwhile".to_owned(),

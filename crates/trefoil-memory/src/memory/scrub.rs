@@ -15,7 +15,7 @@ use super::{
     digest::{NewSummary, happened_at},
     maintain::{Deed, Pass, Step},
 };
-use crate::{ContentProbe, MaintainOptions, RollingKey, hash::sha256_hex};
+use crate::{ContentProbe, MaintainOptions, RollingKey, SummaryBody, hash::sha256_hex};
 
 /// The kind of summary that stays of observations.
 const EXPIRED: &str = "expired";
@@ -64,8 +64,10 @@ impl Pass<'_> {
         let text = self.memory.digest().of("", units)?;
         let id: SummaryId = self.memory.id()?;
         let (label, replaces) = (EXPIRED, false);
-        let summary = NewSummary { id: id.clone(), label, key, text, sources: units, replaces };
-        let done = !summary.text.is_empty()
+        let is_told = !text.is_empty();
+        let body = SummaryBody::of(&text, units, self.now)?;
+        let summary = NewSummary { id: id.clone(), label, key, body, sources: units, replaces };
+        let done = is_told
             && self.write("scrub observations", |write| {
                 if !summary.put(write)? {
                     return Ok(false);

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     RowId,
-    memory::{AffectRow, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow},
+    memory::{
+        AffectRow, EpisodePayload, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow,
+    },
 };
 use trefoil_core::{Error, Result};
 
@@ -66,6 +68,9 @@ impl Memory {
         let (Some(unit), Some(observation)) = (unit, observation) else { return Ok(()) };
         if job.kind == "reflect" {
             let found = reflect(&observation);
+            let Payload::Episode(episode) = unit.payload else { return Ok(()) };
+            let episode =
+                EpisodePayload { reflection_json: Some(rows::to_json(&found)?), ..episode };
             let reflected = UnitRow {
                 salience: f64::from(found.salience.get()),
                 confidence: f64::from(found.confidence.get()),
@@ -76,7 +81,7 @@ impl Memory {
                 ..unit.unit
             };
             return self.write("reflect", |write| {
-                write.put_unit(&reflected, &unit.payload, PatchReason::Reflect)?;
+                write.put_unit(&reflected, &Payload::Episode(episode), PatchReason::Reflect)?;
                 write.add_event("reflected", Some(row), "{}")
             });
         }

@@ -7,9 +7,11 @@ use std::{
 use anyhow::Context;
 use serde::Serialize;
 use trefoil::{BoundaryClass, Engine};
-use trefoil_memory::{Boundary, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked};
+use trefoil_memory::{
+    Boundary, ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked,
+};
 
-use super::{Outcome, heading, paragraph};
+use super::{Outcome, heading, paragraph, said};
 use crate::{
     args::ObserveArgs,
     command::fill::plural,
@@ -66,6 +68,9 @@ fn draft(args: ObserveArgs) -> anyhow::Result<ObservationDraft> {
         None => piped()?,
     };
     Ok(ObservationDraft {
+        reply_text: args.reply,
+        image_summary: args.image,
+        context_note: (!args.notes.is_empty()).then(|| ContextNote::new(args.notes)).transpose()?,
         kind: args.kind,
         source_type: args.source,
         source_id: args.source_id,
@@ -91,7 +96,7 @@ fn piped() -> anyhow::Result<String> {
 
 fn text(observed: &Observed) -> String {
     let Observed { observation, learnt, .. } = observed;
-    let mut text = paragraph(&observation.content, "");
+    let mut text = said(observation, "");
     let Observation { id, kind, boundary_class, .. } = observation;
     _ = writeln!(text, "{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n");
     text += &self::learnt(learnt);

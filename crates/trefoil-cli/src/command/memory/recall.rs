@@ -5,7 +5,7 @@ use trefoil_memory::{
     recall::{RecallProfile, RecallQuery},
 };
 
-use super::{Outcome, boundary, note_degraded, paragraph, query, readable, told, writable};
+use super::{Outcome, boundary, note_degraded, query, readable, said, told, writable};
 use crate::{
     args::RecallArgs,
     console::{Console, print, print_json},
@@ -54,8 +54,8 @@ fn episodes(found: &RecalledEpisodes, console: Console) -> anyhow::Result<Outcom
         print_json(found)?;
     } else {
         for (one, number) in found.episodes.iter().zip(1..) {
-            let Observation { id, kind, content, created_at, .. } = &one.observation;
-            let body = paragraph(content, "   ");
+            let Observation { id, kind, created_at, .. } = &one.observation;
+            let body = said(&one.observation, "   ");
             print(format_args!(
                 "{TITLE}{number}{TITLE:#}  {}   {}  {DIM}{id} · {kind} · {created_at}{DIM:#}\n\n",
                 body.trim_start(),

@@ -1,8 +1,10 @@
 use std::fmt::Write;
 
-use trefoil_memory::{LinkedClaim, Memory, MemoryRelation, Overview, RelatedUnit, UnitRecord};
+use trefoil_memory::{
+    LinkedClaim, Memory, MemoryRelation, Overview, Reflection, RelatedUnit, SummaryBody, UnitRecord,
+};
 
-use super::{Outcome, heading, paragraph, readable, told};
+use super::{Outcome, heading, paragraph, readable, said, told};
 use crate::{
     command::fill::plural,
     console::{Console, print, print_json},
@@ -61,6 +63,8 @@ fn text(record: &UnitRecord) -> String {
     let UnitRecord { id, kind, state, archived_as, boundary_class, .. } = record;
     let mut text = if let Some(claim) = &record.claim {
         told(claim, "")
+    } else if let Some(observation) = &record.observation {
+        said(observation, "") + &format!("{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n")
     } else {
         let body = if record.text.is_empty() { "(its words were erased)" } else { &record.text };
         let about = format!("{DIM}{id} · {kind} · {boundary_class}{DIM:#}\n");
@@ -81,6 +85,28 @@ fn text(record: &UnitRecord) -> String {
             let sources: Vec<String> = claim.sources.iter().map(ToString::to_string).collect();
             _ = writeln!(text, "sources {}", sources.join(", "));
         }
+    }
+    if let Some(Reflection { affect, salience, confidence, reasons }) = &record.reflection {
+        let reasons: Vec<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
+        _ = writeln!(
+            text,
+            "{} {:.2}, salience {:.2}, confidence {:.2}: {}",
+            affect.label,
+            affect.intensity.get(),
+            salience.get(),
+            confidence.get(),
+            reasons.join(", "),
+        );
+    }
+    if let Some(SummaryBody { key_events, shared_state, .. }) = &record.summary {
+        let events = key_events.iter().map(|one| format!("{}  {}", one.at, one.text));
+        lines(&mut text, "what happened", events);
+        lines(&mut text, "what is the case", shared_state.facts.iter().cloned());
+        let loops = shared_state.open_loops.iter().map(|open| match open.due_at {
+            Some(due) => format!("{} (due {due})", open.text),
+            None => open.text.clone(),
+        });
+        lines(&mut text, "what is left to do", loops);
     }
     if !record.mentions.is_empty() {
         _ = writeln!(text, "mentions {}", record.mentions.join(", "));
@@ -112,6 +138,13 @@ fn text(record: &UnitRecord) -> String {
         }
     }
     text
+}
+
+fn lines(text: &mut String, name: &str, lines: impl Iterator<Item = String>) {
+    let lines: String = lines.map(|line| paragraph(&line, "  ")).collect();
+    if !lines.is_empty() {
+        _ = write!(text, "\n{}{lines}", heading(name));
+    }
 }
 
 fn units(text: &mut String, name: &str, units: &[RelatedUnit]) {

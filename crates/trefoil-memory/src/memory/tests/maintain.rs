@@ -14,8 +14,8 @@ use trefoil_core::{Score, UnitState};
 
 use super::*;
 use crate::{
-    ContentProbe, Deed, EpistemicStatus, FeedbackSignal, Importance, MaintainOptions, Maintained,
-    Opinion, SourceTag, Tags, Ttl, recall::RecallQuery,
+    ContentProbe, ContextNote, Deed, EpistemicStatus, FeedbackSignal, Importance, MaintainOptions,
+    Maintained, ObservationKind, Opinion, SharedState, SourceTag, Tags, Ttl, recall::RecallQuery,
 };
 
 const DAY: i64 = 86_400;
@@ -324,6 +324,69 @@ fn an_observation_is_scrubbed_after_it_was_summarised() {
     assert!(summary.unwrap().payload.text().contains("northern bay"));
     assert_eq!(aged.found("Otto").len(), 1, "the claim stays");
     assert_eq!(deeds(&aged.maintain(), &told.id), []);
+}
+
+#[test]
+fn a_rolling_summary_keeps_what_happened_what_holds_and_what_is_left_to_do() {
+    let aged = Aged::new();
+    let tell = |text: &str| _ = observed(&aged.memory, text);
+    tell("My name is Mika. I live in Kyoto. I like natto.");
+    aged.clock.0.fetch_add(3_600, Ordering::SeqCst);
+    tell("I live in Osaka. I don't like natto.");
+    tell("2025年1月10日までに会場を予約しなければならない。");
+    tell("저는 녹차를 좋아해요. 다음 주 금요일까지 보고서를 보내야 한다.");
+    let failure = ObservationDraft {
+        kind: ObservationKind::Error,
+        ..ObservationDraft::message("The ferry app does not start. It stops at once.")
+    };
+    let failure = aged.memory.observe(failure).unwrap();
+    aged.memory.work(&Boundary::default()).unwrap();
+    aged.maintain();
+    let unit = aged.memory.engine.memory().read("look", |read| read.summary("rolling", "7d"));
+    let record = aged.memory.record(&unit.unwrap().unwrap().unit.id).unwrap().unwrap();
+    let body = record.summary.unwrap();
+    assert_eq!(body.summary_text, record.text);
+    let SharedState { facts, open_loops } = body.shared_state;
+    let holds = |text: &str| facts.iter().any(|fact| fact.contains(text));
+    assert!(holds("Mika") && holds("Osaka") && holds("녹차"), "{facts:?}");
+    assert!(!holds("Kyoto") && !holds("I like natto"), "{facts:?}");
+    let day = |text: &str| {
+        let open = open_loops.iter().find(|open| open.text.contains(text)).unwrap();
+        open.due_at.unwrap().to_string()[..10].to_owned()
+    };
+    assert_eq!((day("会場"), day("보고서")), ("2025-01-10".into(), "2025-01-10".into()));
+    let events: Vec<&str> = body.key_events.iter().map(|event| event.text.as_str()).collect();
+    let broken = &body.key_events[0];
+    assert_eq!(broken.text, "The ferry app does not start.");
+    assert_eq!(broken.unit.as_str(), failure.id.as_str());
+    assert!(events.len() == 3 && events.iter().any(|text| text.contains("会場")), "{events:?}");
+    // What it says goes with any of what it was made from.
+    let receipt = aged.memory.forget_unit(failure.id.as_str()).unwrap();
+    assert_eq!((receipt.hits, receipt.removed.get("summary")), (0, Some(&1)), "{receipt:?}");
+}
+
+#[test]
+fn what_was_answered_and_seen_is_forgotten_and_scrubbed_with_what_was_said() {
+    let aged = Aged::new();
+    let note = ContextNote::new([("place", "the kitchen of the old lighthouse")]).unwrap();
+    let turn = ObservationDraft {
+        image_summary: Some("a copper kettle on a blue stove".to_owned()),
+        context_note: Some(note.clone()),
+        ..ObservationDraft::turn("Where is the tea?", "On the shelf beside the window.")
+    };
+    let told = aged.memory.observe(turn).unwrap();
+    aged.memory.work(&Boundary::default()).unwrap();
+    assert_eq!(aged.memory.observation(&told.id).unwrap(), Some(told.clone()));
+    assert_eq!(told.context_note, Some(note));
+    let receipt = aged.memory.forget_subject("copper kettle").unwrap();
+    assert_eq!((receipt.hits, receipt.removed.get("episode")), (0, Some(&1)), "{receipt:?}");
+    let turn = ObservationDraft::turn("Where is the boat?", "In the northern bay.");
+    let told = aged.memory.observe(turn).unwrap();
+    aged.memory.work(&Boundary::default()).unwrap();
+    aged.pass(31);
+    assert_eq!(deeds(&aged.maintain(), &told.id), [Deed::Scrubbed]);
+    let Payload::Episode(kept) = aged.unit(&told.id).unwrap().payload else { panic!() };
+    assert_eq!((kept.reply_text, kept.reflection_json), (None, None));
 }
 
 /// A summariser that fails.

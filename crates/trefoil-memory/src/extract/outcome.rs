@@ -1,0 +1,281 @@
+//! What the use of a tool or a command shows: results of tests, failures, commits and files.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use regex::{Captures, Regex};
+
+use super::sources::source_tags;
+use crate::{Observation, ObservationKind, SourceType};
+
+/// Something that a program showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) text: String,
+    pub(super) subject: String,
+    pub(super) predicate: &'static str,
+    pub(super) object: String,
+    /// The source tags that show it.
+    pub(super) sources: Vec<String>,
+}
+
+/// Most characters that are kept of a command or a line of its output.
+const CHARACTERS: usize = 160;
+
+/// What an observation of a tool or a command shows: tests that fail first, then the totals of
+/// its tests, that it failed, commits, files, and tests that pass.
+pub(super) fn outcomes(observation: &Observation) -> Vec<Outcome> {
+    let run = Run::new(observation);
+    let (failing, passing): (Vec<_>, Vec<_>) =
+        run.tests().into_iter().partition(|test| test.object == FAILED);
+    let mut found = failing;
+    found.extend(run.totals());
+    found.extend(run.failure());
+    found.extend(run.commits());
+    found.extend(run.files());
+    found.extend(passing);
+    found
+}
+
+const PASSED: &str = "passed";
+const FAILED: &str = "failed";
+
+/// A pattern that does not compile finds nothing; the cases ask each of them.
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());
+    };
+}
+
+pattern!(
+    TEST,
+    r"(?m)^\s*(?:test\s+([\w:]+)\s+\.\.\.\s+(ok|FAILED)\b|(PASS(?:ED)?|FAIL(?:ED)?)[: ]\s*([\w./:\[\]-]+)|([\w./-]+::[\w:\[\]-]+)\s+(PASSED|FAILED)\b|--- (PASS|FAIL): (\w+))"
+);
+pattern!(
+    TOTALS,
+    r"(?m)^(?:test result:.*?\b(\d+) passed; (\d+) failed|=+ (?:(\d+) failed, )?(\d+) passed\b.*=+\s*$|Tests:\s+(?:(\d+) failed, )?(\d+) passed)"
+);
+pattern!(
+    EXIT,
+    r"(?i)(?:\bexit(?:ed)?(?: with)?(?: code| status)?|終了コード|종료 코드)[ :=]{1,3}([1-9]\d{0,2})\b"
+);
+pattern!(
+    ERROR_LINE,
+    r"(?m)^\s*((?:error(?:\[\w+\])?|fatal|panic|[A-Z]\w*Error|エラー|致命的|오류|에러)\s*[:：]\s*\S.*|\S+: (?:command not found|No such file or directory|Permission denied).*|\S.*: command not found.*)$"
+);
+pattern!(COMMIT, r"(?m)^\[([\w./-]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$");
+pattern!(AT, r"(?i)(?:\bcommit\b|\bHEAD is now at\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)");
+pattern!(
+    CHANGED,
+    r"(?mi)(?:\b(?:wrote|edited|modified|updated|created|changed|patched|saved|deleted)(?: the)?(?: file)?:?\s+`?((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\b|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?\s*を(?:変更|更新|作成|編集|保存|書|削除)|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?(?:을|를)?\s*(?:수정|변경|생성|작성|저장|편집|삭제)|^\s*(?:modified|new file|deleted):\s+((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\s*$|^\s*((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\s+\|\s+\d+ [+-]+\s*$)"
+);
+pattern!(
+    READ,
+    r"(?mi)(?:\b(?:read|opened|viewed)(?: the)?(?: file)?:?\s+`?((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\b|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?\s*を(?:読|開)|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?(?:을|를)?\s*(?:읽|열))"
+);
+pattern!(PATH, r"(?:^|[\s(`'\x22=])((?:[\w.-]*/)*[\w-][\w.-]*\.[A-Za-z]{1,5})(?:$|[\s)`'\x22,:])");
+pattern!(
+    SHOWS,
+    r"^(?:sudo )?(?:cat|bat|head|tail|less|more|grep|rg|ag|sed|awk|echo|printf|git (?:log|show|diff|blame))\b"
+);
+pattern!(READS, r"^(?:cat|bat|head|tail|less|more)\b");
+pattern!(WRITING_TOOL, r"(?i)write|edit|patch|replace|create|save");
+pattern!(READING_TOOL, r"(?i)read|view|open|cat");
+
+/// An observation of a tool or a command, with what all its outcomes have in common.
+struct Run<'o> {
+    observation: &'o Observation,
+    /// The command, if it is one.
+    command: Option<String>,
+    /// The commit at which it ran, if its output names one.
+    commit: Option<String>,
+}
+
+impl<'o> Run<'o> {
+    fn new(observation: &'o Observation) -> Self {
+        let content = &observation.content;
+        let first = content.lines().map(str::trim).find(|line| !line.is_empty());
+        let command = first
+            .filter(|_| observation.kind == ObservationKind::Bash)
+            .map(|line| cut(line.trim_start_matches(['$', '>', '❯', '%', '#']).trim()));
+        let made = captures(&COMMIT, content).filter_map(|found| group(&found, 2)).last();
+        let named = captures(&AT, content).filter_map(|found| group(&found, 1)).last();
+        let commit = made.or(named).map(str::to_lowercase);
+        Self { observation, command: command.filter(|line| !line.is_empty()), commit }
+    }
+
+    fn content(&self) -> &'o str {
+        &self.observation.content
+    }
+
+    /// ` at commit …` where one is known.
+    fn at_commit(&self) -> String {
+        self.commit.as_ref().map_or_else(String::new, |commit| format!(" at commit {commit}"))
+    }
+
+    fn commit_tag(&self) -> Option<String> {
+        self.commit.as_ref().map(|commit| format!("commit:{commit}"))
+    }
+
+    /// The last result of each test that is named.
+    fn tests(&self) -> Vec<Outcome> {
+        let mut results: BTreeMap<&str, bool> = BTreeMap::new();
+        for found in captures(&TEST, self.content()) {
+            let name = [1, 4, 5, 8].into_iter().find_map(|at| group(&found, at));
+            let result = [2, 3, 6, 7].into_iter().find_map(|at| group(&found, at));
+            if let (Some(name), Some(result)) = (name, result) {
+                results.insert(name, !result.starts_with("FAIL"));
+            }
+        }
+        let outcome = |(name, passed): (&str, bool)| Outcome {
+            text: format!(
+                "Test `{name}` {}{}.",
+                if passed { "passes" } else { "fails" },
+                self.at_commit()
+            ),
+            subject: name.to_owned(),
+            predicate: "test_result",
+            object: if passed { PASSED } else { FAILED }.to_owned(),
+            sources: self.commit_tag().into_iter().chain([format!("test:{name}")]).collect(),
+        };
+        results.into_iter().map(outcome).collect()
+    }
+
+    /// How many tests passed and failed, all runs of tests together.
+    fn totals(&self) -> Option<Outcome> {
+        let (mut passed, mut failed, mut runs) = (0_u64, 0_u64, 0_u64);
+        let number = |found: &Captures<'_>, at| {
+            group(found, at).and_then(|digits| digits.parse::<u64>().ok())
+        };
+        for found in captures(&TOTALS, self.content()) {
+            runs += 1;
+            passed += [1, 4, 6].into_iter().find_map(|at| number(&found, at)).unwrap_or(0);
+            failed += [2, 3, 5].into_iter().find_map(|at| number(&found, at)).unwrap_or(0);
+        }
+        let subject = self.command.clone().unwrap_or_else(|| "tests".to_owned());
+        (runs > 0 && passed + failed > 0).then(|| Outcome {
+            text: if failed == 0 {
+                format!("Tests pass{}: {passed} passed (`{subject}`).", self.at_commit())
+            } else {
+                format!(
+                    "Tests fail{}: {failed} failed, {passed} passed (`{subject}`).",
+                    self.at_commit()
+                )
+            },
+            subject,
+            predicate: "test_result",
+            object: if failed == 0 { PASSED } else { FAILED }.to_owned(),
+            sources: self.commit_tag().into_iter().collect(),
+        })
+    }
+
+    /// That the command or the tool failed, and with what. What a command only shows is not
+    /// read as its own failure.
+    fn failure(&self) -> Option<Outcome> {
+        let content = self.content();
+        let code = captures(&EXIT, content).filter_map(|found| group(&found, 1)).last();
+        let shows = self.command.as_deref().is_some_and(|command| is_match(&SHOWS, command));
+        if code.is_none() && shows {
+            return None;
+        }
+        let line = captures(&ERROR_LINE, content).find_map(|found| group(&found, 1)).map(cut);
+        let error = match (line, code) {
+            (Some(line), _) => line,
+            (None, Some(code)) => format!("exit code {code}"),
+            (None, None) => return None,
+        };
+        let what = self.command.clone().or_else(|| self.tool())?;
+        let mut sources: Vec<String> = source_tags(self.observation);
+        sources.retain(|tag| tag.starts_with("file:"));
+        sources.extend(self.commit_tag());
+        Some(Outcome {
+            text: format!("`{what}` fails{}: {error}", self.at_commit()),
+            subject: what,
+            predicate: "fails_with",
+            object: error,
+            sources,
+        })
+    }
+
+    fn tool(&self) -> Option<String> {
+        let id = self.observation.source_id.as_deref();
+        id.filter(|_| self.observation.source_type == SourceType::Tool).map(cut)
+    }
+
+    fn commits(&self) -> Vec<Outcome> {
+        let outcome = |found: Captures<'_>| {
+            let (branch, commit) = (group(&found, 1)?, group(&found, 2)?);
+            let subject = cut(group(&found, 3)?.trim());
+            Some(Outcome {
+                text: format!("Commit {commit} on {branch}: {subject}"),
+                subject: format!("commit {commit}"),
+                predicate: "message",
+                object: subject,
+                sources: vec![format!("commit:{commit}")],
+            })
+        };
+        captures(&COMMIT, self.content()).filter_map(outcome).collect()
+    }
+
+    /// The files that were changed or read; of one that was both, that it was changed.
+    fn files(&self) -> Vec<Outcome> {
+        let mut files: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut saw = |path: &'o str, changed: bool| *files.entry(path).or_insert(false) |= changed;
+        let is_file = self.observation.source_type == SourceType::File;
+        let first = self.content().lines().next().unwrap_or_default();
+        // What a file holds, or a command shows, tells of no other file.
+        let shows = self.command.as_deref().is_some_and(|command| is_match(&SHOWS, command));
+        let told = if is_file || shows { first } else { self.content() };
+        for (pattern, changed) in [(&CHANGED, true), (&READ, false)] {
+            for found in captures(pattern, told) {
+                if let Some(path) = (1..found.len()).find_map(|at| group(&found, at)) {
+                    saw(path, changed);
+                }
+            }
+        }
+        let source = self.observation.source_id.as_deref();
+        if let (true, Some(path)) = (is_file, source) {
+            saw(path, false);
+        }
+        // The file that a tool or a command is about stands in its first line.
+        let reads = self.command.as_deref().is_some_and(|command| is_match(&READS, command));
+        let tool = self.observation.source_type == SourceType::Tool;
+        let tool = source.filter(|_| tool).unwrap_or_default();
+        let writes = is_match(&WRITING_TOOL, tool);
+        if (reads || writes || is_match(&READING_TOOL, tool))
+            && let Some(path) = captures(&PATH, first).find_map(|found| group(&found, 1))
+        {
+            saw(path, writes);
+        }
+        let outcome = |(path, changed): (&str, bool)| {
+            let what = if changed { "changed" } else { "read" };
+            Outcome {
+                text: format!("File `{path}` was {what}{}.", self.at_commit()),
+                subject: path.to_owned(),
+                predicate: "was",
+                object: what.to_owned(),
+                sources: self.commit_tag().into_iter().chain([format!("file:{path}:1")]).collect(),
+            }
+        };
+        files.into_iter().map(outcome).collect()
+    }
+}
+
+fn captures<'t>(
+    pattern: &'static LazyLock<Option<Regex>>,
+    text: &'t str,
+) -> impl Iterator<Item = Captures<'t>> {
+    pattern.iter().flat_map(move |pattern| pattern.captures_iter(text))
+}
+
+fn is_match(pattern: &'static LazyLock<Option<Regex>>, text: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+}
+
+fn group<'t>(found: &Captures<'t>, at: usize) -> Option<&'t str> {
+    found.get(at).map(|group| group.as_str())
+}
+
+/// The beginning of a line.
+fn cut(line: &str) -> String {
+    line.chars().take(CHARACTERS).collect()
+}
