@@ -104,7 +104,8 @@ Reads Markdown, text, HTML, source code, CSV, JSON, PDF, DOCX, PPTX and XLSX. Ho
 Examples:
   trefoil index docs/ README.md
   trefoil index --pull ~/notes          fetch the models first
-  trefoil index --watch .               keep the index up to date until Ctrl-C")]
+  trefoil index --watch .               keep the index up to date until Ctrl-C
+  trefoil index --prune ~/notes         most of it was moved or deleted: forget that")]
     Index(IndexArgs),
     /// Forget files and folders; the files themselves stay
     #[command(after_help = "\
@@ -278,6 +279,9 @@ pub(crate) struct IndexArgs {
     /// Fetch the models first if they are absent
     #[arg(long)]
     pub(crate) pull: bool,
+    /// Remove what is gone from a path even if that is most of it, or the path itself
+    #[arg(long)]
+    pub(crate) prune: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -586,6 +586,89 @@ fn watching_follows_changes_until_ctrl_c() {
     assert!(said.contains("the index is consistent"), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_looked_at_is_kept_and_reported() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let place = Place::new();
+    place.write("docs/a/one.md", "A walrus.");
+    place.write("docs/b/two.md", "A heron.");
+    place.run(&["index", "docs"]).expect(0);
+    let folder = place.path("docs/b");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    let run = Place::finish(&mut as_ordinary_user(&place.command(&["index", "docs"])));
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = run.expect(0);
+    assert!(!run.stdout.contains("removed"), "{}", run.stdout);
+    assert!(run.stderr.contains("docs/b — ") && run.stderr.contains("ermission"), "{}", run.stderr);
+    place.run(&["search", "heron"]).expect(0);
+}
+
+/// The same command for a user whom permissions hold back; root is held back without the
+/// capabilities that override them.
+#[cfg(unix)]
+fn as_ordinary_user(command: &Command) -> Command {
+    use std::os::unix::fs::MetadataExt;
+
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let mut ordinary = if is_root {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.arg("--bounding-set=-dac_override,-dac_read_search").arg(command.get_program());
+        setpriv
+    } else {
+        Command::new(command.get_program())
+    };
+    ordinary.args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => ordinary.env(name, value),
+            None => ordinary.env_remove(name),
+        };
+    }
+    ordinary.current_dir(command.get_current_dir().unwrap());
+    ordinary
+}
+
+#[test]
+fn most_of_a_folder_goes_only_with_prune() {
+    let place = Place::new();
+    for number in 0..24 {
+        place.write(&format!("docs/{number}.md"), format!("The walrus of day {number}."));
+    }
+    let files = || {
+        let stats = place.run(&["stats", "--json"]).stdout;
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        stats["files"].as_u64().unwrap()
+    };
+    place.run(&["index", "docs"]).expect(0);
+    // Nine of 24 are an ordinary day.
+    (0..9).for_each(|number| fs::remove_file(place.path(&format!("docs/{number}.md"))).unwrap());
+    place.run(&["index", "docs"]).expect(0);
+    assert_eq!(files(), 15);
+    // Ten of 15 are not.
+    (9..19).for_each(|number| fs::remove_file(place.path(&format!("docs/{number}.md"))).unwrap());
+    let run = place.run(&["index", "docs"]).expect(0);
+    assert!(run.stderr.contains("10 of the 15 indexed files of `docs`"), "{}", run.stderr);
+    assert!(run.stderr.contains("--prune"), "{}", run.stderr);
+    assert_eq!(files(), 15);
+    place.run(&["index", "docs", "--prune"]).expect(0);
+    assert_eq!(files(), 5);
+    // An empty root may be a file system that is not mounted, a missing one too.
+    fs::rename(place.path("docs"), place.path("elsewhere")).unwrap();
+    fs::create_dir(place.path("docs")).unwrap();
+    let run = place.run(&["index", "docs"]).expect(0);
+    assert!(run.stderr.contains("5 of the 5 indexed files"), "{}", run.stderr);
+    fs::remove_dir(place.path("docs")).unwrap();
+    let run = place.run(&["index", "docs", "--json"]).expect(0);
+    let kept: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let expected = serde_json::json!([{"path": "docs", "missing": 5, "indexed": 5}]);
+    assert_eq!(kept["kept"], expected);
+    assert_eq!(files(), 5);
+    place.run(&["index", "docs", "--prune"]).expect(0);
+    assert_eq!(files(), 0);
+}
+
 /// Waits for something that another process does.
 #[track_caller]
 fn eventually(what: &str, happens: impl Fn() -> bool) {

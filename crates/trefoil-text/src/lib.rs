@@ -51,5 +51,5 @@ pub use sentence::sentences;
 pub use statement::statements;
 pub use tokens::ApproximateTokens;
 pub use variant::variants;
-pub use walk::{Skipped, SourceFile, Walk, WalkOptions, stored_name, walk};
+pub use walk::{Skipped, SourceFile, Walk, WalkOptions, is_within, stored_name, walk};
 pub use word::WordBounds;

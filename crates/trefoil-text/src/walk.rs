@@ -40,6 +40,26 @@ pub struct Walk {
     pub files: Vec<SourceFile>,
     /// What was passed over, and why. Hidden and ignored files are not listed.
     pub skipped: Vec<Skipped>,
+    /// Files and folders that could not be looked at, named as by [`stored_name`]: what is there
+    /// and below is not known. Each is in `skipped` as well.
+    pub unread: Vec<String>,
+}
+
+impl Walk {
+    /// Whether the walk can tell that there is no file of this stored name.
+    pub fn knows(&self, name: &str) -> bool {
+        !self.unread.iter().any(|unread| is_within(name, unread))
+    }
+}
+
+/// Whether a stored name is `root` or of something below it, where `root` is a name that
+/// [`stored_name`] gave.
+pub fn is_within(name: &str, root: &str) -> bool {
+    if root.is_empty() {
+        return !Path::new(name).is_absolute();
+    }
+    let rest = name.strip_prefix(root);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || root.ends_with('/'))
 }
 
 /// A file to load.
@@ -71,11 +91,13 @@ pub struct Skipped {
 /// followed, except for a root itself. What is reached from two roots is listed once.
 ///
 /// # Errors
-/// [`Error::Io`] if a root is missing, [`Error::InvalidConfig`] for a privacy glob
-/// that is none. What fails below a root is reported in [`Walk::skipped`].
+/// [`Error::Io`] if a root cannot be looked at, [`Error::InvalidConfig`] for a privacy glob
+/// that is none. What fails below a root is reported in [`Walk::skipped`] and
+/// [`Walk::unread`].
 pub fn walk(roots: &[PathBuf], options: &WalkOptions) -> Result<Walk> {
     let private = PrivacyGlobs::new(&options.privacy_globs)?;
     let mut found = BTreeMap::new();
+    let mut unread = Vec::new();
     for root in roots {
         let root = absolute(root)?;
         std::fs::metadata(&root).map_err(|error| Error::io("read", &root, error))?;
@@ -100,19 +122,37 @@ pub fn walk(roots: &[PathBuf], options: &WalkOptions) -> Result<Walk> {
         for entry in builder.build() {
             match entry {
                 Ok(entry) => {
-                    if let Some((name, verdict)) = judge(&entry, &root, &private, options) {
-                        found.insert(name, verdict);
+                    // Without its ignore file nobody knows which files a folder has to offer.
+                    if let Some(error) = entry.error() {
+                        let reason = format!("its ignore file cannot be read: {error}");
+                        unread.push(stored_name(entry.path())?);
+                        found.insert(name_of(entry.path()), Err(reason));
+                    }
+                    match judge(&entry, &root, &private, options) {
+                        Verdict::Nothing => {}
+                        Verdict::File(file) => {
+                            found.insert(file.name.clone(), Ok(file));
+                        }
+                        Verdict::Skip(reason) => {
+                            found.insert(name_of(entry.path()), Err(reason));
+                        }
+                        Verdict::Unread(error) => {
+                            unread.push(stored_name(entry.path())?);
+                            found.insert(name_of(entry.path()), Err(error.to_string()));
+                        }
                     }
                 }
                 Err(error) => {
-                    let path =
-                        error_path(&error).map_or_else(|| name_of(&root), |path| name_of(&path));
-                    found.entry(path).or_insert(Err(error.to_string()));
+                    let path = error_path(&error).unwrap_or_else(|| root.clone());
+                    unread.push(stored_name(&path)?);
+                    found.entry(name_of(&path)).or_insert(Err(error.to_string()));
                 }
             }
         }
     }
-    let mut walk = Walk::default();
+    unread.sort();
+    unread.dedup();
+    let mut walk = Walk { unread, ..Walk::default() };
     for (name, verdict) in found {
         match verdict {
             Ok(file) => walk.files.push(file),
@@ -133,16 +173,20 @@ pub fn stored_name(path: &Path) -> Result<String> {
     Ok(if path == here { String::new() } else { name_of(&path) })
 }
 
-/// A file to load, a reason to pass over, or nothing to say.
-fn judge(
-    entry: &DirEntry,
-    root: &Path,
-    private: &PrivacyGlobs,
-    options: &WalkOptions,
-) -> Option<(String, Result<SourceFile, String>)> {
+/// What an entry of a folder is to the walk.
+enum Verdict {
+    File(SourceFile),
+    /// Why it is passed over.
+    Skip(String),
+    /// Why it could not be looked at.
+    Unread(std::io::Error),
+    /// A folder: there is nothing to say about it.
+    Nothing,
+}
+
+fn judge(entry: &DirEntry, root: &Path, private: &PrivacyGlobs, options: &WalkOptions) -> Verdict {
     let path = entry.path();
-    let name = name_of(path);
-    let skip = |reason: String| Some((name.clone(), Err(reason)));
+    let skip = Verdict::Skip;
     if let Some(glob) = private.matching(root, path) {
         return skip(format!("matches the privacy glob `{glob}`"));
     }
@@ -151,10 +195,10 @@ fn judge(
     }
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) => return skip(error.to_string()),
+        Err(error) => return Verdict::Unread(error),
     };
     if metadata.is_dir() {
-        return None;
+        return Verdict::Nothing;
     }
     if !metadata.is_file() {
         return skip("is not a regular file".to_owned());
@@ -173,13 +217,12 @@ fn judge(
         Ok(after) => i64::try_from(after.as_secs()).ok(),
         Err(before) => i64::try_from(before.duration().as_secs()).ok().map(|seconds| -seconds),
     });
-    let file = SourceFile {
+    Verdict::File(SourceFile {
         path: path.to_owned(),
-        name: name.clone(),
+        name: name_of(path),
         size: metadata.len(),
         mtime: mtime.unwrap_or_default(),
-    };
-    Some((name, Ok(file)))
+    })
 }
 
 #[derive(Clone)]
@@ -354,6 +397,35 @@ mod tests {
         let link = "is a symbolic link";
         let skipped = [("dangling.md", link), ("file.md", link), ("folder", link)];
         check(root.path(), &WalkOptions::default(), &["a.md"], &skipped);
+    }
+
+    #[test]
+    fn an_unreadable_ignore_file_leaves_its_folder_unknown() {
+        let root = folder(&["a.md", "x/.gitignore/b.md", "x/c.md"]);
+        let walk = walk(&[root.path().to_owned()], &WalkOptions::default()).unwrap();
+        let names: Vec<_> = walk.files.iter().map(|file| below(root.path(), &file.name)).collect();
+        assert_eq!(names, ["a.md", "x/c.md"]);
+        let [skipped] = walk.skipped.as_slice() else { panic!("{:?}", walk.skipped) };
+        assert_eq!(below(root.path(), &skipped.path), "x");
+        assert!(skipped.reason.starts_with("its ignore file cannot be read: "), "{skipped:?}");
+        let name = |file: &str| format!("{}/{file}", root.path().display());
+        assert!(walk.knows(&name("gone.md")) && !walk.knows(&name("x/gone.md")));
+    }
+
+    #[test]
+    fn a_name_is_within_its_folder() {
+        for (name, root, expected) in [
+            ("a/b.md", "a", true),
+            ("a", "a", true),
+            ("ab.md", "a", false),
+            ("a/b.md", "", true),
+            ("/a/b.md", "", false),
+            ("/a/b.md", "/", true),
+            ("/a/b.md", "/a", true),
+            ("a/b.md", "/", false),
+        ] {
+            assert_eq!(is_within(name, root), expected, "{name} in {root:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Documents → chunks → store → indexes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use trefoil_core::{Document, Error, Result, map_in_parallel};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
-use trefoil_text::{SourceFile, WalkOptions, contextual_text, load, walk};
+use trefoil_text::{
+    SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
+};
 
 use crate::{
     Engine,
@@ -27,12 +32,34 @@ pub struct Ingested {
     pub unchanged: usize,
     /// Documents that are gone from below the given paths.
     pub removed: usize,
+    /// Roots whose documents are gone, but were kept: so many at once look like a mistake.
+    pub kept: Vec<Kept>,
     /// Chunks added.
     pub chunks_added: usize,
     /// Chunks removed.
     pub chunks_removed: usize,
     /// Files that were not read.
     pub skipped: Vec<Skipped>,
+}
+
+/// What an ingest of paths may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// Whether documents are removed even if most of a root is gone: a root that is missing or
+    /// empty, or one that would lose more than half of its documents and at least ten. False by
+    /// default: then nothing of such a root is removed, and [`Ingested::kept`] says so.
+    pub prune: bool,
+}
+
+/// Documents that were not found below a root and were kept all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The root, as it was given.
+    pub root: PathBuf,
+    /// How many were not found.
+    pub missing: usize,
+    /// How many the index holds of the root.
+    pub indexed: usize,
 }
 
 /// A file that was not read.
@@ -55,15 +82,23 @@ pub struct IngestProgress {
 
 impl Engine {
     /// Indexes the file or folder at `path`, and forgets what is gone from below it.
-    /// Unchanged files cost nothing; what cannot be read is skipped and reported.
+    /// Unchanged files cost nothing. What cannot be read, or not be looked at, is reported in
+    /// [`Ingested::skipped`], and what the index has of it stays.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if `path` cannot be looked at and the index has nothing of it.
     pub fn ingest_path(&self, path: impl AsRef<Path>) -> Result<Ingested> {
-        self.ingest_paths(&[path.as_ref().to_owned()], |_| ())
+        self.ingest_paths(&[path.as_ref().to_owned()], IngestOptions::default(), |_| ())
     }
 
     /// The same for several paths, telling how far it has come.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest_path`].
     pub fn ingest_paths(
         &self,
         paths: &[PathBuf],
+        allowed: IngestOptions,
         mut on_progress: impl FnMut(IngestProgress),
     ) -> Result<Ingested> {
         let inner = self.inner();
@@ -74,9 +109,15 @@ impl Engine {
             privacy_globs: config.privacy_globs.clone(),
             ..WalkOptions::default()
         };
-        let found = walk(paths, &options)?;
-        let removed = inner.forget_vanished(paths, &found)?;
-        let mut report = Ingested { removed, ..Ingested::default() };
+        let mut report = Ingested::default();
+        let indexed = inner.store.files()?;
+        let indexed: Vec<&str> = indexed.iter().map(|file| file.path.as_str()).collect();
+        let roots = Root::look_at(paths, &indexed)?;
+        let there: Vec<PathBuf> =
+            roots.iter().filter(|root| root.is_there()).map(|root| root.path.clone()).collect();
+        let found = walk(&there, &options)?;
+        inner.forget_vanished(&roots, &found, allowed, &mut report)?;
+        report.skipped.extend(roots.into_iter().filter_map(Root::trouble));
         report.skipped.extend(
             found.skipped.into_iter().map(|skip| Skipped { path: skip.path, reason: skip.reason }),
         );
@@ -226,29 +267,121 @@ impl Inner {
     }
 
     /// Removes stored files that are below `roots` but were not found there. What was
-    /// found and skipped is kept as it was last read.
-    fn forget_vanished(&self, roots: &[PathBuf], found: &trefoil_text::Walk) -> Result<usize> {
-        let seen: std::collections::BTreeSet<&str> = found
-            .files
-            .iter()
-            .map(|file| file.name.as_str())
-            .chain(found.skipped.iter().map(|skip| skip.path.as_str()))
-            .collect();
-        let roots: Vec<String> =
-            roots.iter().map(|root| trefoil_text::stored_name(root)).collect::<Result<_>>()?;
-        let below = |path: &str| {
-            roots.iter().any(|root| {
-                root.is_empty() && !path.starts_with('/')
-                    || path.strip_prefix(root.as_str()).is_some_and(|rest| rest.starts_with('/'))
-            })
-        };
-        let mut removed = 0;
-        for file in self.store.files()? {
-            if below(&file.path) && !seen.contains(file.path.as_str()) {
-                removed += usize::from(self.store.remove_file(&file.path)?);
+    /// found and skipped is kept as it was last read, and so is what could not be looked at.
+    fn forget_vanished(
+        &self,
+        roots: &[Root<'_>],
+        found: &Walk,
+        allowed: IngestOptions,
+        report: &mut Ingested,
+    ) -> Result<()> {
+        let files = found.files.iter().map(|file| file.name.as_str());
+        let seen: BTreeSet<&str> =
+            files.chain(found.skipped.iter().map(|skip| skip.path.as_str())).collect();
+        let (mut vanished, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for root in roots {
+            let missing: Vec<&str> = match root.state {
+                RootState::Unknown(_) => continue,
+                RootState::Missing => root.indexed.clone(),
+                RootState::Empty | RootState::There => {
+                    let gone = |path: &&str| !seen.contains(path) && found.knows(path);
+                    root.indexed.iter().copied().filter(gone).collect()
+                }
+            };
+            if missing.is_empty() {
+                continue;
+            }
+            if allowed.prune || !root.loses_too_much(missing.len()) {
+                vanished.extend(missing);
+            } else {
+                let (missing, indexed) = (missing.len(), root.indexed.len());
+                report.kept.push(Kept { root: root.path.clone(), missing, indexed });
+                kept.extend(root.indexed.iter().copied());
             }
         }
-        Ok(removed)
+        for path in vanished.difference(&kept) {
+            report.removed += usize::from(self.store.remove_file(path)?);
+        }
+        Ok(())
+    }
+}
+
+/// A path that is to be indexed, and what the index has of it.
+struct Root<'f> {
+    path: PathBuf,
+    state: RootState,
+    indexed: Vec<&'f str>,
+}
+
+enum RootState {
+    There,
+    /// A folder with nothing in it, such as the place of a file system that is not mounted.
+    Empty,
+    Missing,
+    /// It could not be looked at.
+    Unknown(std::io::Error),
+}
+
+/// Fewer documents than this go without a question.
+const MANY: usize = 10;
+
+impl<'f> Root<'f> {
+    /// Looks at every root before anything is changed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for one that cannot be looked at, unless the index has documents of it.
+    fn look_at(paths: &[PathBuf], indexed: &[&'f str]) -> Result<Vec<Self>> {
+        let look_at = |path: &PathBuf| {
+            let failed = |error| Error::io("read", path, error);
+            let (state, name) = match std::fs::metadata(path) {
+                Ok(metadata) if metadata.is_dir() => {
+                    let state = match std::fs::read_dir(path).map(|mut entries| entries.next()) {
+                        Ok(None) => RootState::Empty,
+                        Ok(Some(Ok(_))) => RootState::There,
+                        Ok(Some(Err(error))) | Err(error) => RootState::Unknown(error),
+                    };
+                    (state, stored_name(path)?)
+                }
+                Ok(_) => (RootState::There, stored_name(path)?),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    let Ok(name) = stored_name(path) else { return Err(failed(error)) };
+                    (RootState::Missing, name)
+                }
+                Err(error) => {
+                    let Ok(name) = stored_name(path) else { return Err(failed(error)) };
+                    (RootState::Unknown(error), name)
+                }
+            };
+            let below = indexed.iter().copied().filter(|path| is_within(path, &name));
+            let root = Self { path: path.clone(), state, indexed: below.collect() };
+            match root.state {
+                RootState::Unknown(error) if root.indexed.is_empty() => Err(failed(error)),
+                RootState::Missing if root.indexed.is_empty() => {
+                    Err(failed(std::io::ErrorKind::NotFound.into()))
+                }
+                _ => Ok(root),
+            }
+        };
+        paths.iter().map(look_at).collect()
+    }
+
+    fn is_there(&self) -> bool {
+        matches!(self.state, RootState::There | RootState::Empty)
+    }
+
+    /// Whether it looks like a mistake that so many documents are gone.
+    fn loses_too_much(&self, missing: usize) -> bool {
+        !matches!(self.state, RootState::There)
+            || missing >= MANY && missing * 2 > self.indexed.len()
+    }
+
+    /// What is to be said of a root that could not be looked at.
+    fn trouble(self) -> Option<Skipped> {
+        let path = self.path.display().to_string();
+        match self.state {
+            RootState::Unknown(error) => Some(Skipped { path, reason: error.to_string() }),
+            RootState::There | RootState::Empty | RootState::Missing => None,
+        }
     }
 }
 

@@ -154,7 +154,7 @@ pub use grade::{GradeThresholds, JUDGED};
 #[cfg(feature = "engine")]
 pub use index_repair::IndexRepair;
 #[cfg(feature = "engine")]
-pub use ingest::{IngestProgress, Ingested, Skipped};
+pub use ingest::{IngestOptions, IngestProgress, Ingested, Kept, Skipped};
 pub use isotonic::Isotonic;
 /// A calendar day, as documents and filters use it.
 #[cfg(feature = "engine")]

@@ -13,7 +13,9 @@ use std::{
 use anstyle::Style;
 use include_dir::{Dir, DirEntry, include_dir};
 use serde::Serialize;
-use trefoil::{Engine, EngineStats, Error, Language, SearchFilters, SearchQuery, SearchResult};
+use trefoil::{
+    Engine, EngineStats, Error, IngestOptions, Language, SearchFilters, SearchQuery, SearchResult,
+};
 
 use super::{
     Outcome,
@@ -102,7 +104,7 @@ pub(super) fn run(
     std::env::set_current_dir(&home).map_err(|error| Error::io("enter", &home, error))?;
     let engine = Engine::open_with(&index, settings.engine.clone())?;
     let semantic = note_missing_model(&engine, console)?;
-    let filled = fill(&engine, &roots, console)?;
+    let filled = fill(&engine, &roots, IngestOptions::default(), console)?;
     std::env::set_current_dir(&here).map_err(|error| Error::io("enter", &here, error))?;
     filled.report_skipped(console);
     let answers = QUESTIONS

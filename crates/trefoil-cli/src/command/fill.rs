@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, EngineStats, IngestProgress, Ingested, Stage};
+use trefoil::{Engine, EngineStats, IngestOptions, IngestProgress, Ingested, Stage};
 
 use crate::{
     console::Console,
@@ -39,6 +39,8 @@ pub(super) struct Filled {
     pub(super) failed: usize,
     pub(super) seconds: f64,
     pub(super) skipped: Vec<SkippedFile>,
+    /// Paths that lost so many files that nothing of them was removed.
+    pub(super) kept: Vec<KeptPath>,
 }
 
 /// A file that was not read.
@@ -46,6 +48,14 @@ pub(super) struct Filled {
 pub(super) struct SkippedFile {
     path: String,
     reason: String,
+}
+
+/// A path most of whose files are gone.
+#[derive(Debug, Serialize)]
+pub(super) struct KeptPath {
+    path: PathBuf,
+    missing: usize,
+    indexed: usize,
 }
 
 impl Filled {
@@ -73,8 +83,16 @@ impl Filled {
         text
     }
 
-    /// Lists what was passed over.
+    /// Lists what was passed over, and what was kept though it was not found.
     pub(super) fn report_skipped(&self, console: Console) {
+        for KeptPath { path, missing, indexed } in &self.kept {
+            console.note(format_args!(
+                "{missing} of the {indexed} indexed {} of `{}` are not there; nothing of it was \
+                 removed: `--prune` removes them",
+                plural(*indexed, "file"),
+                path.display(),
+            ));
+        }
         let count = self.skipped.len();
         if count == 0 {
             return;
@@ -90,18 +108,20 @@ impl Filled {
     }
 }
 
-/// Indexes `paths` and waits for the vectors. A path that is gone is forgotten.
-pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: Console) -> anyhow::Result<Filled> {
+/// Indexes `paths` and waits for the vectors.
+pub(super) fn fill(
+    engine: &Engine,
+    paths: &[PathBuf],
+    allowed: IngestOptions,
+    console: Console,
+) -> anyhow::Result<Filled> {
     let started = Instant::now();
     let before = engine.stats()?.embedded;
-    let (here, gone): (Vec<_>, Vec<_>) = paths.iter().cloned().partition(|path| path.exists());
-    let mut ingested = read(engine, &here, console)?;
-    for path in gone {
-        ingested.removed += super::remove::forget(engine, &path)?;
-    }
+    let ingested = read(engine, paths, allowed, console)?;
     drain(engine, console)?;
     let EngineStats { store, embedded, .. } = engine.stats()?;
     let skipped = ingested.skipped.into_iter();
+    let kept = ingested.kept.into_iter();
     Ok(Filled {
         written: ingested.written,
         unchanged: ingested.unchanged,
@@ -113,12 +133,20 @@ pub(super) fn fill(engine: &Engine, paths: &[PathBuf], console: Console) -> anyh
         failed: store.jobs.failed,
         seconds: started.elapsed().as_secs_f64(),
         skipped: skipped.map(|skip| SkippedFile { path: skip.path, reason: skip.reason }).collect(),
+        kept: kept
+            .map(|kept| KeptPath { path: kept.root, missing: kept.missing, indexed: kept.indexed })
+            .collect(),
     })
 }
 
-fn read(engine: &Engine, paths: &[PathBuf], console: Console) -> anyhow::Result<Ingested> {
+fn read(
+    engine: &Engine,
+    paths: &[PathBuf],
+    allowed: IngestOptions,
+    console: Console,
+) -> anyhow::Result<Ingested> {
     let mut progress = Progress::start(console, "reading", Unit::Items("files"));
-    let ingested = engine.ingest_paths(paths, |IngestProgress { done, total }| {
+    let ingested = engine.ingest_paths(paths, allowed, |IngestProgress { done, total }| {
         progress.set(done as u64, total as u64);
     });
     progress.finish();

@@ -1,6 +1,6 @@
 use std::fs;
 
-use trefoil::{Engine, Error, Model};
+use trefoil::{Engine, Error, IngestOptions, Model};
 
 use super::{
     Outcome,
@@ -21,19 +21,22 @@ pub(super) fn run(
     settings: &Settings,
     console: Console,
 ) -> anyhow::Result<Outcome> {
-    for path in &args.paths {
+    if !settings.index().exists() {
         // Before an index is made because of a slip of the finger.
-        fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
+        for path in &args.paths {
+            fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
+        }
     }
+    let allowed = IngestOptions { prune: args.prune };
     say_on_ctrl_c("stopped; the index is consistent, and the same command goes on from here")?;
     if args.pull {
         pull_missing(settings, console)?;
     }
     let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
     note_missing_model(&engine, console)?;
-    let filled = fill(&engine, &args.paths, console)?;
+    let filled = fill(&engine, &args.paths, allowed, console)?;
     filled.report_skipped(console);
-    if filled.written + filled.unchanged == 0 {
+    if filled.written + filled.unchanged == 0 && filled.kept.is_empty() {
         console.note("there is no document to index at or below the given paths");
     }
     if console.json {
@@ -42,7 +45,7 @@ pub(super) fn run(
         print(format_args!("{} → {}\n", filled.summary(), shown(settings.index())))?;
     }
     if args.watch {
-        return watch(&engine, &args.paths, settings.index(), console);
+        return watch(&engine, &args.paths, allowed, settings.index(), console);
     }
     Ok(Outcome::Found)
 }

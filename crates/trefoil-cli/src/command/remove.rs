@@ -43,7 +43,7 @@ pub(super) fn run(
 }
 
 /// Forgets what is at or below `path`, which need not exist any more. How many files.
-pub(super) fn forget(engine: &Engine, path: &Path) -> anyhow::Result<usize> {
+fn forget(engine: &Engine, path: &Path) -> anyhow::Result<usize> {
     let name = stored_name(path);
     if !name.is_empty() {
         return Ok(engine.remove(&name)?);

@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use notify::{Event, RecursiveMode, Watcher};
-use trefoil::Engine;
+use trefoil::{Engine, IngestOptions};
 
 use super::{Outcome, fill::fill};
 use crate::{
@@ -25,6 +25,7 @@ type Events = Receiver<notify::Result<Event>>;
 pub(super) fn watch(
     engine: &Engine,
     paths: &[PathBuf],
+    allowed: IngestOptions,
     index: &Path,
     console: Console,
 ) -> anyhow::Result<Outcome> {
@@ -39,8 +40,8 @@ pub(super) fn watch(
     }
     console.status("watching for changes; Ctrl-C stops");
     while await_change(&events, &index) {
-        match fill(engine, paths, console) {
-            Ok(filled) if filled.changed() => {
+        match fill(engine, paths, allowed, console) {
+            Ok(filled) if filled.changed() || !filled.kept.is_empty() => {
                 filled.report_skipped(console);
                 if console.json {
                     print_json(&filled)?;
