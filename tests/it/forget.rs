@@ -97,6 +97,59 @@ fn a_document_is_forgotten_with_its_names_and_a_damaged_copy() {
     assert_eq!((nothing.hits, nothing.removed.len()), (0, 0));
 }
 
+#[test]
+fn what_a_repair_set_aside_is_forgotten_too() {
+    let (dir, engine) = open(without_model());
+    let text = "The walrus hid the key below the third stone of the old lighthouse.";
+    engine.ingest(&[Document::new("a.md", text), Document::new("b.md", "A heron wades.")]).unwrap();
+    drop(engine);
+    let index = dir.path().join("index");
+    let store = index.join("store.db");
+    for number in 1..=2 {
+        // The last page of the store is damaged, twice over.
+        let mut bytes = fs::read(&store).unwrap();
+        let end = bytes.len() - 64;
+        bytes[end..end + 16].fill(0xA5);
+        fs::write(&store, bytes).unwrap();
+        let repair = Engine::repair(&index, without_model()).unwrap();
+        assert_eq!(repair.set_aside, Some(index.join(format!("damaged-{number}"))));
+    }
+    let engine = Engine::open_with(&index, without_model()).unwrap();
+    engine.ingest(&[Document::new("a.md", text)]).unwrap();
+    assert_ne!(left(&index.join("damaged-1"), text, &[]), [""; 0]);
+    let receipt = engine.forget_document("a.md").unwrap();
+    assert_eq!((receipt.hits, receipt.searched), (0, true), "{receipt:?}");
+    assert_eq!(left(dir.path(), text, &[]), [""; 0]);
+}
+
+#[test]
+fn what_is_left_is_told_until_it_is_gone() {
+    let (dir, engine) = open(without_model());
+    let text = "The walrus hid the key below the third stone of the old lighthouse.";
+    engine.ingest(&[Document::new("a.md", text), Document::new("b.md", "A heron wades.")]).unwrap();
+    let index = dir.path().join("index");
+    let copy = index.join("by-hand/copy.txt");
+    fs::create_dir(copy.parent().unwrap()).unwrap();
+    fs::write(&copy, text).unwrap();
+    let first = engine.forget_document("a.md").unwrap();
+    let of_copy = |receipt: &trefoil::ForgetReceipt| {
+        let is_copy = |file: &&trefoil::ScannedFile| file.path == Path::new("by-hand/copy.txt");
+        receipt.files.iter().find(is_copy).map(|file| file.hits)
+    };
+    assert!(first.hits > 0 && of_copy(&first) == Some(first.hits), "{first:?}");
+    // Another process knows what to look for, though the text is nowhere in the store.
+    drop(engine);
+    assert_eq!(left(&index.join("store.db"), text, &[]), [""; 0]);
+    let engine = Engine::open_with(&index, without_model()).unwrap();
+    let again = engine.forget_document("a.md").unwrap();
+    assert_eq!((again.hits, again.removed.len()), (first.hits, 0));
+    fs::remove_file(copy).unwrap();
+    let gone = engine.forget_document("a.md").unwrap();
+    assert_eq!((gone.hits, gone.searched), (0, true));
+    let nothing = engine.forget_document("a.md").unwrap();
+    assert_eq!((nothing.hits, nothing.searched), (0, false));
+}
+
 fn text() -> impl proptest::strategy::Strategy<Value = String> {
     let word = prop_oneof![
         Just("walrus"),

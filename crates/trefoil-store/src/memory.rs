@@ -12,6 +12,7 @@ mod claim;
 mod embedded;
 mod episode;
 mod erase;
+mod erased_runs;
 mod event;
 mod evidence;
 mod feedback;
@@ -39,6 +40,7 @@ pub use self::{
     claim::ClaimPayload,
     episode::EpisodePayload,
     erase::{Erased, ErasedUnits},
+    erased_runs::ErasedRuns,
     event::EventRow,
     evidence::{ClaimLink, EvidenceRow, LinkRelation},
     feedback::FeedbackRow,

@@ -302,7 +302,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 3]
+            [2, 1, 2, 4]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -322,6 +322,7 @@ edges: src_entity_id relation_label dst_entity_id weight count first_seen_at las
 embedding_cache: text_hash fingerprint vector
 entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at collection
 entity_aliases: entity_id alias
+erased_runs: run head tail
 events: id ts kind unit_id payload_json
 evidences: id public_id claim_unit_id observation_unit_id method note created_at
 feedbacks: id public_id claim_unit_id ts signal score
@@ -512,7 +513,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 7, supported: 3 }),
+                matches!(error, Error::UnsupportedFormat { found: 7, supported: 4 }),
                 "{error}"
             );
         }

@@ -7,11 +7,14 @@
 //! store, names in the graph's file. The keyword index holds terms in a compressed dictionary
 //! and vectors are numbers: there nothing can be seen, and only what was written anew counts.
 //!
-//! A note in the store says that this has to be done, so that a crash on the way is made good
-//! when the engine is opened again.
+//! A note in the store says that this has to be done, and hashes of the erased text say what to
+//! look for, so that a crash on the way is made good when the engine is opened again. The hashes
+//! stay until a search has found nothing: each call looks for all that is not yet proved gone.
 
 use std::{
     collections::BTreeMap,
+    fs::FileType,
+    io::ErrorKind,
     path::{Path, PathBuf},
     sync::PoisonError,
 };
@@ -20,7 +23,10 @@ use serde::Serialize;
 use trefoil_core::{Error, Result, RowId};
 use trefoil_store::memory::Erased;
 
-use crate::{Engine, engine::Inner, memory::MemoryCollection, remains::Remains};
+use crate::{
+    Engine, engine::Inner, erasure_scan::Scanner, index_repair::set_aside_below,
+    memory::MemoryCollection,
+};
 
 /// What was forgotten, and the proof.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -28,7 +34,10 @@ use crate::{Engine, engine::Inner, memory::MemoryCollection, remains::Remains};
 pub struct ForgetReceipt {
     /// How many of each kind: `episode`, `claim`, `summary`, `file`, `chunk`…
     pub removed: BTreeMap<String, usize>,
-    /// The files that were searched, by path from the engine's directory.
+    /// Whether a text was searched for: one of this call, or one of an earlier call that was not
+    /// proved gone.
+    pub searched: bool,
+    /// The files that were searched, by path from the engine's directory: all that are below it.
     pub files: Vec<ScannedFile>,
     /// Bytes of them.
     pub bytes_scanned: u64,
@@ -105,7 +114,7 @@ impl Inner {
     /// Makes good a cleaning that a crash kept from its end.
     pub(crate) fn clean_up(&self) -> Result<()> {
         if self.store.is_unclean()? {
-            self.rewrite()?;
+            self.clean(Erased::default())?;
         }
         Ok(())
     }
@@ -113,16 +122,23 @@ impl Inner {
     /// Writes every file anew and searches them for what was erased.
     fn clean(&self, erased: Erased) -> Result<ForgetReceipt> {
         self.rewrite()?;
-        let mut remains = Remains::of(erased.texts.iter().map(String::as_str));
-        self.store.each_live_text(|text| remains.spare(text))?;
-        let mut receipt = ForgetReceipt { removed: erased.removed, ..ForgetReceipt::default() };
-        let scanner = remains.scanner();
+        let mut runs = self.store.erased_runs()?;
+        let mut receipt = ForgetReceipt {
+            removed: erased.removed,
+            searched: !runs.is_empty(),
+            ..ForgetReceipt::default()
+        };
+        self.store.each_live_text(|text| runs.spare(text))?;
+        let scanner = Scanner::new(runs);
         for path in files_below(&self.dir)? {
             let (bytes, hits) = scanner.scan(&path)?;
             let path = path.strip_prefix(&self.dir).map(Path::to_owned).unwrap_or(path);
             receipt.bytes_scanned += bytes;
             receipt.hits += hits;
             receipt.files.push(ScannedFile { path, bytes, hits });
+        }
+        if receipt.searched && receipt.hits == 0 {
+            self.store.set_nothing_left()?;
         }
         Ok(receipt)
     }
@@ -136,54 +152,49 @@ impl Inner {
             self.memory.compact()?;
         }
         self.publish()?;
-        remove_set_aside(&self.dir)?;
+        for path in set_aside_below(&self.dir)? {
+            remove(&path)?;
+        }
         self.store.clean()?;
         self.store.set_clean()
     }
 }
 
-/// Removes the damaged indexes that were set aside.
-fn remove_set_aside(dir: &Path) -> Result<()> {
-    for collection in trefoil_core::Collection::ALL {
-        let dir = dir.join(collection.name());
-        for entry in entries(&dir)? {
-            if entry.extension().is_some_and(|extension| extension == "damaged") {
-                let removed = if entry.is_dir() {
-                    std::fs::remove_dir_all(&entry)
-                } else {
-                    std::fs::remove_file(&entry)
-                };
-                removed.map_err(|source| Error::io("remove the damaged index", &entry, source))?;
-            }
-        }
-    }
-    Ok(())
+/// Removes a file, or a folder with all that is in it.
+fn remove(path: &Path) -> Result<()> {
+    let failed = |source| Error::io("remove what was set aside", path, source);
+    let is_folder = std::fs::symlink_metadata(path).map_err(failed)?.is_dir();
+    let removed =
+        if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    removed.map_err(failed)
 }
 
-/// Every file below a folder, by path.
+/// Every file below a folder, by path. Links are not followed: what they lead to is not of the
+/// index.
 fn files_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for entry in entries(dir)? {
-        if entry.is_dir() {
-            files.extend(files_below(&entry)?);
-        } else {
-            files.push(entry);
+    for (path, kind) in entries(dir)? {
+        if kind.is_dir() {
+            files.extend(files_below(&path)?);
+        } else if kind.is_file() {
+            files.push(path);
         }
     }
     Ok(files)
 }
 
 /// What is in a folder, by name; nothing if it is not there.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>> {
-    if !dir.exists() {
-        return Ok(Vec::new());
-    }
+pub(crate) fn entries(dir: &Path) -> Result<Vec<(PathBuf, FileType)>> {
     let failed = |source| Error::io("list", dir, source);
-    let listed = std::fs::read_dir(dir).map_err(failed)?;
-    let mut entries: Vec<PathBuf> = listed
-        .map(|entry| entry.map(|entry| entry.path()))
+    let listed = match std::fs::read_dir(dir) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut entries: Vec<(PathBuf, FileType)> = listed
+        .map(|entry| entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))))
         .collect::<std::io::Result<_>>()
         .map_err(failed)?;
-    entries.sort();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(entries)
 }

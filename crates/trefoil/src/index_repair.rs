@@ -16,12 +16,17 @@ use crate::{
     Engine, EngineConfig, Fault, Finding, Verification,
     engine::{STORE, lock},
     extract::forget_extractor,
+    forget::entries,
     leaves::{self, LeafFiles},
 };
 
 /// What is saved of a damaged store, complete under this name and not yet in its place.
 const SAVED: &str = "store.saved";
 const SAVING: &str = "store.saving";
+/// How the name of a folder begins that a repair has set aside.
+const ASIDE: &str = "damaged-";
+/// What the name of an index ends with that an opening has set aside.
+pub(crate) const DAMAGED: &str = "damaged";
 /// Files beside the store that belong to it.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
@@ -164,11 +169,28 @@ fn set_aside(dir: &Path, indexes: &[LeafFiles], aside: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What repairs and openings have set aside, and what they left of a store that they were saving:
+/// no part of the index, but it holds its texts.
+pub(crate) fn set_aside_below(dir: &Path) -> Result<Vec<PathBuf>> {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for (path, kind) in entries(dir)? {
+        let name = name(&path);
+        if name.starts_with(ASIDE) || [SAVED, SAVING].iter().any(|saved| name.starts_with(saved)) {
+            found.push(path);
+        } else if kind.is_dir() {
+            let within = entries(&path)?.into_iter().map(|(path, _)| path);
+            found.extend(within.filter(|path| path.extension().is_some_and(|end| end == DAMAGED)));
+        }
+    }
+    Ok(found)
+}
+
 /// A new folder for what is damaged.
 fn folder_for(dir: &Path) -> Result<PathBuf> {
     let mut number = 1_u64;
     loop {
-        let aside = dir.join(format!("damaged-{number}"));
+        let aside = dir.join(format!("{ASIDE}{number}"));
         match fs::create_dir(&aside) {
             Ok(()) => return Ok(aside),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,

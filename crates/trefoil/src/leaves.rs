@@ -234,7 +234,7 @@ fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
             | Error::ModelMismatch { .. }
             | Error::UnsupportedFormat { .. }),
         ) => {
-            let aside = dir.with_extension("damaged");
+            let aside = dir.with_extension(crate::index_repair::DAMAGED);
             tracing::warn!(index = %dir.display(), reason = error.chain(), "index set aside, rebuilding");
             if aside.exists() {
                 std::fs::remove_dir_all(&aside)

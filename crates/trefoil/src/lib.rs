@@ -73,6 +73,8 @@ mod embed;
 #[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
+mod erasure_scan;
+#[cfg(feature = "engine")]
 mod explain;
 #[cfg(feature = "engine")]
 mod export;
@@ -106,8 +108,6 @@ mod refine;
 mod relate;
 #[cfg(feature = "engine")]
 mod relationships;
-#[cfg(feature = "engine")]
-mod remains;
 #[cfg(feature = "engine")]
 mod repair;
 #[cfg(feature = "engine")]

@@ -2,7 +2,8 @@
 //!
 //! A unit that goes takes along what was made from it: a summary as soon as one of its
 //! sources goes, for nobody can tell which of its words came from there; another unit when
-//! its last source goes. Text is given back to the caller, who searches the files for it, and
+//! its last source goes. Of the text that goes, hashes are noted in the same transaction, so that
+//! the files can be searched for it, also by another process and after a crash; the text itself
 //! is kept nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,19 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Result, RowId, UnitKind};
 
-use super::{MemoryRead, MemoryUnit, MemoryWrite, unit};
+use super::{ErasedRuns, MemoryRead, MemoryUnit, MemoryWrite, erased_runs::Ends, unit};
 use crate::{Store, chunk::texts, embedding, file::remove_path, meta, pages};
 
-/// The setting that says that the files have still to be cleaned.
+/// The setting that says that the files have still to be written anew.
 const UNCLEANED: &str = "uncleaned_files";
+/// The setting that holds the key of the hashes in `erased_runs`.
+const KEY: &str = "erasure_key";
 
 /// What was erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     /// How many rows of each kind: `episode`, `claim`, `chunk`…
     pub removed: BTreeMap<String, usize>,
-    /// Every text that is gone: for the search of the files, and for nothing else.
-    pub texts: Vec<String>,
 }
 
 /// Units that are to go together.
@@ -81,15 +82,16 @@ impl MemoryWrite<'_> {
     /// their bytes; a note of that is kept in the same transaction.
     pub fn erase_units(&self, units: &ErasedUnits) -> Result<Erased> {
         let mut erased = Erased::default();
+        let mut texts = Vec::new();
         for unit in self.units(&units.rows)? {
             *erased.removed.entry(unit.payload.kind().to_string()).or_default() += 1;
-            erased.texts.extend(unit.payload.texts());
-            erased.texts.extend(self.sql("erase what is said of a unit", |tx| words(tx, &unit))?);
+            texts.extend(unit.payload.texts());
+            texts.extend(self.sql("erase what is said of a unit", |tx| words(tx, &unit))?);
         }
         self.remove_units(&units.rows)?;
         let counts = serde_json::json!(erased.removed).to_string();
         self.add_event("forgotten", None, &counts)?;
-        self.sql("note that the files are to be cleaned", |tx| meta::set(tx, UNCLEANED, "1"))?;
+        self.sql("note that the files are to be cleaned", |tx| note(tx, &texts))?;
         Ok(erased)
     }
 }
@@ -100,18 +102,18 @@ impl Store {
     /// [`clean`](Self::clean).
     pub fn erase_file(&self, path: &str) -> Result<Option<Erased>> {
         self.write("erase a file", |tx, now| {
-            let Some(erased) = file_texts(tx, path)? else { return Ok(None) };
+            let Some((erased, texts)) = file_texts(tx, path)? else { return Ok(None) };
             let hashes = file_hashes(tx, path)?;
             remove_path(tx, now, path)?;
             hashes.iter().try_for_each(|hash| embedding::drop_unused(tx, hash))?;
             // Reports quote; the worker makes them anew from what is left.
             tx.execute("DELETE FROM communities", [])?;
-            meta::set(tx, UNCLEANED, "1")?;
+            note(tx, &texts)?;
             Ok(Some(erased))
         })
     }
 
-    /// True if something was erased and the files may still hold its bytes.
+    /// True if something was erased and the files have not been written anew since.
     pub fn is_unclean(&self) -> Result<bool> {
         Ok(self.meta(UNCLEANED)?.is_some())
     }
@@ -135,10 +137,34 @@ impl Store {
         })
     }
 
-    /// Notes that every file was cleaned.
+    /// Notes that every file was written anew.
     pub fn set_clean(&self) -> Result<()> {
         self.write("note that the files are clean", |tx, _| {
             tx.execute("DELETE FROM meta WHERE key = ?1", [UNCLEANED])
+        })?;
+        self.write_alone("empty the write-ahead log", pages::empty_log)
+    }
+
+    /// What is to be looked for in the files: the runs of every text that was erased since the
+    /// last [`set_nothing_left`](Self::set_nothing_left).
+    pub fn erased_runs(&self) -> Result<ErasedRuns> {
+        self.read("read what was erased", |tx| {
+            let mut erased = ErasedRuns::new(key(tx)?.unwrap_or_default());
+            let mut select = tx.prepare("SELECT run, head, tail FROM erased_runs")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let column = |index| row.get(index).map(i64::cast_unsigned);
+                erased.insert(column(0)?, Ends { head: column(1)?, tail: column(2)? });
+            }
+            Ok(erased)
+        })
+    }
+
+    /// Notes that a search of all files has found nothing of what was erased.
+    pub fn set_nothing_left(&self) -> Result<()> {
+        self.write("note that nothing is left of what was erased", |tx, _| {
+            tx.execute("DELETE FROM erased_runs", [])?;
+            tx.execute("DELETE FROM meta WHERE key = ?1", [KEY])
         })?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
     }
@@ -179,6 +205,31 @@ const LIVE: [&str; 12] = [
     "SELECT sql FROM sqlite_schema",
     "SELECT concat_ws(char(10), key, value) FROM meta",
 ];
+
+/// Notes that files are to be written anew, and what is to be looked for in them.
+fn note(tx: &Connection, texts: &[String]) -> rusqlite::Result<()> {
+    let key = match key(tx)? {
+        Some(key) => key,
+        None => {
+            let key = [fastrand::u64(..), fastrand::u64(..)];
+            meta::set(tx, KEY, &key.map(|half| half.to_string()).join(" "))?;
+            key
+        }
+    };
+    let mut erased = ErasedRuns::new(key);
+    texts.iter().for_each(|text| erased.add(text));
+    let mut insert = tx.prepare_cached("INSERT OR REPLACE INTO erased_runs VALUES (?1, ?2, ?3)")?;
+    for (run, Ends { head, tail }) in erased.stored() {
+        insert.execute([run, head, tail].map(u64::cast_signed))?;
+    }
+    meta::set(tx, UNCLEANED, "1")
+}
+
+fn key(tx: &Connection) -> rusqlite::Result<Option<[u64; 2]>> {
+    let stored = meta::get(tx, KEY)?;
+    let halves = stored.as_deref().and_then(|stored| stored.split_once(' '));
+    Ok(halves.and_then(|(first, second)| Some([first.parse().ok()?, second.parse().ok()?])))
+}
 
 fn made_from(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
     related(tx, "SELECT unit_id FROM unit_sources WHERE source_unit_id = ?1 ORDER BY 1", row)
@@ -227,13 +278,13 @@ fn words(tx: &Connection, unit: &MemoryUnit) -> rusqlite::Result<Vec<String>> {
     Ok(words)
 }
 
-fn file_texts(tx: &Connection, path: &str) -> rusqlite::Result<Option<Erased>> {
+fn file_texts(tx: &Connection, path: &str) -> rusqlite::Result<Option<(Erased, Vec<String>)>> {
     let title: Option<String> = tx
         .prepare_cached("SELECT title FROM files WHERE path = ?1")?
         .query_row([path], |row| row.get(0))
         .optional()?;
     let Some(title) = title else { return Ok(None) };
-    let mut erased = Erased { texts: vec![title], ..Erased::default() };
+    let (mut erased, mut texts_gone) = (Erased::default(), vec![title]);
     let mut chunks = tx.prepare_cached(
         "SELECT c.text, c.heading_path FROM payload_chunk c JOIN files f ON f.id = c.file_id
          WHERE f.path = ?1 ORDER BY c.unit_id",
@@ -242,12 +293,12 @@ fn file_texts(tx: &Connection, path: &str) -> rusqlite::Result<Option<Erased>> {
     let mut count = 0;
     while let Some(row) = rows.next()? {
         count += 1;
-        erased.texts.push(row.get(0)?);
-        erased.texts.extend(texts(row, 1)?);
+        texts_gone.push(row.get(0)?);
+        texts_gone.extend(texts(row, 1)?);
     }
     erased.removed.insert("file".to_owned(), 1);
     erased.removed.insert(UnitKind::Chunk.to_string(), count);
-    Ok(Some(erased))
+    Ok(Some((erased, texts_gone)))
 }
 
 fn file_hashes(tx: &Connection, path: &str) -> rusqlite::Result<Vec<String>> {

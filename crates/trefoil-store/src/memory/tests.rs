@@ -386,7 +386,7 @@ fn what_comes_from_a_unit_goes_with_it() {
     let body = SummaryPayload {
         scope_label: "x".into(),
         scope_key: "y".into(),
-        text: "all of it".into(),
+        text: "all of the time of it".into(),
         ..Default::default()
     };
     let summary = put(&fixture, &UnitRow::new("sum_1", 1), &Payload::Summary(body));
@@ -405,14 +405,21 @@ fn what_comes_from_a_unit_goes_with_it() {
     let erased = fixture.store.memory_write("test", |m| m.erase_units(&units)).unwrap();
     let counts: Vec<_> = erased.removed.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
     assert_eq!(counts, [("claim", 1), ("episode", 1), ("summary", 1)]);
-    assert!(erased.texts.contains(&"all of it".to_owned()));
     assert!(fixture.store.is_unclean().unwrap());
     fixture.store.clean().unwrap();
     fixture.store.set_clean().unwrap();
     assert!(!fixture.store.is_unclean().unwrap());
+    // Another process knows what to look for, until nothing was found.
+    let fixture = fixture.reopen();
+    let has =
+        |run: &[u8; 16]| fixture.store.erased_runs().unwrap().contains(u128::from_le_bytes(*run));
+    assert!(has(b"all of the time "), "a summary is gone");
+    assert!(!has(b"second and more "));
+    fixture.store.set_nothing_left().unwrap();
+    assert!(fixture.store.erased_runs().unwrap().is_empty());
     let mut live = String::new();
     fixture.store.each_live_text(|text| live.push_str(text)).unwrap();
-    assert!(live.contains("second") && live.contains("both") && !live.contains("all of it"));
+    assert!(live.contains("second") && live.contains("both") && !live.contains("all of the time"));
     fixture.store.check().unwrap();
 }
 

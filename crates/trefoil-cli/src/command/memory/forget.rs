@@ -42,13 +42,14 @@ pub(super) fn run(
 
 /// What was erased, and what a search of the files found of it.
 pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
-    let ForgetReceipt { removed, files, bytes_scanned, hits } = receipt;
-    if removed.is_empty() {
-        return "there was nothing to forget\n".to_owned();
-    }
+    let ForgetReceipt { removed, searched, files, bytes_scanned, hits } = receipt;
     let counts: Vec<String> =
         removed.iter().map(|(kind, count)| format!("{count} {}", plural(*count, kind))).collect();
-    let mut text = format!("forgotten: {}\n", counts.join(", "));
+    let mut text = match (removed.is_empty(), searched) {
+        (false, _) => format!("forgotten: {}\n", counts.join(", ")),
+        (true, false) => return "there was nothing to forget\n".to_owned(),
+        (true, true) => "there was nothing more to forget; what was forgotten before:\n".to_owned(),
+    };
     _ = writeln!(
         text,
         "{} {} of {} searched for it: {}",
@@ -61,5 +62,11 @@ pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
             hits => format!("{hits} places left; run it again"),
         }
     );
+    for file in files.iter().filter(|file| file.hits > 0) {
+        _ = writeln!(text, "  {}", file.path.display());
+    }
+    if *hits > 0 {
+        text.push_str("what Trefoil did not write there has to be removed by hand\n");
+    }
     text
 }
