@@ -1,6 +1,7 @@
 //! Files of an index are damaged, in 64 ways in `cargo test` and in 10,000 by
 //! `just corrupt`. Whatever is damaged and how: no panic, no exit, no hang, and no answer
-//! that is wrong without saying so. An index beside the store repairs itself.
+//! that is wrong without saying so. An index beside the store repairs itself: those of the
+//! documents as well as those of memory.
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +11,14 @@ use std::{
     time::Duration,
 };
 
-use trefoil::{Degraded, Document, Engine, Error, Language, SearchFilters, Strategy};
+use trefoil::{
+    BoundaryClass, Degraded, Document, Engine, Error, Language, SearchFilters, Strategy, UnitState,
+    memory::{RecallDepth, UnitFilter, UnitRow},
+};
 
 use crate::{
     campaign::{any_relevance, copy, document, list, path, progress, rounds},
+    memory::remember,
     trigrams::with_trigrams,
 };
 
@@ -21,6 +26,20 @@ use crate::{
 const PATIENCE: Duration = Duration::from_hours(1);
 /// What each leg is asked alone.
 const ALONE: &str = "Captain Ellis1, Line 3";
+/// The folders of the indexes, which the store has all of.
+const INDEXES: [&str; 2] = ["documents", "memory"];
+/// What is remembered.
+const REMEMBERED: [&str; 6] = [
+    "The walrus sleeps on the ice.",
+    "Captain Ellis1 asked for the ferry to Sado.",
+    "東京の天気は晴れです。",
+    "佐渡行きの船は日曜日に出ます。",
+    "서울의 날씨는 맑습니다.",
+    "케이크는 오븐에서 사십 분 굽습니다.",
+];
+/// What memory is asked.
+const RECALLED: [&str; 4] =
+    ["When does the ferry sail?", "佐渡へ渡る船", "오븐에서 굽는 케이크", "walrus on the ice"];
 
 #[test]
 fn damage_is_repaired_or_told() {
@@ -30,7 +49,7 @@ fn damage_is_repaired_or_told() {
     for trial in trials.clone() {
         let mut random = fastrand::Rng::with_seed(u64::from(trial));
         let (file, damage, dir) = whole.damaged(&mut random);
-        let is_index = file.starts_with("documents");
+        let is_index = INDEXES.iter().any(|folder| file.starts_with(folder));
         let (sender, receiver) = mpsc::channel();
         let opened = dir.path().to_owned();
         let work = std::thread::spawn(move || drop(sender.send(answers(&opened))));
@@ -41,6 +60,7 @@ fn damage_is_repaired_or_told() {
             Err(mpsc::RecvTimeoutError::Disconnected) => panic!("{case} panics"),
         };
         work.join().unwrap();
+        let folder = file.parent().unwrap().display();
         let kind = file.extension().unwrap_or(file.file_name().unwrap()).to_string_lossy();
         let outcome = match outcome {
             // Those who read only cannot repair.
@@ -58,7 +78,7 @@ fn damage_is_repaired_or_told() {
                 "refused"
             }
         };
-        *outcomes.entry(format!("{kind}: {outcome}")).or_default() += 1;
+        *outcomes.entry(format!("{folder} {kind}: {outcome}")).or_default() += 1;
         progress("corrupt", trial, &trials);
     }
     println!("{outcomes:#?}");
@@ -84,12 +104,21 @@ impl Whole {
         engine.ingest(&documents).unwrap();
         engine.ingest(&[document(3, 2), document(4, 2)]).unwrap();
         engine.remove(&path(5)).unwrap();
+        for (number, text) in REMEMBERED.iter().enumerate() {
+            remember(&engine, &unit(number), text);
+        }
+        remember(&engine, &unit(0), "The walrus left the ice.");
+        remember(&engine, &UnitRow { state: UnitState::Archived, ..unit(1) }, REMEMBERED[1]);
+        remember(&engine, &UnitRow { boundary: BoundaryClass::Secret, ..unit(2) }, REMEMBERED[2]);
         engine.drain().unwrap();
         drop(engine);
-        // Indexes that are made anew count no removed chunks: those that are not shall not either.
-        fs::remove_dir_all(dir.path().join("documents")).unwrap();
+        // Indexes that are made anew count no removed rows: those that are not shall not either.
+        for folder in INDEXES {
+            fs::remove_dir_all(dir.path().join(folder)).unwrap();
+        }
         let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
         engine.ingest(&[document(13, 1)]).unwrap();
+        remember(&engine, &unit(6), "Captain Ellis2 sails to Sado on Sunday.");
         engine.drain().unwrap();
         let killed = tempfile::tempdir().unwrap();
         copy(dir.path(), killed.path());
@@ -127,6 +156,10 @@ impl Whole {
         }
         (file.strip_prefix(dir.path()).unwrap().to_owned(), damage, dir)
     }
+}
+
+fn unit(number: usize) -> UnitRow {
+    UnitRow::new(format!("obs_{number}"), 1_700_000_000)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -207,7 +240,24 @@ impl Told {
             let rows = list.iter().flat_map(trefoil::RankedList::hits).map(|hit| hit.row);
             told.said.push(format!("{leg}: {:?}", rows.collect::<Vec<_>>()));
         }
+        told.ask_memory(engine)?;
         Ok(told)
+    }
+
+    /// Asks for every unit, and recalls by words and by meaning.
+    fn ask_memory(&mut self, engine: &Engine) -> Result<(), Error> {
+        let memory = engine.memory();
+        for number in 0..=REMEMBERED.len() {
+            let unit = memory.read("look", |memory| memory.unit(&unit(number).id))?;
+            self.said.push(format!("{unit:?}"));
+        }
+        let allowed = memory.allowed(&UnitFilter::of(BoundaryClass::ALL, &["project"]))?;
+        for question in RECALLED {
+            let found = memory.recall(question, &allowed, RecallDepth { text: 9, vector: 9 })?;
+            self.said.push(format!("{:?} {:?}", found.by_text, found.by_vector));
+            self.degraded.extend(found.degraded);
+        }
+        Ok(())
     }
 
     fn is_told_or(&self, right: &[String]) -> bool {

@@ -185,6 +185,36 @@ fn a_reader_beside_the_writer_sees_what_was_remembered_and_cannot_write() {
 }
 
 #[test]
+fn a_write_that_an_index_cannot_follow_is_there_and_told_of() {
+    let (dir, engine) = open(without_model());
+    let first = remember(&engine, &unit("obs_1"), "The walrus sleeps.");
+    let path = dir.path().join("index");
+    fs::remove_dir_all(path.join("memory/keyword")).unwrap();
+    // It is durable, so it is no failure: who tried again would have it twice.
+    let second = remember(&engine, &unit("obs_2"), "The walrus dives.");
+    let text = |row| {
+        let unit = engine.memory().read("look", |memory| memory.units(&[row]));
+        unit.unwrap().remove(0).payload.text()
+    };
+    assert_eq!(text(second), "The walrus dives.");
+    let allowed = engine.memory().allowed(&all()).unwrap();
+    let found = engine.memory().recall("walrus", &allowed, DEPTH).unwrap();
+    let behind = "could not be written";
+    let is_told = found
+        .degraded
+        .iter()
+        .any(|one| one.stage == Strategy::Keyword.into() && one.reason.contains(behind));
+    assert!(is_told, "{found:?}");
+    drop(engine);
+    let engine = Engine::open_with(&path, without_model()).unwrap();
+    let found = recall(&engine, "walrus", &all());
+    let mut rows: Vec<RowId> = found.by_text.iter().map(|found| found.row).collect();
+    rows.sort();
+    assert_eq!(rows, [first, second]);
+    assert!(found.degraded.iter().all(|one| one.stage != Strategy::Keyword.into()), "{found:?}");
+}
+
+#[test]
 fn a_reader_says_what_it_cannot_see() {
     let (dir, engine) = open(without_model());
     remember(&engine, &unit("obs_1"), "walrus");

@@ -142,6 +142,40 @@ fn reading_stops_at_its_budget_and_says_so() {
     assert_eq!(said(&found), ["stopped after 0 of 3 passages, at 0 ms"]);
 }
 
+/// Takes longer for a passage than there is time for all.
+#[derive(Debug)]
+struct Slow;
+
+const BUDGET: Duration = Duration::from_millis(100);
+
+impl Reranker for Slow {
+    fn model(&self) -> &'static str {
+        "slow"
+    }
+
+    fn reads(&self, _text: &str) -> bool {
+        true
+    }
+
+    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        std::thread::sleep(BUDGET * u32::try_from(passages.len()).unwrap());
+        Ok(vec![Score::ONE; passages.len()])
+    }
+}
+
+#[test]
+fn no_passage_is_begun_after_the_budget_is_spent() {
+    let (_dir, engine) = engine(Arc::new(Slow), |config| {
+        assert_eq!(config.rerank.batch_size, 16);
+        config.rerank_budget = Some(BUDGET);
+    });
+    let found = search(&engine, "walrus");
+    assert_eq!(found.results.len(), 3);
+    let read = found.results.iter().filter(|hit| hit.relevance.rerank.is_some()).count();
+    assert!(read <= 1, "{read} were read");
+    assert_eq!(said(&found), [format!("stopped after {read} of 3 passages, at 100 ms")]);
+}
+
 #[test]
 fn a_list_in_a_language_that_no_reranker_reads_is_left_as_it_is() {
     let (_dir, engine) = engine(shortest_first(), |_| ());

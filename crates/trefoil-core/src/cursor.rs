@@ -49,7 +49,10 @@ pub struct Cursor {
     pub last: OrderKey,
     /// How many candidates the pages are cut from: a deeper search ranks differently.
     pub depth: usize,
-    /// What was asked of what: a cursor is of use for the same query and settings only.
+    /// How many passages the first page reranked: the others rerank the same, or none.
+    pub reranked: usize,
+    /// What was asked of what, with `depth` and `reranked`: a cursor is of use for the same query
+    /// and settings only, and as it was given.
     pub fingerprint: u64,
 }
 
@@ -67,7 +70,7 @@ impl Cursor {
 }
 
 /// Version of the text form.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 /// More candidates than any search looks at.
 const DEEPEST: usize = 100_000;
@@ -78,7 +81,7 @@ const ABSENT: &str = "_";
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OrderKey { reranked, combined, date, id } = &self.last;
-        write!(f, "{FORM}.{:016x}.{}.", self.fingerprint, self.depth)?;
+        write!(f, "{FORM}.{:016x}.{}.{}.", self.fingerprint, self.depth, self.reranked)?;
         match reranked {
             Some(blend) => write!(f, "{:08x}.", blend.get().to_bits())?,
             None => write!(f, "{ABSENT}.")?,
@@ -119,13 +122,14 @@ impl From<Cursor> for String {
 }
 
 fn parse(text: &str) -> Option<Cursor> {
-    let mut parts = text.splitn(7, '.');
+    let mut parts = text.splitn(8, '.');
     let mut next = || parts.next();
     if next()? != FORM {
         return None;
     }
     let fingerprint = u64::from_str_radix(next()?, 16).ok()?;
     let depth = next()?.parse().ok().filter(|depth| *depth <= DEEPEST)?;
+    let read = next()?.parse().ok().filter(|read| *read <= depth)?;
     let reranked = optional(next()?, score)?;
     let combined = score(next()?)?;
     let date = optional(next()?, |part| part.parse().ok())?;
@@ -135,6 +139,7 @@ fn parse(text: &str) -> Option<Cursor> {
     valid.then(|| Cursor {
         last: OrderKey { reranked, combined, date, id: id.to_owned() },
         depth,
+        reranked: read,
         fingerprint,
     })
 }
@@ -182,8 +187,8 @@ mod tests {
     #[test]
     fn the_text_form_is_fixed() {
         let last = key(Some(0.5), 1.0, Some(2026), "chk_1a");
-        let cursor = Cursor { last, depth: 60, fingerprint: 0xabc };
-        let text = "1.0000000000000abc.60.3f000000.3f800000.2026-01-01.chk_1a";
+        let cursor = Cursor { last, depth: 60, reranked: 50, fingerprint: 0xabc };
+        let text = "2.0000000000000abc.60.50.3f000000.3f800000.2026-01-01.chk_1a";
         assert_eq!(cursor.to_string(), text);
         assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
         assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
@@ -193,23 +198,25 @@ mod tests {
     fn what_was_changed_is_refused_by_name() {
         for bad in [
             "",
-            "1",
+            "2",
             "20",
-            "2.0000000000000abc.60._.3f800000._.chk_1",
-            "1.abc.60._.3f800000._.chk_1",
-            "1.0000000000000ABC.60._.3f800000._.chk_1",
-            "1.0000000000000abc.+60._.3f800000._.chk_1",
-            "1.0000000000000abc.100001._.3f800000._.chk_1",
-            "1.0000000000000abc.-1._.3f800000._.chk_1",
-            "1.0000000000000abc.60._.7fc00000._.chk_1",
-            "1.0000000000000abc.60._.40000000._.chk_1",
-            "1.0000000000000abc.60._.bf000000._.chk_1",
-            "1.0000000000000abc.60._.3f800000.2026-02-30.chk_1",
-            "1.0000000000000abc.60._.3f800000.2026-01-01T00:00.chk_1",
-            "1.0000000000000abc.60._.3f800000._.",
-            "1.0000000000000abc.60._.3f800000._.chk_1.",
-            "1.0000000000000abc.60._.3f800000._.chk_é",
-            " 1.0000000000000abc.60._.3f800000._.chk_1",
+            "1.0000000000000abc.60._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0._.3f800000._.chk_1",
+            "2.abc.60.0._.3f800000._.chk_1",
+            "2.0000000000000ABC.60.0._.3f800000._.chk_1",
+            "2.0000000000000abc.+60.0._.3f800000._.chk_1",
+            "2.0000000000000abc.100001.0._.3f800000._.chk_1",
+            "2.0000000000000abc.-1.0._.3f800000._.chk_1",
+            "2.0000000000000abc.60.61._.3f800000._.chk_1",
+            "2.0000000000000abc.60.0._.7fc00000._.chk_1",
+            "2.0000000000000abc.60.0._.40000000._.chk_1",
+            "2.0000000000000abc.60.0._.bf000000._.chk_1",
+            "2.0000000000000abc.60.0._.3f800000.2026-02-30.chk_1",
+            "2.0000000000000abc.60.0._.3f800000.2026-01-01T00:00.chk_1",
+            "2.0000000000000abc.60.0._.3f800000._.",
+            "2.0000000000000abc.60.0._.3f800000._.chk_1.",
+            "2.0000000000000abc.60.0._.3f800000._.chk_é",
+            " 2.0000000000000abc.60.0._.3f800000._.chk_1",
         ] {
             let error = bad.parse::<Cursor>().unwrap_err();
             assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
@@ -244,7 +251,7 @@ mod tests {
     proptest! {
         #[test]
         fn print_and_parse_agree(last in any_key(), depth in 0_usize..40_000, fingerprint in any::<u64>()) {
-            let cursor = Cursor { last, depth, fingerprint };
+            let cursor = Cursor { last, depth, reranked: depth / 2, fingerprint };
             prop_assert_eq!(&cursor, &cursor.to_string().parse::<Cursor>()?);
         }
 
@@ -265,7 +272,7 @@ mod tests {
                 let page = &keys[start..keys.len().min(start + limit)];
                 shown.extend_from_slice(page);
                 let last = page.last().cloned().unwrap();
-                let cursor: Cursor = Cursor { last, depth: 9, fingerprint: 0 }.to_string().parse()?;
+                let cursor: Cursor = Cursor { last, depth: 9, reranked: 0, fingerprint: 0 }.to_string().parse()?;
                 start = cursor.seen(&keys);
             }
             prop_assert_eq!(shown, keys);
@@ -278,7 +285,7 @@ mod tests {
             kept in proptest::collection::vec(any::<bool>(), 40),
         ) {
             let at = cut.index(keys.len());
-            let cursor = Cursor { last: keys[at].clone(), depth: 9, fingerprint: 0 };
+            let cursor = Cursor { last: keys[at].clone(), depth: 9, reranked: 0, fingerprint: 0 };
             let after: Vec<OrderKey> = keys.iter().enumerate()
                 .filter(|&(place, _)| place > at || kept[place])
                 .map(|(_, key)| key.clone())

@@ -166,6 +166,14 @@ pub enum Error {
         /// What went wrong.
         reason: String,
     },
+    /// Code panicked, such as a model or an extractor of the caller's own.
+    #[error("{what} panicked: {reason}; this is a fault of the program, please report it")]
+    Panicked {
+        /// Which code.
+        what: String,
+        /// The message of the panic.
+        reason: String,
+    },
     /// A web search failed.
     #[error("web search with {service} failed: {failure}; check its address, or search without it")]
     WebSearch {

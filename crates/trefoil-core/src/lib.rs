@@ -29,8 +29,10 @@ mod filter;
 mod id;
 mod label;
 mod language;
+mod mount;
 mod parallel;
 mod plan;
+mod private;
 mod query;
 mod rank;
 mod relationship;
@@ -59,10 +61,12 @@ pub use id::{
 };
 pub use label::{EntityType, RelationType};
 pub use language::Language;
+pub use mount::is_remote;
 pub use parallel::map_in_parallel;
 pub use plan::{
     CragPlan, Fusion, Leg, Plan, Question, RerankPlan, Selection, WeightedTerm, Wording,
 };
+pub use private::{create_private_folder, make_private, private_file};
 pub use query::{
     Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
 };

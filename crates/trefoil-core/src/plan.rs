@@ -146,7 +146,11 @@ pub struct CragPlan {
 pub struct RerankPlan {
     /// How many are read, from the top.
     pub passages: usize,
-    /// How many between two looks at the clock.
+    /// At most so many are scored: what the first page of the list has scored. As many as there
+    /// is time for if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// How many a reranker is given at once.
     pub batch: usize,
     /// Time after which no more are begun.
     #[serde(skip_serializing_if = "Option::is_none")]

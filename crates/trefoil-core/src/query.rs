@@ -362,7 +362,8 @@ pub struct RerankConfig {
     #[serde(alias = "top_k")]
     #[validate(range(min = 1, max = 100))]
     pub top_k: usize,
-    /// Passages scored between two looks at the clock, 1–32; 16 by default.
+    /// Passages that a reranker is given at once, 1–32; 16 by default. The clock is looked at before
+    /// each of them ([`score_until`](crate::Reranker::score_until)).
     #[serde(alias = "batch_size")]
     #[validate(range(min = 1, max = 32))]
     pub batch_size: usize,
@@ -550,6 +551,7 @@ mod tests {
         });
         let cursor = (0.0_f32..=1.0, "chk_[0-9]{1,3}").prop_map(|(combined, id)| Cursor {
             last: OrderKey { reranked: None, combined: Score::clamped(combined), date: None, id },
+            reranked: 0,
             depth: 60,
             fingerprint: 7,
         });

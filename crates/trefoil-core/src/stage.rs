@@ -1,7 +1,7 @@
 //! The stages. Every trait is object safe, synchronous and batch-sized, so that
 //! the cost of dispatch is paid once a batch.
 
-use std::{borrow::Cow, fmt::Debug};
+use std::{borrow::Cow, fmt::Debug, sync::Arc, time::Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -305,6 +305,14 @@ pub trait Retriever: Debug + Send + Sync {
     fn held_terms(&self, _question: &Question, _rows: &RowSet) -> Result<HeldTerms> {
         Ok(HeldTerms::default())
     }
+    /// The vector that stands for a question, the question's own if it brings one; none for a
+    /// retriever that compares no vectors.
+    ///
+    /// # Errors
+    /// The model is missing or failed.
+    fn embedding(&self, _question: &Question) -> Result<Option<Arc<[f32]>>> {
+        Ok(None)
+    }
     /// How surely the passage of `from` names what that of `to` is about, 0–1; not at all to a
     /// leg that knows no names.
     fn names(&self, _from: RowId, _to: RowId) -> f32 {
@@ -346,6 +354,14 @@ pub trait Reranker: Debug + Send + Sync {
         usize::MAX
     }
 
+    /// Loads the model, if it is not loaded: once a process, and not part of any time budget.
+    ///
+    /// # Errors
+    /// The model is missing or damaged.
+    fn load(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// How surely each passage answers the question, in order. A passage's score does
     /// not depend on the other passages of the call, so that a list may be scored in
     /// parts.
@@ -353,4 +369,27 @@ pub trait Reranker: Debug + Send + Sync {
     /// # Errors
     /// The model is missing, or what it says is not a finite number.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>>;
+
+    /// The same until `deadline`, if there is one: the scores of the first passages, as many as
+    /// were begun by then. Waiting for a model that is loaded counts. By default one passage after the other
+    /// is scored, and the clock looked at before each.
+    ///
+    /// # Errors
+    /// As [`score`](Self::score).
+    fn score_until(
+        &self,
+        question: &str,
+        passages: &[&str],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Score>> {
+        let Some(deadline) = deadline else { return self.score(question, passages) };
+        let mut scores = Vec::with_capacity(passages.len());
+        for passage in passages {
+            if Instant::now() >= deadline {
+                break;
+            }
+            scores.extend(self.score(question, std::slice::from_ref(passage))?);
+        }
+        Ok(scores)
+    }
 }

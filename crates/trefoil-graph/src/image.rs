@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
 };
 
-use trefoil_core::{Error, Part, Result, RowId, Seq, Strategy};
+use trefoil_core::{Error, Part, Result, RowId, Seq, Strategy, private_file};
 
 use crate::evidence::{Named, Packed, Related, Said, Text};
 
@@ -120,7 +120,7 @@ pub(crate) fn write(dir: &Path, seq: Seq, packed: &Packed) -> Result<()> {
     let Stamp(header) = Stamp::new(seq, words.len(), &payload);
     let (path, temporary) = (dir.join(NAME), dir.join(TEMPORARY));
     let write = || {
-        let mut file = File::create(&temporary)?;
+        let mut file = private_file().create(true).write(true).truncate(true).open(&temporary)?;
         file.write_all(&header)?;
         file.write_all(&payload)?;
         file.sync_all()?;

@@ -22,7 +22,8 @@ impl GraphIndexer {
     /// [`Error::Corrupt`] if it is damaged, [`Error::UnsupportedFormat`] if a newer version
     /// wrote it, [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self> {
-        std::fs::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
+        trefoil_core::create_private_folder(dir)
+            .map_err(|error| Error::io("create", dir, error))?;
         let (committed, evidence) = match image::read(dir)? {
             Some((stamp, packed)) => (stamp.seq(), packed.into()),
             None => (Seq::ZERO, Evidence::default()),

@@ -1,6 +1,6 @@
 use std::{
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -8,10 +8,11 @@ use std::{
 };
 
 use tantivy::directory::{
-    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle,
-    WritePtr,
+    Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, OwnedBytes, WatchCallback,
+    WatchHandle, WritePtr,
     error::{DeleteError, LockError, OpenReadError, OpenWriteError},
 };
+use trefoil_core::{is_remote, make_private};
 
 /// Files opened between two looks at which of those before are still mapped.
 const FORGOTTEN_AFTER: usize = 64;
@@ -22,23 +23,45 @@ const FORGOTTEN_AFTER: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct SealedDirectory {
     files: MmapDirectory,
+    folder: PathBuf,
     /// A reader, perhaps on read-only media. It locks the directory while it opens files,
     /// so that a writer does not collect them meanwhile; where the lock file cannot be
     /// written there is no lock to take.
     read_only: bool,
+    /// Whether files are read and not mapped: on a network file system, one that is cut while it
+    /// is mapped ends the process.
+    reading: bool,
     /// How many files were opened so far.
     opened: Arc<AtomicUsize>,
 }
 
 impl SealedDirectory {
     /// To write and read.
-    pub(crate) fn new(files: MmapDirectory) -> Self {
-        Self { files, read_only: false, opened: Arc::default() }
+    pub(crate) fn new(files: MmapDirectory, folder: &Path) -> Self {
+        Self {
+            files,
+            folder: folder.to_owned(),
+            read_only: false,
+            reading: is_remote(folder),
+            opened: Arc::default(),
+        }
     }
 
     /// To read.
-    pub(crate) fn read_only(files: MmapDirectory) -> Self {
-        Self { files, read_only: true, opened: Arc::default() }
+    pub(crate) fn read_only(files: MmapDirectory, folder: &Path) -> Self {
+        Self { read_only: true, ..Self::new(files, folder) }
+    }
+}
+
+impl SealedDirectory {
+    fn read(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        match std::fs::read(self.folder.join(path)) {
+            Ok(bytes) => Ok(Arc::new(OwnedBytes::new(bytes))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenReadError::FileDoesNotExist(path.to_owned()))
+            }
+            Err(error) => Err(OpenReadError::wrap_io_error(error, path.to_owned())),
+        }
     }
 }
 
@@ -47,6 +70,11 @@ impl Directory for SealedDirectory {
         match self.files.acquire_lock(lock) {
             Err(LockError::IoError(error)) if self.read_only && is_read_only(&error) => {
                 Ok(DirectoryLock::from(Box::new(())))
+            }
+            Ok(held) if !self.read_only => {
+                make_private(&self.folder.join(&lock.filepath))
+                    .map_err(|error| LockError::IoError(Arc::new(error)))?;
+                Ok(held)
             }
             other => other,
         }
@@ -57,7 +85,8 @@ impl Directory for SealedDirectory {
             // tantivy remembers every file that was ever mapped, until it is asked which are.
             _ = self.files.get_cache_info();
         }
-        let file = self.files.get_file_handle(path)?;
+        let file =
+            if self.reading { self.read(path)? } else { self.files.get_file_handle(path)? };
         let has_footer = has_footer(file.as_ref());
         let has_footer =
             has_footer.map_err(|error| OpenReadError::wrap_io_error(error, path.to_owned()))?;
@@ -90,7 +119,11 @@ impl Directory for SealedDirectory {
         if self.read_only {
             return Err(OpenWriteError::wrap_io_error(read_only(), path.to_owned()));
         }
-        self.files.open_write(path)
+        let written = self.files.open_write(path)?;
+        // Before anything is in it.
+        make_private(&self.folder.join(path))
+            .map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
+        Ok(written)
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
@@ -157,6 +190,21 @@ mod tests {
         for short in [&b""[..], b"\0\0\0\0", b"\0\0\0\0mar"] {
             assert!(!check(short));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_read_may_be_cut_while_it_is_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = Path::new("segment");
+        std::fs::write(folder.path().join(name), b"body{}\x02\0\0\0mark").unwrap();
+        let files = MmapDirectory::open(folder.path()).unwrap();
+        let directory =
+            SealedDirectory { reading: true, ..SealedDirectory::new(files, folder.path()) };
+        let file = directory.get_file_handle(name).unwrap();
+        std::fs::write(folder.path().join(name), b"").unwrap();
+        assert_eq!(file.read_bytes(0..4).unwrap().as_slice(), b"body");
+        let missing = directory.get_file_handle(Path::new("other")).unwrap_err();
+        assert!(matches!(missing, OpenReadError::FileDoesNotExist(_)), "{missing}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::{fs, io, path::Path, sync::Arc};
+use std::{io, path::Path, sync::Arc};
 
 use tantivy::{
     Directory, Index, IndexSettings, TantivyError,
@@ -7,7 +7,7 @@ use tantivy::{
         error::{LockError, OpenReadError},
     },
 };
-use trefoil_core::{Analyzer, Error, Part, Result, Seq, Strategy};
+use trefoil_core::{Analyzer, Error, Part, Result, Seq, Strategy, create_private_folder};
 
 use crate::{
     directory::SealedDirectory,
@@ -32,8 +32,8 @@ pub(crate) struct KeywordIndex {
 impl KeywordIndex {
     /// Opens the index of a directory to write it, or makes both.
     pub(crate) fn open_or_create(dir: &Path, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
-        fs::create_dir_all(dir).map_err(|error| Error::io("create", dir, error))?;
-        let directory = SealedDirectory::new(map(dir)?);
+        create_private_folder(dir).map_err(|error| Error::io("create", dir, error))?;
+        let directory = SealedDirectory::new(map(dir)?, dir);
         if exists(&directory)? {
             return Self::checked(directory, analyzer);
         }
@@ -48,7 +48,7 @@ impl KeywordIndex {
         if !dir.is_dir() {
             return Err(missing());
         }
-        let directory = SealedDirectory::read_only(map(dir)?);
+        let directory = SealedDirectory::read_only(map(dir)?, dir);
         if !exists(&directory)? {
             return Err(missing());
         }

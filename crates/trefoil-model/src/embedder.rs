@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use trefoil_core::{Embedder, EmbeddingSpace, Error, Pooling, Result, Role, TokenCounter};
 
 use crate::{
@@ -96,8 +98,13 @@ impl OnnxEmbedder {
         self.token_cosine_range
     }
 
+    /// Loads the model, unless it is loaded.
+    pub(crate) fn load(&self) -> Result<()> {
+        self.model.load()
+    }
+
     /// The vectors of each text's words, of the window of `length` tokens that suits the
-    /// question best.
+    /// question best; of the first texts, as many as were begun until `deadline`.
     ///
     /// # Errors
     /// Those of [`embed`](Embedder::embed), and [`Error::EmbeddingFailed`] if the model
@@ -108,11 +115,13 @@ impl OnnxEmbedder {
         question: &str,
         texts: &[&str],
         length: usize,
+        deadline: Option<Instant>,
     ) -> Result<Vec<TokenVectors>> {
         let prefix = self.prefix(role);
         let width = self.space.dimensions;
-        self.model.run(
+        self.model.run_until(
             texts,
+            deadline,
             |tokenizer, text| tokenizer.encode_words(prefix, question, text, length),
             |Output { text, tokens, shape, numbers }| {
                 if !matches!(*shape, [1, _, wide] if usize::try_from(wide) == Ok(width)) {

@@ -1,6 +1,6 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
-use trefoil_core::{Embedder, Error, Reranker, Result, Role, Score};
+use trefoil_core::{Embedder, Reranker, Result, Role, Score};
 
 use crate::{
     embedder::{OnnxEmbedder, TokenVectors},
@@ -59,14 +59,32 @@ impl Reranker for TokenReranker {
         10
     }
 
+    fn load(&self) -> Result<()> {
+        self.embedder.load()
+    }
+
     /// The sigmoid of the cosine of the weaker half, moved to the scale of a cross-encoder's logits.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        self.score_until(question, passages, None)
+    }
+
+    /// The clock is looked at before each passage.
+    fn score_until(
+        &self,
+        question: &str,
+        passages: &[&str],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Score>> {
         if passages.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = self.embedder.token_vectors(Role::Query, question, &[question], WINDOW)?;
-        let read = self.embedder.token_vectors(Role::Passage, question, passages, WINDOW)?;
-        let asked = asked.first().ok_or(Error::EmptyRankedLists)?;
+        let vectors = |role, texts: &[&str]| {
+            self.embedder.token_vectors(role, question, texts, WINDOW, deadline)
+        };
+        let asked = vectors(Role::Query, &[question])?;
+        // There was no time for the question.
+        let Some(asked) = asked.first() else { return Ok(Vec::new()) };
+        let read = vectors(Role::Passage, passages)?;
         let score = |passage| sigmoid(self.logit(weaker_half(asked, passage)));
         Ok(read.iter().map(score).map(Score::clamped).collect())
     }

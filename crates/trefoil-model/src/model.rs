@@ -2,6 +2,7 @@ use std::{
     cmp::Reverse,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
 use trefoil_core::{Error, Result};
@@ -127,6 +128,45 @@ impl Model {
                 let tokens = tokens_of(index)?;
                 session.run(tokens.as_ref(), |shape, numbers| {
                     read(Output { text: text(index), tokens, shape, numbers })
+                })
+            },
+        )
+    }
+}
+
+impl Model {
+    /// Loads the tokenizer, the runtime and the model, unless they are loaded.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`], [`Error::Corrupt`].
+    pub(crate) fn load(&self) -> Result<()> {
+        self.tokenizer()?;
+        self.sessions.load()
+    }
+
+    /// The same as [`run`](Self::run) for what a question waits for: the results of the first texts, as many as were
+    /// begun until `deadline`. No thread is started.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) fn run_until<E: AsRef<Tokens>, T: Send>(
+        &self,
+        texts: &[&str],
+        deadline: Option<Instant>,
+        encode: impl Fn(&Tokenizer, &str) -> Result<E> + Sync,
+        read: impl Fn(Output<'_, E>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let tokenizer = self.tokenizer()?;
+        parallel::map_until(
+            self.threads,
+            texts.len(),
+            deadline,
+            || self.sessions.borrow_until(deadline),
+            |session, index| {
+                let text = texts.get(index).copied().unwrap_or_default();
+                let tokens = &encode(&tokenizer, text)?;
+                session.run(tokens.as_ref(), |shape, numbers| {
+                    read(Output { text, tokens, shape, numbers })
                 })
             },
         )

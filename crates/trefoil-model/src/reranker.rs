@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use trefoil_core::{Error, Reranker, Result, Score};
 
 use crate::{
@@ -57,10 +59,25 @@ impl Reranker for OnnxReranker {
         !self.english_only || is_latin(text)
     }
 
+    fn load(&self) -> Result<()> {
+        self.model.load()
+    }
+
     /// The sigmoid of the model's logit.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
-        self.model.run(
+        self.score_until(question, passages, None)
+    }
+
+    /// The clock is looked at before each passage.
+    fn score_until(
+        &self,
+        question: &str,
+        passages: &[&str],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Score>> {
+        self.model.run_until(
             passages,
+            deadline,
             |tokenizer, passage| tokenizer.encode_pair(question, passage, WINDOW),
             |Output { text, shape, numbers, .. }| {
                 let failed = |reason| Error::RerankFailed {

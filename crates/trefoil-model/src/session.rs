@@ -4,6 +4,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
 use ort::{
@@ -74,27 +75,45 @@ impl Sessions {
     /// [`Error::ModelMissing`] if the runtime cannot be loaded, [`Error::Corrupt`] if
     /// it cannot read the model.
     pub(crate) fn borrow(&self) -> Result<Loan<'_>> {
+        let loan = self.borrow_until(None)?;
+        loan.ok_or_else(|| Error::backend(Part::Model, "borrow", "no session came back"))
+    }
+
+    /// The same; none if none is returned until `deadline`, where there is one. To load one takes
+    /// as long as it takes.
+    pub(crate) fn borrow_until(&self, deadline: Option<Instant>) -> Result<Option<Loan<'_>>> {
         let mut state = self.lock();
         loop {
             if let Some(loaded) = state.idle.pop() {
-                return Ok(self.loan(loaded));
+                return Ok(Some(self.loan(loaded)));
             }
             if state.made < self.most {
                 break;
             }
-            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = match deadline.map(|deadline| deadline.checked_duration_since(Instant::now())) {
+                None => self.returned.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(None) => return Ok(None),
+                Some(Some(left)) => {
+                    let waited = self.returned.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
         state.made += 1;
         drop(state);
         // Loading takes a while: others may borrow and return meanwhile.
-        match load(&self.runtime, &self.model) {
-            Ok(loaded) => Ok(self.loan(loaded)),
-            Err(error) => {
-                self.lock().made -= 1;
-                self.returned.notify_one();
-                Err(error)
-            }
-        }
+        let unmade = Unmade(self);
+        let loaded = load(&self.runtime, &self.model)?;
+        std::mem::forget(unmade);
+        Ok(Some(self.loan(loaded)))
+    }
+
+    /// Loads a session, unless one was loaded before.
+    ///
+    /// # Errors
+    /// As [`borrow`](Self::borrow).
+    pub(crate) fn load(&self) -> Result<()> {
+        if self.lock().made == 0 { self.borrow().map(drop) } else { Ok(()) }
     }
 
     fn loan(&self, loaded: Loaded) -> Loan<'_> {
@@ -104,6 +123,16 @@ impl Sessions {
     /// The state is whole between any two statements, so a panic elsewhere does not spoil it.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts a session as not made when it is dropped: loading it failed, or panicked.
+struct Unmade<'s>(&'s Sessions);
+
+impl Drop for Unmade<'_> {
+    fn drop(&mut self) {
+        self.0.lock().made -= 1;
+        self.0.returned.notify_one();
     }
 }
 

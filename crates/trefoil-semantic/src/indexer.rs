@@ -49,7 +49,7 @@ impl VectorIndexer {
             let value = dimensions.to_string();
             return Err(Error::InvalidConfig { field: "dimensions", value, allowed: "1–65,536" });
         }
-        std::fs::create_dir_all(dir).map_err(|e| Error::io("create", dir, e))?;
+        trefoil_core::create_private_folder(dir).map_err(|e| Error::io("create", dir, e))?;
         let manifest = match Manifest::read(dir)? {
             Some((_, manifest)) => manifest,
             None => Manifest::empty(fingerprint, dimensions),

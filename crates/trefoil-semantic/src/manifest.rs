@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Part, Result, Seq, Strategy};
+use trefoil_core::{Error, Part, Result, Seq, Strategy, private_file};
 
 /// Name of the manifest's file.
 pub(crate) const MANIFEST: &str = "MANIFEST";
@@ -168,7 +168,8 @@ impl Manifest {
         let json = self.json()?;
         let stamp = stamp_line(VERSION, self.commits, crc32fast::hash(&json));
         let write = || {
-            let mut file = File::create(&temporary)?;
+            let mut file =
+                private_file().create(true).write(true).truncate(true).open(&temporary)?;
             file.write_all(stamp.as_bytes())?;
             file.write_all(&json)?;
             file.sync_all()

@@ -111,12 +111,7 @@ impl Retriever for SemanticRetriever {
     /// without asking the embedder.
     fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty()) || self.is_empty();
-        let vector = match &question.embedding {
-            _ if nothing => None,
-            Some(embedding) => Some(embedding.as_slice().into()),
-            None if question.text.trim().is_empty() => None,
-            None => Some(self.embed(&question.text)?),
-        };
+        let vector = if nothing { None } else { self.embedding(question)? };
         let nearest = match vector {
             Some(vector) => self.search(&vector, leg.depth.max(FLOOR_RANK), allowed)?,
             None => Vec::new(),
@@ -131,6 +126,14 @@ impl Retriever for SemanticRetriever {
             list = list.with_floor(floor);
         }
         Ok(list.with_confidence(confidence(&nearest)).truncated(leg.depth))
+    }
+
+    fn embedding(&self, question: &Question) -> Result<Option<Arc<[f32]>>> {
+        match &question.embedding {
+            Some(embedding) => Ok(Some(embedding.as_slice().into())),
+            None if question.text.trim().is_empty() => Ok(None),
+            None => self.embed(&question.text).map(Some),
+        }
     }
 
     fn refresh(&self) -> Result<Seq> {

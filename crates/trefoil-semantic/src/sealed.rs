@@ -18,44 +18,75 @@
 
 use std::{
     fs::File,
-    io::{BufWriter, ErrorKind, Seek, SeekFrom, Write},
+    io::{BufWriter, ErrorKind, Read, Seek, SeekFrom, Write},
+    ops::Deref,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use memmap2::Mmap;
-use trefoil_core::{Error, Part, Result, Strategy};
+use trefoil_core::{Error, Part, Result, Strategy, is_remote, private_file};
 
 /// Where the payload starts, and what sections within it are aligned to.
 pub(crate) const ALIGN: usize = 64;
 const BLOCK: usize = 64 * 1024;
 const VERSION: u32 = 1;
 
-/// A sealed file, mapped.
+/// A sealed file, mapped; on a network file system, read.
 #[derive(Debug)]
 pub(crate) struct SealedFile {
     path: PathBuf,
-    map: Mmap,
+    map: Bytes,
     len: usize,
     numbers: [u64; 2],
     seal: u32,
     checked: Box<[AtomicBool]>,
 }
 
+/// What is in a file.
+#[derive(Debug)]
+enum Bytes {
+    Mapped(Mmap),
+    Read(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Read(bytes) => bytes,
+        }
+    }
+}
+
 impl SealedFile {
-    /// Maps a file and checks its header, its length and its block table.
+    /// Maps a file and checks its header, its length and its block table. On a network file
+    /// system it is read instead: a mapped file that is cut there ends the process.
     pub(crate) fn open(path: &Path, magic: [u8; 8]) -> Result<Self> {
-        let file = File::open(path).map_err(|e| {
+        Self::open_by(path, magic, is_remote(path))
+    }
+
+    fn open_by(path: &Path, magic: [u8; 8], reading: bool) -> Result<Self> {
+        let mut file = File::open(path).map_err(|e| {
             if e.kind() == ErrorKind::NotFound {
                 Fault::Damaged("it is missing").at(path)
             } else {
                 Error::io("open", path, e)
             }
         })?;
-        #[expect(unsafe_code, reason = "a memory map cannot be made without it")]
-        // SAFETY: sealed files are created under a new name, are never written again,
-        // and go away by unlinking, which leaves maps intact.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
+        let map = if reading {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
+            Bytes::Read(bytes)
+        } else {
+            #[expect(unsafe_code, reason = "a memory map cannot be made without it")]
+            // SAFETY: sealed files are created under a new name, are never written again,
+            // and go away by unlinking, which leaves maps intact.
+            let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
+            Bytes::Mapped(map)
+        };
         let header = Header::parse(&map, magic).map_err(|fault| fault.at(path))?;
         let damaged = || Fault::Damaged("it is not as long as its header says").at(path);
         let len = usize::try_from(header.len).map_err(|_| damaged())?;
@@ -159,7 +190,8 @@ impl SealedWriter {
             }
             _ => {}
         }
-        let file = File::create_new(path).map_err(|e| Error::io("create", path, e))?;
+        let file = private_file().write(true).create_new(true).open(path);
+        let file = file.map_err(|e| Error::io("create", path, e))?;
         let mut file = BufWriter::with_capacity(1 << 20, file);
         file.write_all(&[0; ALIGN]).map_err(|e| Error::io("write", path, e))?;
         let crc = crc32fast::Hasher::new();
@@ -300,7 +332,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let payload: Vec<u8> = (0..=250).cycle().take(len).collect();
-            let file = SealedFile::open(&sealed(dir.path(), &payload), MAGIC).unwrap();
+            let path = sealed(dir.path(), &payload);
+            let file = SealedFile::open(&path, MAGIC).unwrap();
+            let read = SealedFile::open_by(&path, MAGIC, true).unwrap();
+            assert_eq!(read.bytes(0, len).unwrap(), payload);
             assert_eq!(file.bytes(0, len).unwrap(), payload);
             assert_eq!(file.numbers(), [7, 8]);
             assert!(file.bytes(0, len + 1).is_err());

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use trefoil_core::Result;
+use trefoil_core::{Error, Result, make_private};
 
 use crate::{
     fault::fault,
@@ -22,7 +22,8 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
         pages::reserve(&reader)?;
         reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])
     };
-    copy().map(drop).map_err(|error| fault(to, "copy the store", error))
+    copy().map_err(|error| fault(to, "copy the store", error))?;
+    make_private(to).map_err(|error| Error::io("make private", to, error))
 }
 
 /// True if an older version wrote the store at `path`, so that it has to be brought up to date

@@ -69,6 +69,15 @@ impl Store {
     /// Puts claimed jobs back for another try after 5 s, doubling from the third
     /// failure on up to an hour; the fifth failure is the last.
     pub fn fail_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
+        self.fail_after(jobs, error, MAX_TRIES)
+    }
+
+    /// Sets claimed jobs aside: they are not tried again unless they are asked for anew.
+    pub fn give_up_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
+        self.fail_after(jobs, error, 0)
+    }
+
+    fn fail_after(&self, jobs: &[i64], error: &str, most: u32) -> Result<()> {
         self.write("note failed jobs", |tx, now| {
             let mut tries_of = tx.prepare_cached("SELECT tries FROM jobs WHERE id = ?1 AND status = 1")?;
             let mut fail = tx.prepare_cached(
@@ -81,7 +90,7 @@ impl Store {
                     tries_of.query_map([job], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
                 for tries in tries {
                     let tries = tries.saturating_add(1);
-                    let status = if tries < MAX_TRIES { 0 } else { 3 };
+                    let status = if tries < most { 0 } else { 3 };
                     fail.execute(params![job, status, tries, now + backoff(tries), error, now])?;
                 }
             }
@@ -267,6 +276,18 @@ mod tests {
         );
         assert!(fixture.store.enqueue_job("k", "1").unwrap(), "asked for anew");
         assert_eq!(fixture.store.claim_jobs("k", 1, 30).unwrap()[0].tries, 0);
+    }
+
+    #[test]
+    fn a_job_that_is_given_up_is_not_tried_again() {
+        let fixture = Fixture::new();
+        fixture.store.enqueue_job("k", "1").unwrap();
+        let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
+        fixture.store.give_up_jobs(&[job.id], "broke").unwrap();
+        fixture.clock.advance(100_000);
+        assert_eq!(claim(&fixture, 1), [""; 0]);
+        assert_eq!(fixture.store.pending_jobs().unwrap().failed, 1);
+        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "asked for anew");
     }
 
     #[test]

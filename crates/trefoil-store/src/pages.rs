@@ -227,14 +227,17 @@ unsafe extern "C" fn read(
         let checked = (*file).pMethods.cast::<Checked>().cast_mut();
         let Some(platform_read) = (*checked).read else { return ffi::SQLITE_IOERR_READ };
         let code = platform_read(file, buffer, amount, offset);
+        // After any other failure nobody promises that the buffer was filled.
+        if code != ffi::SQLITE_OK && code != ffi::SQLITE_IOERR_SHORT_READ {
+            return code;
+        }
         let length = usize::try_from(amount).unwrap_or(0);
         let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), length);
         if offset == 0 && code == ffi::SQLITE_OK && length > RESERVED_AT {
             (*checked).is_on = has_checksums(bytes);
         }
         let is_page = is_page(length, offset) && (*checked).is_on;
-        let is_read = code == ffi::SQLITE_OK || code == ffi::SQLITE_IOERR_SHORT_READ;
-        if is_page && is_read && !is_whole(bytes, offset) {
+        if is_page && !is_whole(bytes, offset) {
             return ffi::SQLITE_IOERR_CORRUPTFS;
         }
         code

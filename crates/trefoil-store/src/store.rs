@@ -5,7 +5,7 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Error, Part, Result, private_file};
 
 use crate::{
     Clock,
@@ -181,7 +181,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn open_writer(path: &Path) -> Result<Connection> {
     let failed = |error| fault(path, "open", error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    // The files beside it get the permissions of the file itself.
+    let made = private_file().write(true).create(true).truncate(false).open(path);
+    made.map_err(|error| Error::io("open", path, error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let connection = connect(path, flags).map_err(failed)?;
     pages::reserve(&connection).map_err(failed)?;
     match migration::format(&connection).map_err(failed)? {

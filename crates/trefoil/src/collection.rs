@@ -112,17 +112,27 @@ impl Indexed {
     pub(crate) fn refresh(&self, store: &Store, kept: Option<IndexInput>) -> Result<Vec<Degraded>> {
         let mut retrievers = self.retrievers();
         retrievers.retain(|retriever| Some(retriever.input()) != kept);
-        let reached: Vec<Seq> =
-            retrievers.iter().map(|retriever| retriever.refresh()).collect::<Result<_>>()?;
+        let reached: Vec<Result<Seq>> =
+            retrievers.iter().map(|retriever| retriever.refresh()).collect();
         let end = store.seq()?;
         let mut troubles = Vec::new();
         for (retriever, reached) in retrievers.iter().zip(reached) {
+            let stage = retriever.strategy().into();
+            let reached = match reached {
+                Ok(reached) => reached,
+                // It answers from the commit before; the others go on.
+                Err(error) => {
+                    let reason = format!("its newest commit cannot be read: {}", error.chain());
+                    troubles.push(Degraded { stage, reason });
+                    continue;
+                }
+            };
             if reached > end {
                 troubles.push(loss(retriever.strategy()));
             }
             if lags(store, self.collection, retriever.input(), reached)? {
                 troubles.push(Degraded {
-                    stage: retriever.strategy().into(),
+                    stage,
                     reason:
                         "the index is behind the store; run `trefoil index` to bring it up to date"
                             .to_owned(),

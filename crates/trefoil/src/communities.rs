@@ -345,7 +345,14 @@ mod tests {
         let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
         let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
         engine.ingest(documents).unwrap();
+        settle(&engine, &[]);
         (dir, engine)
+    }
+
+    /// Waits for the worker, and puts these reports in the place of what it made.
+    fn settle(engine: &Engine, reports: &[CommunityRow]) {
+        engine.drain().unwrap();
+        engine.inner().store.put_communities(reports).unwrap();
     }
 
     fn update(engine: &Engine) -> CommunityUpdate {
@@ -400,6 +407,7 @@ mod tests {
         let [.., (_, korean)] = TOPICS;
         let more = "한사리는 보름달 다음에 오며 갯벌을 모두 덮는 물때이다.";
         engine.ingest(&[Document::new("more.md", format!("{} {more}", korean[2]))]).unwrap();
+        settle(&engine, &before);
         let after = update(&engine);
         assert!(after.made > 0 && after.kept > after.made, "{after:?}");
         assert_eq!(update(&engine).made, 0);

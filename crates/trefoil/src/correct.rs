@@ -14,6 +14,7 @@ use trefoil_core::{
 
 use crate::{
     Engine, GradeThresholds, IncorrectPolicy, JUDGED,
+    background::caught,
     fuse::fuser,
     legs::Legs,
     refine::Refinement,
@@ -232,7 +233,8 @@ impl Engine {
         let config = &self.inner().config;
         let Some(web) = &config.web else { return Vec::new() };
         let question = &plan.question;
-        match web.search(&question.text, question.language, config.crag.web_pages) {
+        let ask = || web.search(&question.text, question.language, config.crag.web_pages);
+        match caught("the web search", ask) {
             Ok(pages) => pages.into_iter().take(config.crag.web_pages).collect(),
             Err(error) => {
                 degraded.push(Degraded { stage: Stage::Web, reason: error.chain() });

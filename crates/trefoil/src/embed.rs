@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
-use trefoil_core::{Embedder, Error, Result, Role, Strategy};
+use trefoil_core::{Embedder, Error, Result, Role, Stage, Strategy};
 use trefoil_store::{EmbedJob, EmbedSource, JobCounts};
 use trefoil_text::contextual_text;
 
-use crate::engine::Inner;
+use crate::{background::caught, engine::Inner};
 
 /// Texts embedded between two commits. Large enough that the cores are idle for less
 /// than one text in a hundred, small enough that a stop waits a few seconds at most.
@@ -23,6 +23,10 @@ pub(crate) const BATCH: usize = 192;
 
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
+
+/// A text whose embedding panics is tried so often before it is set aside, and the worker goes
+/// on after so many panics in a row of which no text can be blamed.
+const TRIES: usize = 3;
 
 /// Jobs that are done, and embeddings that nothing uses, are forgotten so many at a time.
 const FORGOTTEN: usize = 1_000;
@@ -47,8 +51,8 @@ struct State {
     woken: bool,
     /// The worker waits.
     idle: bool,
-    /// Why the worker gave up, until it is woken again.
-    error: Option<Error>,
+    /// The worker is gone.
+    gone: bool,
 }
 
 impl Worker {
@@ -66,7 +70,11 @@ impl Worker {
             .name("trefoil-worker".to_owned())
             .spawn({
                 let (signal, inner) = (Arc::clone(&signal), Arc::downgrade(inner));
-                move || work(&signal, &inner)
+                move || {
+                    // However the thread ends, nobody waits for it.
+                    let _gone = Gone(&signal);
+                    work(&signal, &inner);
+                }
             })
             .map_err(|source| Error::io("start the background thread of", "trefoil", source))?;
         Ok(Some(Self { signal, thread: Some(thread) }))
@@ -76,7 +84,6 @@ impl Worker {
     pub(crate) fn wake(&self) {
         let mut state = self.signal.state();
         state.woken = true;
-        state.error = None;
         self.signal.changed.notify_all();
     }
 
@@ -87,7 +94,7 @@ impl Worker {
         mut on_progress: impl FnMut(&JobCounts),
     ) -> Result<JobCounts> {
         let mut state = self.signal.state();
-        while state.woken || !state.idle {
+        while !state.gone && (state.woken || !state.idle) {
             let tick = Duration::from_millis(100);
             state = self
                 .signal
@@ -99,7 +106,8 @@ impl Worker {
             on_progress(&inner.pending_embeddings()?);
             state = self.signal.state();
         }
-        match state.error.take() {
+        drop(state);
+        match inner.troubles.take() {
             Some(error) => Err(error),
             None => inner.pending_embeddings(),
         }
@@ -111,9 +119,19 @@ impl Drop for Worker {
         self.signal.stop.store(true, Ordering::Relaxed);
         self.signal.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // A panic of the worker has been reported by its hook; there is nothing to add.
+            // A panic of the worker is noted among its troubles.
             drop(thread.join());
         }
+    }
+}
+
+/// Says that the worker is gone when it is dropped.
+struct Gone<'s>(&'s Signal);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        self.0.state().gone = true;
+        self.0.changed.notify_all();
     }
 }
 
@@ -141,15 +159,24 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
         state.woken = false;
         state.idle = false;
         drop(state);
+        if let Some(inner) = inner.upgrade() {
+            inner.troubles.try_again();
+        }
+        let mut panics = 0;
         while !signal.stopped() {
             let Some(inner) = inner.upgrade() else { return };
-            match next_step(&inner) {
+            match caught("the worker", || next_step(&inner)) {
                 Ok(false) => break,
-                Ok(true) => {}
+                Ok(true) => panics = 0,
                 Err(error) => {
-                    tracing::error!(reason = error.chain(), "work in the background stopped");
-                    signal.state().error = Some(error);
-                    break;
+                    let is_panic = matches!(error, Error::Panicked { .. });
+                    inner.troubles.note(Stage::Semantic, error);
+                    panics += 1;
+                    // What it had taken up is not lost: it waits for the next try.
+                    let released = inner.store.release_embed_jobs();
+                    if !is_panic || released.is_err() || panics >= TRIES {
+                        break;
+                    }
                 }
             }
         }
@@ -170,11 +197,32 @@ fn next_step(inner: &Inner) -> Result<bool> {
     if inner.succeed_further()? {
         return Ok(true);
     }
-    inner.update_reports()?;
+    make_reports(inner);
     if inner.store.forget_done_jobs(FORGOTTEN)? > 0 {
         inner.store.forget_unused_embeddings(FORGOTTEN)?;
     }
     Ok(false)
+}
+
+/// Makes the reports of communities. Where that panics it is tried a few times and then left
+/// until the graph changes: nothing else has to wait for it.
+fn make_reports(inner: &Inner) {
+    for _ in 0..TRIES {
+        match caught("the maker of reports", || inner.update_reports()) {
+            Ok(true) => return inner.troubles.clear(Stage::Graph),
+            Ok(false) => return,
+            Err(error) => {
+                let is_panic = matches!(error, Error::Panicked { .. });
+                inner.troubles.note(Stage::Graph, error);
+                if !is_panic {
+                    return;
+                }
+            }
+        }
+    }
+    if let Err(error) = inner.set_reports_aside() {
+        inner.troubles.note(Stage::Graph, error);
+    }
 }
 
 /// Embeds the next jobs: vectors into the cache, then into the index. How many.
@@ -190,9 +238,14 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     }
     let texts: Vec<Cow<'_, str>> = jobs.iter().map(|job| text_of(&job.source)).collect();
     let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    match embedder.embed(Role::Passage, &texts) {
-        Ok(vectors) => finish(inner, &jobs, vectors)?,
-        Err(Error::EmbeddingFailed { .. }) => each_alone(inner, embedder, &jobs, &texts)?,
+    match caught(EMBEDDER, || embedder.embed(Role::Passage, &texts)) {
+        Ok(vectors) => {
+            finish(inner, &jobs, vectors)?;
+            inner.troubles.clear(Stage::Semantic);
+        }
+        Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
+            each_alone(inner, embedder, &jobs, &texts)?;
+        }
         Err(error) => {
             inner.store.release_embed_jobs()?;
             return Err(error);
@@ -221,13 +274,27 @@ fn each_alone(
     texts: &[&str],
 ) -> Result<()> {
     for (job, text) in jobs.iter().zip(texts) {
-        match embedder.embed(Role::Passage, &[text]) {
+        let embed = || caught(EMBEDDER, || embedder.embed(Role::Passage, &[text]));
+        let mut embedded = embed();
+        for _ in 1..TRIES {
+            if matches!(embedded, Err(Error::Panicked { .. })) {
+                embedded = embed();
+            }
+        }
+        match embedded {
             Ok(vectors) => finish(inner, std::slice::from_ref(job), vectors)?,
+            Err(error @ Error::Panicked { .. }) => {
+                inner.store.give_up_jobs(&[job.job], &error.chain())?;
+                inner.troubles.note(Stage::Semantic, error);
+            }
             Err(error) => inner.store.fail_jobs(&[job.job], &error.chain())?,
         }
     }
     Ok(())
 }
+
+/// Who panicked, if the embedder did.
+pub(crate) const EMBEDDER: &str = "the embedder";
 
 fn finish(inner: &Inner, jobs: &[EmbedJob], vectors: Vec<Vec<f32>>) -> Result<()> {
     let done: Vec<_> =

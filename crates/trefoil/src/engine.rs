@@ -13,7 +13,8 @@ use trefoil_core::{
     Allowed, Analyzer, ChunkId, Collection, Degraded, Embedder, Embedding, EmbeddingSpace, Error,
     Fused, IndexInput, NameLookup, Passage, Plan, QueryClassification, QueryText, Question, Ranked,
     RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter,
+    SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter, create_private_folder,
+    private_file,
 };
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
@@ -22,16 +23,16 @@ use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
     EngineConfig,
+    background::{Troubles, caught},
     collection::{Indexed, Indexers},
     correct::Judged,
     embed::Worker,
-    export,
-    fuse::fuser,
-    leaves,
+    export, leaves,
     legs::{Legs, run_beside, run_legs},
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
+    relationships::Relationships,
     reread::reread,
     select::{Left, cosine, select},
     shown::Shown,
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     pub(crate) generation: AtomicU64,
     /// Texts embedded since it was opened.
     pub(crate) embedded: AtomicUsize,
+    /// What went wrong in the background.
+    pub(crate) troubles: Troubles,
     rerankers: FoundRerankers,
     /// What finds the entities of a chunk; none where there is no graph.
     #[cfg(feature = "graph")]
@@ -98,8 +101,10 @@ pub struct EngineStats {
     pub rows: Vec<(Strategy, u64)>,
     /// Texts that were embedded since the engine was opened, reports included.
     pub embedded: usize,
-    /// Legs that cannot run, and why.
+    /// Retrievers that cannot run, and why.
     pub absent: Vec<Degraded>,
+    /// What fails in the background, by the stage whose results suffer; empty if all goes well.
+    pub background: Vec<Degraded>,
 }
 
 impl Engine {
@@ -167,7 +172,7 @@ impl Engine {
             let doing = "write to a snapshot (`trefoil import` makes an index of it)";
             return Err(Error::ReadOnly { path: dir.to_owned(), doing });
         }
-        std::fs::create_dir_all(dir)
+        create_private_folder(dir)
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         Self::open_held(dir, config, lock(dir)?, other)
     }
@@ -204,13 +209,14 @@ impl Engine {
         trace.lap(Stage::Filter, 1, 1);
         let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
         legs.degraded.extend(failed);
-        let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
+        let fused = legs.fused(&plan)?;
         trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
         let found = self.read(&plan, &query.filters, fused)?;
         trace.lap(Stage::Read, found.total, found.passages.len());
         let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
         trace.lap(Stage::Rerank, ranked.len(), ranked.len());
         let read = ranked.len();
+        legs.reranked = ranked.iter().filter(|one| one.rerank.is_some()).count();
         let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
         trace.lap(Stage::Grade, read, graded.passages.len());
         let left = self.select(&plan, &graded.passages)?;
@@ -279,6 +285,7 @@ impl Engine {
             embedded: self.inner.embedded.load(Ordering::Relaxed),
             rows: documents.retrievers().iter().map(|one| (one.strategy(), one.rows())).collect(),
             absent: documents.absent(),
+            background: self.inner.troubles.list(),
         })
     }
 
@@ -328,7 +335,9 @@ impl Engine {
     ) -> (Question, Option<QueryClassification>, Option<Degraded>) {
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = question(query, &shown.languages);
-        match self.inner.config.classifier.classify(&question, self.inner.names.as_ref()) {
+        let classifier = &self.inner.config.classifier;
+        let classify = || classifier.classify(&question, self.inner.names.as_ref());
+        match caught("the classifier", classify) {
             Ok(classification) => (question, Some(classification), None),
             Err(error) => {
                 let failed = Degraded { stage: Stage::Classify, reason: error.chain() };
@@ -360,12 +369,27 @@ impl Engine {
     ) -> Result<Legs> {
         self.inner.catch_up()?;
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
-        let relationships = self.inner.relationships(plan, allowed)?;
-        let overview = self.inner.overview(query, plan, allowed)?;
         let documents = &self.inner.documents;
+        let known = documents.troubles().into_iter().chain(shown.lagging.iter().cloned());
+        let mut degraded: Vec<Degraded> = known.chain(self.inner.troubles.list()).collect();
+        // What the graph says beside its list is not worth a search that fails.
+        let mut failed = |error: Error| {
+            degraded.push(Degraded { stage: Stage::Graph, reason: error.chain() });
+        };
+        let relationships = caught("the graph", || self.inner.relationships(plan, allowed));
+        let relationships = relationships.unwrap_or_else(|error| {
+            failed(error);
+            Relationships::default()
+        });
+        let mut words_only = Vec::new();
+        let overview =
+            caught("the graph", || self.inner.overview(query, plan, allowed, &mut words_only));
+        let overview = overview.unwrap_or_else(|error| {
+            failed(error);
+            Vec::new()
+        });
+        degraded.extend(words_only);
         let outcomes = run_legs(&documents.retrievers(), plan, allowed, &relationships);
-        let degraded =
-            documents.troubles().into_iter().chain(shown.lagging.iter().cloned()).collect();
         let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
@@ -385,12 +409,15 @@ impl Engine {
                 // A vector of another model is the caller's mistake, not the leg's.
                 Err(error @ Error::DimensionMismatch { .. }) => return Err(error),
                 Err(error) => {
-                    legs.degraded.push(Degraded { stage: strategy.into(), reason: error.chain() });
+                    let failed = Degraded { stage: strategy.into(), reason: error.chain() };
+                    if !legs.degraded.contains(&failed) {
+                        legs.degraded.push(failed);
+                    }
                 }
             }
         }
         trace.skip();
-        if legs.lists.is_empty() {
+        if legs.lists.is_empty() && legs.overview.is_empty() {
             return Err(search_failed(query, &legs.degraded));
         }
         Ok(legs)
@@ -532,6 +559,7 @@ impl Inner {
             serving: RwLock::new(serving),
             generation: generation.into(),
             embedded: AtomicUsize::new(0),
+            troubles: Troubles::default(),
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
             extractor: models.extractor,
@@ -646,7 +674,7 @@ const BY_EMBEDDING: &str = "(embedding)";
 /// Takes the writer's lock, which the operating system frees with the process.
 pub(crate) fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
-    let file = File::options()
+    let file = private_file()
         .create(true)
         .truncate(false)
         .write(true)

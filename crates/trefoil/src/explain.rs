@@ -1,17 +1,16 @@
 //! How a passage came to its place, and why another did not.
 
 use trefoil_core::{
-    ChunkId, Error, Explanation, LegPlace, OrderKey, Plan, Ranked, Result, RowId, SearchQuery,
-    Stage, StagePlace, WhyNot,
+    ChunkId, Error, Explanation, LegPlace, Plan, Ranked, Result, RowId, SearchQuery,
+    SearchResultItem, Stage, StagePlace, WhyNot,
 };
 
 use crate::{
     Engine,
     correct::{Graded, Judged},
-    fuse::fuser,
     legs::Legs,
     page::Page,
-    present::Admission,
+    present::{Admission, Listing, relevant},
     select::Left,
     trace::Trace,
 };
@@ -49,7 +48,7 @@ impl Engine {
         }
         let mut legs = self.retrieve(query, &plan, &allowed, &mut Trace::start())?;
         let mut explanation = in_legs(&legs, stored.row);
-        let fused = fuser(&plan).fuse(&plan.legs, &legs.lists)?;
+        let fused = legs.fused(&plan)?;
         let of = fused.len();
         let place = fused.iter().position(|hit| hit.row == stored.row);
         let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
@@ -61,7 +60,8 @@ impl Engine {
         let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
         let of_this = |one: &Judged| one.ranked.passage.chunk.row == stored.row;
         if let Some(place) = graded.passages.iter().position(of_this) {
-            return self.selected_or_not(&plan, &graded, place);
+            let overview = relevant(legs.overview, &plan);
+            return self.selected_or_not(&plan, &graded, &overview, place);
         }
         if graded.dropped.contains(stored.row) {
             let reason = "it was found, but does not answer the question, and was dropped";
@@ -88,20 +88,29 @@ impl Engine {
     }
 
     /// Whether the passage at `place` of the graded list is a result, and on the page.
-    fn selected_or_not(&self, plan: &Plan, graded: &Graded, place: usize) -> Result<WhyNot> {
+    fn selected_or_not(
+        &self,
+        plan: &Plan,
+        graded: &Graded,
+        overview: &[SearchResultItem],
+        place: usize,
+    ) -> Result<WhyNot> {
         let Some(one) = graded.passages.get(place) else { return Ok(WhyNot::default()) };
         let left = self.select(plan, &graded.passages)?;
         let before = left.iter().take(place).filter(|left| left.is_none()).count();
-        let rank = before + 1;
+        let shown = graded.passages.iter().zip(&left).filter(|(_, left)| left.is_none());
+        let shown: Vec<&Judged> = shown.map(|(one, _)| one).collect();
+        let Listing { listed, keys } = Listing::of(overview, &shown);
+        let at = listed.iter().position(|one| one.passage() == Some(before));
+        let at = at.unwrap_or(listed.len());
+        let rank = at + 1;
         let explanation = explanation(one, rank);
         if let Some(left) = left.get(place).copied().flatten() {
             let reason = why_left(left, &one.ranked, plan);
             return Ok(WhyNot { lost_at: Some(Stage::Select), reason, explanation });
         }
-        let shown = graded.passages.iter().zip(&left).filter(|(_, left)| left.is_none());
-        let keys: Vec<OrderKey> = shown.map(|(one, _)| one.ranked.key()).collect();
-        let page = Page::new(&keys, plan).shown;
-        let (lost_at, reason) = if page.contains(&before) {
+        let page = Page::new(&keys, 0, plan).shown;
+        let (lost_at, reason) = if page.contains(&at) {
             (None, format!("it is result {rank}"))
         } else {
             let (first, last) = (page.start + 1, page.end);

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::{Builder, TempDir};
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Error, Part, Result, create_private_folder, private_file};
 use trefoil_store::{Access, Store, SystemClock};
 use trefoil_text::ScriptAnalyzer;
 
@@ -80,14 +80,8 @@ impl Engine {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(taken()),
             _ => {}
         }
-        // No longer private: others may read an index unless its folder says otherwise.
+        // The folder is its owner's alone, as an index is that an engine makes.
         let unpacked = staging.keep();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(&unpacked, fs::Permissions::from_mode(0o755))
-                .map_err(|error| Error::io("open to others", &unpacked, error))?;
-        }
         fs::rename(&unpacked, dir).map_err(|error| Error::io("import into", dir, error))?;
         sync(folder)?;
         Ok(snapshot)
@@ -118,8 +112,17 @@ pub(crate) fn readable(path: &Path, config: &EngineConfig) -> Result<Option<Temp
 }
 
 fn private(path: &Path) -> Result<TempDir> {
-    let folder = Builder::new().prefix("trefoil-").tempdir();
+    let folder = owners_alone("trefoil-").tempdir();
     folder.map_err(|error| Error::io("make a private copy of", path, error))
+}
+
+/// Makes temporary folders that only their owner reads.
+fn owners_alone(prefix: &str) -> Builder<'_, '_> {
+    let mut builder = Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder
 }
 
 /// Copies one state of the index in `dir`: its indexes, its store as of later, and what the
@@ -165,9 +168,10 @@ fn copy_files(dir: &Path, into: &Path) -> Result<Vec<Error>> {
         };
         let folder = into.join(&leaf.folder);
         for mut file in files {
-            fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+            let made = create_private_folder(&folder);
+            made.map_err(|error| Error::io("create", &folder, error))?;
             let path = folder.join(&file.name);
-            File::create_new(&path)
+            (private_file().write(true).create_new(true).open(&path))
                 .and_then(|mut to| io::copy(&mut file.content, &mut to))
                 .map_err(|error| Error::io("copy", path, error))?;
         }
@@ -225,8 +229,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// A private folder beside what is to be made, so that it can be moved there.
 fn staging_in(folder: &Path) -> Result<TempDir> {
-    Builder::new()
-        .prefix(".trefoil-")
+    owners_alone(".trefoil-")
         .tempdir_in(folder)
         .map_err(|error| Error::io("write below", folder, error))
 }

@@ -7,6 +7,8 @@ use trefoil_store::Store;
 #[cfg(feature = "graph")]
 use trefoil_text::resolve_names;
 
+#[cfg(feature = "graph")]
+use crate::background::caught;
 use crate::engine::Inner;
 
 /// The store's setting that says which extractor found what the chunks mention.
@@ -81,7 +83,8 @@ impl Inner {
     #[cfg(feature = "graph")]
     fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
         let Some(extractor) = &self.extractor else { return Ok(Vec::new()) };
-        extractor.extract(texts).map(|found| resolve_names(texts, found))
+        caught("the extractor", || extractor.extract(texts))
+            .map(|found| resolve_names(texts, found))
     }
 
     #[cfg(not(feature = "graph"))]

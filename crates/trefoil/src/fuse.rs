@@ -150,9 +150,15 @@ pub struct DistributionBased;
 
 impl Fuser for DistributionBased {
     fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
+        let ranges: BTreeMap<Strategy, (f32, f32)> = lists
+            .iter()
+            .map(|list| {
+                let (mean, deviation) = mean_and_deviation(list.hits());
+                (list.strategy(), (mean - 3.0 * deviation, mean + 3.0 * deviation))
+            })
+            .collect();
         Ok(sum(lists, &weights(legs, lists)?, |list, hit, _| {
-            let (mean, deviation) = mean_and_deviation(list.hits());
-            let (low, high) = (mean - 3.0 * deviation, mean + 3.0 * deviation);
+            let (low, high) = ranges.get(&list.strategy()).copied().unwrap_or_default();
             if high > low { ((hit.native - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 }
         }))
     }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Error, Part, Result, create_private_folder};
 use trefoil_store::{Access, Salvaged, Store, SystemClock, salvage};
 use trefoil_text::ScriptAnalyzer;
 
@@ -191,11 +191,12 @@ fn folder_for(dir: &Path) -> Result<PathBuf> {
     let mut number = 1_u64;
     loop {
         let aside = dir.join(format!("{ASIDE}{number}"));
-        match fs::create_dir(&aside) {
-            Ok(()) => return Ok(aside),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(Error::io("create", aside, error)),
+        if !aside.exists() {
+            let made = create_private_folder(&aside);
+            made.map_err(|error| Error::io("create", &aside, error))?;
+            return Ok(aside);
         }
+        number += 1;
     }
 }
 

@@ -359,7 +359,10 @@ impl<'f> Root<'f> {
                 RootState::Missing if root.indexed.is_empty() => {
                     Err(failed(std::io::ErrorKind::NotFound.into()))
                 }
-                _ => Ok(root),
+                RootState::There
+                | RootState::Empty
+                | RootState::Missing
+                | RootState::Unknown(_) => Ok(root),
             }
         };
         paths.iter().map(look_at).collect()

@@ -1,6 +1,9 @@
 //! Opening of the indexes. The only place that knows which legs there are.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use trefoil_core::{
     Analyzer, Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
@@ -105,6 +108,15 @@ pub(crate) fn vector_folder(collection: Collection, generation: u64) -> String {
 fn vector_name(generation: u64) -> String {
     let leg = Strategy::Semantic.name();
     if generation == 0 { leg.to_owned() } else { format!("{leg}-{generation}") }
+}
+
+/// The folders of all indexes, whether they are there or not.
+pub(crate) fn folders(dir: &Path, generation: u64) -> Vec<PathBuf> {
+    let of = |collection| {
+        let fixed = [Strategy::Keyword, Strategy::Graph].map(|one| folder(collection, one));
+        fixed.into_iter().chain([vector_folder(collection, generation)])
+    };
+    Collection::ALL.into_iter().flat_map(of).map(|folder| dir.join(folder)).collect()
 }
 
 /// The number of the vectors that a directory of this name holds; none if it holds others.

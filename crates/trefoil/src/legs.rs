@@ -8,11 +8,11 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Degraded, Error, HeldTerms, Leg, Part, Plan, Question, RankedList, Result, Retriever,
-    RowSet, SearchResultItem, Strategy, StrategyMetrics, Trail,
+    Allowed, Degraded, Error, Fused, HeldTerms, Leg, Part, Plan, Question, RankedList, Result,
+    Retriever, RowSet, SearchResultItem, Strategy, StrategyMetrics, Trail,
 };
 
-use crate::{beside::beside, fuse::fuser, relationships::Relationships};
+use crate::{background::caught, beside::beside, fuse::fuser, relationships::Relationships};
 
 /// What the legs gave.
 #[derive(Debug, Default)]
@@ -23,7 +23,19 @@ pub(crate) struct Legs {
     pub(crate) relationships: Relationships,
     /// The communities that a question about the whole is about.
     pub(crate) overview: Vec<SearchResultItem>,
+    /// How many of the fused passages were reranked.
+    pub(crate) reranked: usize,
     pub(crate) degraded: Vec<Degraded>,
+}
+
+impl Legs {
+    /// One list of all; empty if no retriever gave one.
+    pub(crate) fn fused(&self, plan: &Plan) -> Result<Vec<Fused>> {
+        if self.lists.is_empty() {
+            return Ok(Vec::new());
+        }
+        fuser(plan).fuse(&plan.legs, &self.lists)
+    }
 }
 
 /// What a leg gave, and how long it took.
@@ -42,7 +54,8 @@ pub(crate) fn run_legs(
         let start = Instant::now();
         let lists = outcomes.iter().filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned();
         let lists: Vec<RankedList> = lists.collect();
-        let list = run_behind(retrievers, retriever, leg, plan, allowed, relationships, &lists);
+        let run = || run_behind(retrievers, retriever, leg, plan, allowed, relationships, &lists);
+        let list = caught(&retriever_of(leg), run);
         let list = list.map(|list| within(list, allowed));
         outcomes.push((leg.strategy, start.elapsed(), list));
     }
@@ -100,6 +113,11 @@ fn with_retriever<'a>(
     Some((leg, retriever.as_ref()))
 }
 
+/// What a retriever is called where it panics.
+fn retriever_of(leg: &Leg) -> String {
+    format!("the {} retriever", leg.strategy)
+}
+
 pub(crate) fn run_beside(
     retrievers: &[Arc<dyn Retriever>],
     plan: &Plan,
@@ -107,7 +125,8 @@ pub(crate) fn run_beside(
 ) -> Vec<Outcome> {
     let run = &|leg: &Leg, retriever: &dyn Retriever| {
         let start = Instant::now();
-        let list = retriever.retrieve(&plan.question, leg, allowed);
+        let retrieve = || retriever.retrieve(&plan.question, leg, allowed);
+        let list = caught(&retriever_of(leg), retrieve);
         (leg.strategy, start.elapsed(), list.map(|list| within(list, allowed)))
     };
     let legs = plan.legs.iter().filter(|leg| !follows(plan, leg));

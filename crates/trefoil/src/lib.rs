@@ -55,6 +55,8 @@ pub mod select;
 #[cfg(feature = "tokio")]
 mod asynchronous;
 #[cfg(feature = "engine")]
+mod background;
+#[cfg(feature = "engine")]
 mod belief;
 #[cfg(feature = "engine")]
 mod beside;

@@ -32,7 +32,7 @@ pub use trefoil_store::{
 };
 use trefoil_text::language_of;
 
-use crate::{Engine, beside::beside, engine::Inner};
+use crate::{Engine, background::caught, beside::beside, embed::EMBEDDER, engine::Inner};
 
 /// The memory of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,9 @@ impl MemoryCollection<'_> {
     }
 
     /// Runs `work` in one transaction and shows the indexes what it did. When this returns, it
-    /// is durable, and found by its words; if it fails, nothing was written.
+    /// is durable; if it fails, nothing was written. It is found by its words at once, unless an
+    /// index cannot be written: then searches name that index in `degraded`, and the next write
+    /// or opening brings it up to date.
     ///
     /// # Errors
     /// Those of `work`, [`Error::ReadOnly`], or a full disk.
@@ -109,7 +111,8 @@ impl MemoryCollection<'_> {
         work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
     ) -> Result<T> {
         let written = self.inner().store.memory_write(doing, work)?;
-        self.inner().replay_memory()?;
+        // What is written stays written, whatever becomes of the indexes.
+        self.inner().show_memory();
         self.engine.wake();
         Ok(written)
     }
@@ -222,7 +225,7 @@ impl MemoryCollection<'_> {
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
         let Some(embedder) = self.inner().embedder() else { return Ok(None) };
-        Ok(embedder.embed(role, &[text])?.into_iter().next())
+        Ok(caught(EMBEDDER, || embedder.embed(role, &[text]))?.into_iter().next())
     }
 
     /// The unit vectors of rows that are embedded by now.
@@ -324,7 +327,8 @@ impl Inner {
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let embedding = match self.embedder() {
             Some(embedder) if !nothing && !text.is_empty() => {
-                let vector = embedder.embed(Role::Query, &[&text])?.into_iter().next();
+                let embedded = caught(EMBEDDER, || embedder.embed(Role::Query, &[&text]))?;
+                let vector = embedded.into_iter().next();
                 vector.map(Embedding::new).transpose()?
             }
             _ => None,

@@ -7,14 +7,15 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Explanation, Plan, QueryType, Relevance, Result, Role, Score, SearchQuery,
-    SearchResultItem, SearchResultType, Strategy,
+    Allowed, Degraded, Explanation, Plan, QueryType, Relevance, Result, Score, SearchQuery,
+    SearchResultItem, SearchResultType, Seq, Stage, Strategy,
 };
 use trefoil_store::CommunityRow;
 use trefoil_text::language_of;
 
 use crate::{
     Engine,
+    background::caught,
     communities::update_communities,
     engine::Inner,
     reports::{NearCommunity, Reports, content, embed_reports, metadata, sources},
@@ -47,20 +48,15 @@ pub(crate) struct ShownReports {
 
 impl Inner {
     /// Finds communities and makes reports anew where the graph changed since they were made.
-    pub(crate) fn update_reports(&self) -> Result<()> {
-        let Some(graph) = &self.graph else { return Ok(()) };
+    /// Whether there was something to do.
+    pub(crate) fn update_reports(&self) -> Result<bool> {
+        let Some(graph) = &self.graph else { return Ok(false) };
         let summarizer = self.config.summarizer.as_ref();
         let (index, seq) = graph.shown();
         let embedder = self.embedder();
-        let model = embedder.as_ref().map(|embedder| embedder.space().fingerprint());
-        let made_from = format!(
-            "{} {} {}",
-            seq.get(),
-            summarizer.fingerprint(),
-            model.as_deref().unwrap_or("no model")
-        );
+        let made_from = self.made_from(seq);
         if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
-            return Ok(());
+            return Ok(false);
         }
         update_communities(&self.store, &index, summarizer, &self.config.communities)?;
         if let Some(embedder) = &embedder {
@@ -68,7 +64,25 @@ impl Inner {
             self.embedded.fetch_add(embedded, Ordering::Relaxed);
         }
         self.store.set_meta(REPORTS, &made_from)?;
-        self.refresh_reports()
+        self.refresh_reports()?;
+        Ok(true)
+    }
+
+    /// Leaves the reports as they are until the graph changes, for they cannot be made anew.
+    pub(crate) fn set_reports_aside(&self) -> Result<()> {
+        let Some(graph) = &self.graph else { return Ok(()) };
+        self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))
+    }
+
+    /// What reports that are made now are made from.
+    fn made_from(&self, seq: Seq) -> String {
+        let model = self.embedder().map(|embedder| embedder.space().fingerprint());
+        format!(
+            "{} {} {}",
+            seq.get(),
+            self.config.summarizer.fingerprint(),
+            model.as_deref().unwrap_or("no model")
+        )
     }
 
     /// Shows the newest reports to the searches that start from now on.
@@ -93,6 +107,7 @@ impl Inner {
         query: &SearchQuery,
         plan: &Plan,
         allowed: &Allowed,
+        degraded: &mut Vec<Degraded>,
     ) -> Result<Vec<SearchResultItem>> {
         let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
         if plan.query_type != QueryType::Global || !planned {
@@ -100,14 +115,16 @@ impl Inner {
         }
         self.refresh_reports()?;
         let reports = Arc::clone(&self.shown_reports().reports);
-        let embedded = match self.embedder() {
-            Some(embedder) => {
-                let mut vectors = embedder.embed(Role::Query, &[&plan.question.text])?;
-                vectors.pop().map(|vector| (vector, embedder.cosine_range()))
-            }
-            None => None,
-        };
-        let near = embedded.as_ref().map(|(vector, range)| (vector.as_slice(), *range));
+        let vector = self.documents.leg(Strategy::Semantic).map_or(Ok(None), |semantic| {
+            caught("the semantic retriever", || semantic.embedding(&plan.question))
+        });
+        // Communities can be told by their words alone.
+        let vector = vector.unwrap_or_else(|error| {
+            degraded.push(Degraded { stage: Stage::Semantic, reason: error.chain() });
+            None
+        });
+        let range = self.embedder().map(|embedder| embedder.cosine_range());
+        let near = vector.as_deref().zip(range);
         // More than are shown, for some may be excluded.
         let mut near = reports.nearest(&plan.question, near, self.analyzer(), 4 * COMMUNITIES);
         let named =

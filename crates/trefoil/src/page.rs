@@ -15,22 +15,52 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page that `plan` asks for: after its cursor, or without one after its offset.
-    /// `keys` are those of all results, in order.
-    pub fn new(keys: &[OrderKey], plan: &Plan) -> Self {
+    /// The page that `plan` asks for: after its cursor, or without one after its offset. `keys`
+    /// are those of all results in their order; passages among them are in the order of keys.
+    /// `reranked` passages were reranked.
+    pub fn new(keys: &[OrderKey], reranked: usize, plan: &Plan) -> Self {
         let start = match &plan.cursor {
-            Some(cursor) => cursor.seen(keys),
+            Some(cursor) => seen(cursor, keys),
             None => plan.offset.min(keys.len()),
         };
         let end = keys.len().min(start.saturating_add(plan.limit));
         let last = keys.get(start..end).and_then(<[OrderKey]>::last);
+        // Later pages rerank what the first did.
+        let reranked = plan.cursor.as_ref().map_or(reranked, |cursor| cursor.reranked);
         let next = last.filter(|_| end < keys.len()).map(|last| Cursor {
             last: last.clone(),
             depth: plan.candidates,
-            fingerprint: plan.fingerprint,
+            reranked,
+            fingerprint: sealed(plan.fingerprint, plan.candidates, reranked),
         });
         Self { shown: start..end, next }
     }
+}
+
+/// How many of the results stand on the pages before.
+fn seen(cursor: &Cursor, keys: &[OrderKey]) -> usize {
+    if let Some(place) = keys.iter().position(|key| key.id == cursor.last.id) {
+        return place + 1;
+    }
+    // It is gone: the next page begins with the first passage after it.
+    let is_passage = |key: &&OrderKey| key.id.starts_with("chk_");
+    let passages: Vec<OrderKey> = keys.iter().filter(is_passage).cloned().collect();
+    let next = passages.get(cursor.seen(&passages));
+    next.and_then(|next| keys.iter().position(|key| key.id == next.id)).unwrap_or(keys.len())
+}
+
+/// The fingerprint of a query bound to what a cursor says of its first page.
+pub(crate) fn sealed(fingerprint: u64, depth: usize, reranked: usize) -> u64 {
+    first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {reranked}")))
+}
+
+/// Whether a cursor is of the query with this fingerprint, and as it was given.
+pub(crate) fn is_of(cursor: &Cursor, fingerprint: u64) -> bool {
+    cursor.fingerprint == sealed(fingerprint, cursor.depth, cursor.reranked)
+}
+
+fn first_bytes(digest: &[u8]) -> u64 {
+    digest.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 /// Tells queries apart for [`Cursor`]: everything that a query and the `settings` of the
@@ -40,8 +70,7 @@ pub fn fingerprint(query: &SearchQuery, settings: &str) -> u64 {
     query.options.offset = 0;
     query.options.cursor = None;
     // The debug form holds every field, also one that is added later.
-    let digest = Sha256::digest(format!("{query:?}\n{settings}"));
-    digest.iter().take(8).fold(0, |number, &byte| number << 8 | u64::from(byte))
+    first_bytes(&Sha256::digest(format!("{query:?}\n{settings}")))
 }
 
 #[cfg(test)]
@@ -66,7 +95,7 @@ mod tests {
         let question = question(&query, &[]);
         let legs = [Strategy::Keyword];
         let plan = plan(&query, question, None, &legs, &[], &EngineConfig::default()).unwrap();
-        Page::new(keys, &Plan { cursor, offset, limit, ..plan })
+        Page::new(keys, 0, &Plan { cursor, offset, limit, ..plan })
     }
 
     #[test]
@@ -92,6 +121,31 @@ mod tests {
     }
 
     #[test]
+    fn communities_are_paged_with_the_passages() {
+        let mut keys = keys(&[0.9, 0.9, 0.4, 0.7, 0.6]);
+        for place in [0, 2] {
+            keys[place].id = format!("com_{place}");
+        }
+        for limit in 1..=6 {
+            let (mut shown, mut cursor) = (Vec::new(), None);
+            loop {
+                let page = page(&keys, cursor, 0, limit);
+                shown.extend(page.shown);
+                cursor = page.next;
+                if cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(shown, [0, 1, 2, 3, 4], "{limit}");
+        }
+        // What the last page ended with is gone: a passage, a community.
+        let first = page(&keys, None, 0, 4).next;
+        assert_eq!(page(&[&keys[..3], &keys[4..]].concat(), first, 0, 4).shown, 3..4);
+        let first = page(&keys, None, 0, 1).next;
+        assert_eq!(page(&keys[1..], first, 0, 4).shown.end, 4);
+    }
+
+    #[test]
     fn a_fingerprint_tells_all_but_the_offset() {
         let query = SearchQuery::new("tides").unwrap();
         let of = |change: &dyn Fn(&mut SearchQuery)| {
@@ -101,7 +155,8 @@ mod tests {
         };
         let same = of(&|_| ());
         assert_eq!(of(&|query| query.options.offset = 40), same);
-        let cursor = Cursor { last: keys(&[0.5]).remove(0), depth: 60, fingerprint: 7 };
+        let cursor =
+            Cursor { last: keys(&[0.5]).remove(0), depth: 60, reranked: 0, fingerprint: 7 };
         assert_eq!(of(&|query| query.options.cursor = Some(cursor.clone())), same);
         assert_ne!(of(&|query| query.options.limit = 5), same);
         assert_ne!(of(&|query| query.query_type = Some(QueryType::Global)), same);

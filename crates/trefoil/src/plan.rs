@@ -7,7 +7,10 @@ use trefoil_core::{
 };
 use trefoil_text::language_of;
 
-use crate::{EngineConfig, page::fingerprint};
+use crate::{
+    EngineConfig,
+    page::{fingerprint, is_of},
+};
 
 /// What is asked by `query`, over a corpus of this many chunks in each language.
 pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
@@ -65,7 +68,7 @@ pub fn plan(
     let crag = options.crag_enabled.then_some(&config.crag);
     let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
     let fingerprint = fingerprint(query, &format!("{settings:?} {:?}", config.profile));
-    if let Some(cursor) = options.cursor.as_ref().filter(|one| one.fingerprint != fingerprint) {
+    if let Some(cursor) = options.cursor.as_ref().filter(|one| !is_of(one, fingerprint)) {
         let allowed = "a cursor that the same query and settings gave";
         return Err(Error::invalid_query("options.cursor", cursor, allowed));
     }
@@ -83,8 +86,10 @@ pub fn plan(
         candidates: depth,
         rerank: (reranks && options.rerank_enabled).then_some(RerankPlan {
             passages: rerank.top_k,
+            // What the first page reranked has to stand where it stood there.
+            limit: options.cursor.as_ref().map(|cursor| cursor.reranked),
             batch: rerank.batch_size,
-            budget: config.rerank_budget,
+            budget: config.rerank_budget.filter(|_| options.cursor.is_none()),
         }),
         crag: crag.map(|crag| CragPlan {
             repairs: crag.repairs.clone(),
@@ -150,7 +155,7 @@ mod tests {
     use trefoil_core::{Cursor, OrderKey, QueryClassifier, Score};
 
     use super::*;
-    use crate::{NameTable, Profile, Rule, RuleClassifier, Settings};
+    use crate::{NameTable, Profile, Rule, RuleClassifier, Settings, page::sealed};
 
     fn planned_by(query: &SearchQuery, config: &EngineConfig) -> Result<Plan> {
         let corpus = [(Language::En, 9)];
@@ -243,9 +248,24 @@ mod tests {
         let last =
             OrderKey { reranked: None, combined: Score::ONE, date: None, id: "chk_1".to_owned() };
         let fingerprint = planned(&query).fingerprint;
-        query.options.cursor = Some(Cursor { last, depth: 90, fingerprint });
+        let cursor =
+            Cursor { last, depth: 90, reranked: 7, fingerprint: sealed(fingerprint, 90, 7) };
+        query.options.cursor = Some(cursor.clone());
         query.options.offset = 500;
         assert_eq!(planned(&query).candidates, 90);
+        // It reranks what the first page did, and takes the time that this takes.
+        let rerank = planned(&query).rerank.unwrap();
+        assert_eq!((rerank.passages, rerank.limit, rerank.budget), (50, Some(7), None));
+        for changed in [Cursor { depth: 900, ..cursor.clone() }, Cursor { reranked: 50, ..cursor }]
+        {
+            let mut query = query.clone();
+            query.options.cursor = Some(changed);
+            let error = planned_by(&query, &EngineConfig::default()).unwrap_err();
+            assert!(
+                matches!(error, Error::InvalidQuery { field: "options.cursor", .. }),
+                "{error}"
+            );
+        }
         query.options.limit = 8;
         let error = planned_by(&query, &EngineConfig::default()).unwrap_err();
         assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{error}");

@@ -38,42 +38,52 @@ pub(crate) fn result(
     let Graded { passages, total, best_read, report, .. } = graded;
     let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
     let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
-    let keys: Vec<OrderKey> = shown.iter().map(|one| one.ranked.key()).collect();
-    // The list begins with the communities; after a cursor, they have been shown.
-    let whole = legs.overview.len();
-    let start = if plan.cursor.is_some() { whole } else { plan.offset.min(whole) };
-    let overview = legs.overview.into_iter().skip(start).take(plan.limit);
-    let overview: Vec<SearchResultItem> = overview.map(|one| above(one, &shown)).collect();
-    let (offset, limit) = (plan.offset.saturating_sub(whole), plan.limit - overview.len());
-    let Page { shown: places, next } = Page::new(&keys, &Plan { offset, limit, ..plan.clone() });
-    let has_more = places.end < shown.len();
-    let first = places.start;
-    let offset = first + start;
-    let page = shown.get(places).unwrap_or_default();
+    let overview = relevant(legs.overview, plan);
+    let whole = overview.len();
+    let Listing { listed, keys } = Listing::of(&overview, &shown);
+    let Page { shown: places, next } = Page::new(&keys, legs.reranked, plan);
+    let offset = places.start;
+    let listed = listed.get(places).unwrap_or_default();
+    let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();
+    let first = passage_places.first().copied().unwrap_or_default();
+    let page = shown.get(first..first + passage_places.len()).unwrap_or_default();
     let contexts = contexts(inner, query, page)?;
-    let ranks = first + 1..;
+    let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let mut mentioned = Vec::new();
+    let mut degraded = legs.degraded;
     let passages: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
         .zip(ranks)
-        .map(|((judged, context), rank)| {
+        .map(|((judged, context), (rank, _))| {
             let explanation = query.options.explain.then(|| explanation(judged, rank));
             let mut item = item(inner, query, plan, judged, context, &highlighter);
             let row = judged.ranked.passage.chunk.row;
-            let entities = inner.entities_of(row)?;
+            let entities = inner.entities_of(row).unwrap_or_else(|error| {
+                let failed = Degraded { stage: Stage::Graph, reason: error.chain() };
+                if !degraded.contains(&failed) {
+                    degraded.push(failed);
+                }
+                Vec::new()
+            });
             item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
             item.sources.relation_ids = legs.relationships.shown_by(row);
             mentioned.extend(entities);
             Ok(SearchResultItem { explanation, ..item })
         })
         .collect::<Result<_>>()?;
-    let results: Vec<SearchResultItem> = overview.into_iter().chain(passages).collect();
+    let mut passages = passages.into_iter();
+    let results: Vec<SearchResultItem> = listed
+        .iter()
+        .filter_map(|one| match one {
+            Listed::Community(place) => overview.get(*place).cloned(),
+            Listed::Passage(_) => passages.next(),
+        })
+        .collect();
     let evidence = Evidence::of(&legs.lists, best_read);
     let answerability = answerability(inner, plan.question.language, &evidence);
-    let mut degraded = legs.degraded;
     degraded.extend(not_in_this_version(inner, query));
     trace.lap(Stage::Present, shown.len(), results.len());
     let (processing_time, stages) = trace.finish();
@@ -91,7 +101,7 @@ pub(crate) fn result(
         degraded,
         stages,
         offset,
-        has_more,
+        has_more: next.is_some(),
         next_cursor: next,
     })
 }
@@ -115,10 +125,77 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
         .unwrap_or_default()
 }
 
-/// A community with at least the score of the passages that stand below it.
-fn above(item: SearchResultItem, shown: &[&Judged]) -> SearchResultItem {
-    let first = shown.first().map(|one| one.ranked.score).unwrap_or_default();
-    SearchResultItem { score: item.score.max(first), ..item }
+/// The communities that are relevant enough.
+pub(crate) fn relevant(overview: Vec<SearchResultItem>, plan: &Plan) -> Vec<SearchResultItem> {
+    let least = plan.selection.min_relevance;
+    overview.into_iter().filter(|item| item.score >= least).collect()
+}
+
+/// All results in their order.
+pub(crate) struct Listing {
+    pub(crate) listed: Vec<Listed>,
+    pub(crate) keys: Vec<OrderKey>,
+}
+
+impl Listing {
+    pub(crate) fn of(overview: &[SearchResultItem], passages: &[&Judged]) -> Self {
+        let listed = merged(overview, passages);
+        let keys = listed.iter().map(|one| one.key(overview, passages)).collect();
+        Self { listed, keys }
+    }
+}
+
+/// One of the results, by its place among those of its type.
+pub(crate) enum Listed {
+    Community(usize),
+    Passage(usize),
+}
+
+impl Listed {
+    pub(crate) fn passage(&self) -> Option<usize> {
+        match self {
+            Self::Community(_) => None,
+            Self::Passage(place) => Some(*place),
+        }
+    }
+
+    fn key(&self, overview: &[SearchResultItem], passages: &[&Judged]) -> OrderKey {
+        // Should it be gone when the next page is asked for, passages below it are not taken for
+        // seen.
+        let of_community = |item: &SearchResultItem| OrderKey {
+            reranked: Some(item.score),
+            combined: Score::ONE,
+            date: None,
+            id: item.id.clone(),
+        };
+        let key = match self {
+            Self::Community(place) => overview.get(*place).map(of_community),
+            Self::Passage(place) => passages.get(*place).map(|one| one.ranked.key()),
+        };
+        key.unwrap_or(OrderKey {
+            reranked: None,
+            combined: Score::ZERO,
+            date: None,
+            id: String::new(),
+        })
+    }
+}
+
+/// Communities and passages in one list that falls in score, each in their own order; of equal
+/// score the communities first.
+fn merged(overview: &[SearchResultItem], passages: &[&Judged]) -> Vec<Listed> {
+    let mut listed = Vec::with_capacity(overview.len() + passages.len());
+    let mut communities = overview.iter().enumerate().peekable();
+    for (place, passage) in passages.iter().enumerate() {
+        while let Some((place, _)) =
+            communities.next_if(|(_, item)| item.score >= passage.ranked.score)
+        {
+            listed.push(Listed::Community(place));
+        }
+        listed.push(Listed::Passage(place));
+    }
+    listed.extend(communities.map(|(place, _)| Listed::Community(place)));
+    listed
 }
 
 /// Most entities that are counted for a page.

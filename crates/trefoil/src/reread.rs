@@ -9,6 +9,7 @@ use std::{
 use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
 
 use crate::{
+    background::caught,
     models::FoundRerankers,
     relevance::final_scores,
     rerank::{NEUTRAL, blend, lift_named},
@@ -164,24 +165,38 @@ pub(crate) fn read(
     question: &str,
     texts: &[&str],
 ) -> (Vec<Score>, Option<String>) {
-    let start = Instant::now();
+    if let Err(error) = caught("the reranker", || reranker.load()) {
+        return (Vec::new(), Some(error.chain()));
+    }
+    let deadline = plan.budget.map(|budget| Instant::now() + budget);
+    let limit = plan.limit.unwrap_or(usize::MAX).min(texts.len());
+    let wanted = texts.get(..limit).unwrap_or(texts);
     let mut scores = Vec::with_capacity(texts.len());
-    for batch in texts.chunks(plan.batch.max(1)) {
-        if plan.budget.is_some_and(|budget| start.elapsed() >= budget) {
-            let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
-            let reason = format!(
-                "stopped after {} of {} passages, at {millis} ms",
-                scores.len(),
-                texts.len()
-            );
-            return (scores, Some(reason));
+    let mut stopped = false;
+    for batch in wanted.chunks(plan.batch.max(1)) {
+        if stopped || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            stopped = true;
+            break;
         }
-        match reranker.score(question, batch) {
-            Ok(read) => scores.extend(read),
+        let score = || reranker.score_until(question, batch, deadline);
+        match caught("the reranker", score) {
+            Ok(read) => {
+                stopped = read.len() < batch.len();
+                scores.extend(read);
+            }
             Err(error) => return (Vec::new(), Some(error.chain())),
         }
     }
-    (scores, None)
+    if limit < texts.len() && !stopped {
+        let (read, all) = (scores.len(), texts.len());
+        return (scores, Some(format!("read {read} of {all} passages, as for the first page")));
+    }
+    let reason = stopped.then(|| {
+        let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
+        let (read, all) = (scores.len(), texts.len());
+        format!("stopped after {read} of {all} passages, at {millis} ms")
+    });
+    (scores, reason)
 }
 
 /// A passage as a reranker reads it: its headings, an empty line, its text.

@@ -1,11 +1,15 @@
 //! What searches see: one commit of all indexes, and what those lag behind.
 
-use std::sync::{PoisonError, atomic::Ordering};
+use std::{
+    path::PathBuf,
+    sync::{PoisonError, atomic::Ordering},
+    time::{Duration, Instant, SystemTime},
+};
 
 use trefoil_core::{Degraded, IndexInput, Language, Result, Seq, Stage, Strategy};
 use trefoil_store::WaitingEmbeddings;
 
-use crate::{engine::Inner, successor::Serving};
+use crate::{engine::Inner, leaves, successor::Serving};
 
 /// How often the legs are shown anew because another process commits meanwhile.
 const REFRESHES: u32 = 4;
@@ -21,12 +25,23 @@ pub(crate) struct Shown {
     pub(crate) memory_lagging: Vec<Degraded>,
     /// Chunks in each language.
     pub(crate) languages: Vec<(Language, usize)>,
+    /// When each index was last committed, as of before they were refreshed.
+    commits: Vec<Option<SystemTime>>,
+    /// When they were refreshed.
+    at: Option<Instant>,
 }
 
 impl Inner {
     /// Shows the newest commits of all legs to the searches that start from now on.
     pub(crate) fn publish(&self) -> Result<()> {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        *shown = self.newest()?;
+        Ok(())
+    }
+
+    /// Refreshes all indexes; the caller keeps searches out meanwhile.
+    fn newest(&self) -> Result<Shown> {
+        let commits = self.commits();
         // Before and after, for what is done in between is not in the legs yet.
         let before = self.waiting_embeddings()?;
         let (seq, mut lagging, mut memory_lagging) = self.refresh_all()?;
@@ -34,8 +49,9 @@ impl Inner {
         lagging.extend(self.stale_extractions()?);
         lagging.extend(vectors_wait(before.documents.max(after.documents), "chunks"));
         memory_lagging.extend(vectors_wait(before.memory.max(after.memory), "units"));
-        *shown = Shown { seq, lagging, memory_lagging, languages: self.store.languages()? };
-        Ok(())
+        let languages = self.store.languages()?;
+        let at = Some(Instant::now());
+        Ok(Shown { seq, lagging, memory_lagging, languages, commits, at })
     }
 
     /// Shows the newest commit of each leg, and says which of them are behind the store, whose
@@ -92,6 +108,16 @@ impl Inner {
         Ok(())
     }
 
+    /// The same after a write that is durable already: an index that cannot follow is named to
+    /// searches, and brought up to date by the next write or opening.
+    pub(crate) fn show_memory(&self) {
+        let Err(error) = self.replay_memory() else { return };
+        tracing::error!(reason = error.chain(), "an index of memory could not be written");
+        let reason = format!("an index of memory could not be written: {}", error.chain());
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        shown.memory_lagging.push(Degraded { stage: Stage::Keyword, reason });
+    }
+
     /// Texts that wait for the model; none without one.
     fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
         match self.embedder() {
@@ -105,15 +131,38 @@ impl Inner {
         if self.documents.indexers.is_some() {
             return Ok(());
         }
-        let stale = {
+        let (is_new, may_be_new) = {
             let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
-            !shown.lagging.is_empty()
-                || !shown.memory_lagging.is_empty()
-                || shown.seq != self.store.seq()?
-                || self.is_outdated()?
+            let lags = !shown.lagging.is_empty() || !shown.memory_lagging.is_empty();
+            (
+                shown.seq != self.store.seq()? || self.is_outdated()?,
+                lags && (shown.commits != self.commits() || shown.at.is_none_or(is_long_ago)),
+            )
         };
-        if stale { self.publish() } else { Ok(()) }
+        if is_new {
+            return self.publish();
+        }
+        if may_be_new {
+            // What lags is told already: no search waits for others to end.
+            if let Ok(mut shown) = self.shown.try_write() {
+                *shown = self.newest()?;
+            }
+        }
+        Ok(())
     }
+
+    /// When something was last put in place in the folder of each index. A commit puts a file in
+    /// place.
+    fn commits(&self) -> Vec<Option<SystemTime>> {
+        let folders = leaves::folders(&self.dir, self.generation.load(Ordering::Relaxed));
+        let changed = |folder: PathBuf| std::fs::metadata(folder).ok()?.modified().ok();
+        folders.into_iter().map(changed).collect()
+    }
+}
+
+/// Clocks of file systems are coarse: two commits may have one time.
+fn is_long_ago(at: Instant) -> bool {
+    at.elapsed() >= Duration::from_secs(1)
 }
 
 /// That texts are not found by meaning yet, if any are not.

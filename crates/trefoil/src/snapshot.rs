@@ -16,14 +16,16 @@
 
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
+    fs::File,
     io::{self, BufReader, ErrorKind, Read, Write},
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use trefoil_core::{Collection, Error, Part, Result, Seq, Strategy};
+use trefoil_core::{
+    Collection, Error, Part, Result, Seq, Strategy, create_private_folder, private_file,
+};
 
 use crate::{digest::hex, engine::STORE, index_repair::sync, leaves::generation_of};
 
@@ -137,8 +139,9 @@ impl Snapshot {
         for part in &snapshot.manifest.parts {
             let to = into.join(&part.path);
             let folder = to.parent().unwrap_or(into);
-            fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
-            let written = File::create_new(&to)
+            let made = create_private_folder(folder);
+            made.map_err(|error| Error::io("create", folder, error))?;
+            let written = (private_file().write(true).create_new(true).open(&to))
                 .and_then(|to| copy(&mut (&mut file).take(part.bytes), to, |file| file.sync_all()))
                 .map_err(|error| Error::io("write", &to, error))?;
             if written != (part.bytes, part.sha256.clone()) {

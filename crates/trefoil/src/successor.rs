@@ -16,7 +16,8 @@ use trefoil_store::{Store, Successor, Unembedded};
 
 use crate::{
     EngineConfig, Model,
-    embed::{BATCH, text_of},
+    background::caught,
+    embed::{BATCH, EMBEDDER, text_of},
     engine::{Inner, vectors_are_of},
     leaves::{self, Leaves},
     models,
@@ -201,10 +202,11 @@ impl Succession {
         let sources: Vec<_> = texts.iter().map(|text| text_of(&text.source)).collect();
         let all: Vec<&str> = sources.iter().map(AsRef::as_ref).collect();
         let hashes = texts.iter().map(|text| text.hash.clone());
-        match self.embedder.embed(Role::Passage, &all) {
+        match caught(EMBEDDER, || self.embedder.embed(Role::Passage, &all)) {
             Ok(vectors) => Ok(hashes.zip(vectors).collect()),
-            Err(Error::EmbeddingFailed { .. }) => {
-                let alone = |text: &&str| self.embedder.embed(Role::Passage, &[text]);
+            Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
+                let alone =
+                    |text: &&str| caught(EMBEDDER, || self.embedder.embed(Role::Passage, &[text]));
                 let embedded = hashes.zip(all.iter().map(alone));
                 let done = embedded
                     .filter_map(|(hash, vectors)| vectors.ok()?.pop().map(|vector| (hash, vector)));

@@ -1,7 +1,7 @@
 //! What an engine says of the graph that was built without one.
 
 use trefoil_core::{
-    Allowed, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, SearchQuery,
+    Allowed, Degraded, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, SearchQuery,
     SearchResultItem, Strategy,
 };
 
@@ -17,11 +17,16 @@ impl Inner {
         _: &SearchQuery,
         _: &Plan,
         _: &Allowed,
+        _: &mut Vec<Degraded>,
     ) -> Result<Vec<SearchResultItem>> {
         Ok(Vec::new())
     }
 
-    pub(crate) fn update_reports(&self) -> Result<()> {
+    pub(crate) fn update_reports(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    pub(crate) fn set_reports_aside(&self) -> Result<()> {
         Ok(())
     }
 

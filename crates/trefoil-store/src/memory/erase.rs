@@ -208,16 +208,15 @@ const LIVE: [&str; 12] = [
 
 /// Notes that files are to be written anew, and what is to be looked for in them.
 fn note(tx: &Connection, texts: &[String]) -> rusqlite::Result<()> {
-    let key = match key(tx)? {
-        Some(key) => key,
-        None => {
-            let key = [fastrand::u64(..), fastrand::u64(..)];
-            meta::set(tx, KEY, &key.map(|half| half.to_string()).join(" "))?;
-            key
-        }
-    };
+    let known = key(tx)?;
+    let key = known.unwrap_or_else(|| [fastrand::u64(..), fastrand::u64(..)]);
+    if known.is_none() {
+        meta::set(tx, KEY, &key.map(|half| half.to_string()).join(" "))?;
+    }
     let mut erased = ErasedRuns::new(key);
-    texts.iter().for_each(|text| erased.add(text));
+    for text in texts {
+        erased.add(text);
+    }
     let mut insert = tx.prepare_cached("INSERT OR REPLACE INTO erased_runs VALUES (?1, ?2, ?3)")?;
     for (run, Ends { head, tail }) in erased.stored() {
         insert.execute([run, head, tail].map(u64::cast_signed))?;
