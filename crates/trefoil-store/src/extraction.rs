@@ -232,18 +232,34 @@ impl<'c> GraphWriter<'c> {
         Ok(entity)
     }
 
-    /// The count of an edge is the sum of what the units counted; the first of them is its
-    /// evidence.
+    /// The count of an edge is the sum of what the units counted, its weight the same with each
+    /// count as sure as the less sure of its ends; the first unit is its evidence. It was first
+    /// and last seen when the earliest and the latest of them happened.
     fn sum_edge(&self, source: i64, label: &str, target: i64) -> rusqlite::Result<()> {
         let key = params![source, label, target];
-        let (count, evidence): (Option<i64>, Option<i64>) = self
+        let seen = self
             .tx
             .prepare_cached(
-                "SELECT sum(count), min(unit_id) FROM unit_edges
-                 WHERE src_entity_id = ?1 AND relation_label = ?2 AND dst_entity_id = ?3",
+                "SELECT sum(e.count), min(e.unit_id),
+                        sum(e.count * min(ifnull(s.weight, 1), ifnull(t.weight, 1))),
+                        min(ifnull(u.occurred_at, u.created_at)),
+                        max(ifnull(u.occurred_at, u.created_at))
+                 FROM unit_edges e JOIN units u ON u.id = e.unit_id
+                 LEFT JOIN unit_entities s ON s.unit_id = e.unit_id AND s.role = 1
+                     AND s.entity_id = e.src_entity_id
+                 LEFT JOIN unit_entities t ON t.unit_id = e.unit_id AND t.role = 1
+                     AND t.entity_id = e.dst_entity_id
+                 WHERE e.src_entity_id = ?1 AND e.relation_label = ?2 AND e.dst_entity_id = ?3",
             )?
-            .query_row(key, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if count.is_none() {
+            .query_row(key, |row| {
+                let count: Option<i64> = row.get(0)?;
+                count.map_or(Ok(None), |count| {
+                    let (evidence, weight): (i64, f64) = (row.get(1)?, row.get(2)?);
+                    let (first, last): (i64, i64) = (row.get(3)?, row.get(4)?);
+                    Ok(Some((count, evidence, weight, first, last)))
+                })
+            })?;
+        let Some((count, evidence, weight, first, last)) = seen else {
             self.tx
                 .prepare_cached(
                     "DELETE FROM edges
@@ -251,25 +267,31 @@ impl<'c> GraphWriter<'c> {
                 )?
                 .execute(key)?;
             return Ok(());
-        }
+        };
         self.tx
             .prepare_cached(
-                "INSERT INTO edges (src_entity_id, relation_label, dst_entity_id, count, evidence_unit_id)
-                 VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO edges (src_entity_id, relation_label, dst_entity_id, count,
+                        evidence_unit_id, weight, first_seen_at, last_seen_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT DO UPDATE SET
-                     count = excluded.count, evidence_unit_id = excluded.evidence_unit_id",
+                     count = excluded.count, evidence_unit_id = excluded.evidence_unit_id,
+                     weight = excluded.weight, first_seen_at = excluded.first_seen_at,
+                     last_seen_at = excluded.last_seen_at",
             )?
-            .execute(params![source, label, target, count, evidence])?;
+            .execute(params![source, label, target, count, evidence, weight, first, last])?;
         Ok(())
     }
 
     /// An entity is called, and is, what most of the units say, each as surely as it says
-    /// it; of equals the first in the alphabet. It goes when nothing names it any more.
+    /// it; of equals the first in the alphabet. Its roles are all that any of them takes it for,
+    /// and its key is where most of their links to it lead. It goes when nothing names it any
+    /// more.
     fn sum_entity(&self, entity: i64) -> rusqlite::Result<()> {
         let (mut names, mut types) = (BTreeMap::new(), BTreeMap::new());
+        let mut targets = BTreeMap::new();
         let mut aliases = BTreeSet::new();
         let mut select = self.tx.prepare_cached(
-            "SELECT name, type_label, weight, aliases FROM unit_entities
+            "SELECT name, type_label, weight, aliases, target FROM unit_entities
              WHERE entity_id = ?1 ORDER BY unit_id, role",
         )?;
         let mut rows = select.query([entity])?;
@@ -278,8 +300,15 @@ impl<'c> GraphWriter<'c> {
             *names.entry(row.get::<_, String>(0)?).or_insert(0.0) += weight;
             *types.entry(row.get::<_, String>(1)?).or_insert(0.0) += weight;
             aliases.extend(texts(row, 3)?);
+            if let Some(target) = row.get::<_, Option<String>>(4)? {
+                *targets.entry(target).or_insert(0.0) += weight;
+            }
         }
         drop(rows);
+        let roles: BTreeSet<String> =
+            types.keys().map(|label: &String| label.to_lowercase()).collect();
+        let roles = serde_json::json!(roles).to_string();
+        let canonical_key = most(targets);
         let (Some(name), Some(label)) = (most(names), most(types)) else {
             self.tx
                 .prepare_cached(
@@ -294,10 +323,12 @@ impl<'c> GraphWriter<'c> {
         };
         self.tx
             .prepare_cached(
-                "UPDATE entities SET name = ?2, type_label = ?3, updated_at = ?4
-                 WHERE id = ?1 AND (name, type_label) IS NOT (?2, ?3)",
+                "UPDATE entities SET name = ?2, type_label = ?3, updated_at = ?4, roles_json = ?5,
+                        canonical_key = ?6
+                 WHERE id = ?1 AND (name, type_label, roles_json, canonical_key)
+                     IS NOT (?2, ?3, ?5, ?6)",
             )?
-            .execute(params![entity, name, label, self.now])?;
+            .execute(params![entity, name, label, self.now, roles, canonical_key])?;
         self.tx
             .prepare_cached("DELETE FROM entity_aliases WHERE entity_id = ?1")?
             .execute([entity])?;

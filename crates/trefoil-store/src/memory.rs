@@ -44,6 +44,7 @@ pub use self::{
     event::EventRow,
     evidence::{ClaimLink, EvidenceRow, LinkRelation},
     feedback::FeedbackRow,
+    graph::{MemoryEdge, MemoryEntity},
     life::Tombstone,
     open_loop::LoopPayload,
     policy::PolicyRow,

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
     include_str!("../migrations/004.sql"),
+    include_str!("../migrations/005.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
@@ -123,7 +124,10 @@ mod tests {
             "INSERT INTO units (id, public_id, kind, created_at, updated_at) VALUES (4, 'obs_1', 1, 7, 7);
              INSERT INTO payload_episode (unit_id, input_text) VALUES (4, 'seen');
              INSERT INTO entities (public_id, name, normalized, created_at, updated_at)
-                 VALUES ('ent_1', 'Ada', 'ada', 7, 7);
+                 VALUES ('ent_1', 'Ada', 'ada', 7, 7), ('ent_2', 'Engine', 'engine', 7, 7);
+             INSERT INTO unit_edges VALUES (4, 0, 1, 'USES', 2, 3, '[]');
+             INSERT INTO edges (src_entity_id, relation_label, dst_entity_id, count) VALUES (1, 'USES', 2, 3);
+             INSERT INTO unit_entities VALUES (4, 1, 1, 0.5, 'Ada', 'PERSON', 5, '[]', '[]', 'ada.md');
              INSERT INTO change_log (unit_id, kind) VALUES (9, 0);",
         )
         .unwrap();
@@ -134,6 +138,15 @@ mod tests {
         let unit = store.memory_read("test", |memory| memory.unit("obs_1")).unwrap().unwrap();
         assert_eq!((unit.row, unit.payload.text().as_str()), (RowId::new(4), "seen"));
         assert_eq!(store.graph().unwrap().entities[0].name, "Ada");
+        let (edges, entities) = store
+            .memory_read("test", |memory| {
+                Ok((memory.edges_of(unit.row)?, memory.entities_of(unit.row)?))
+            })
+            .unwrap();
+        let edge = (edges[0].weight, edges[0].first_seen_at, edges[0].last_seen_at);
+        assert_eq!(edge, (1.5, 7, 7));
+        assert_eq!(entities[0].roles, ["person"]);
+        assert_eq!(entities[0].canonical_key.as_deref(), Some("ada.md"));
         let log = [(Seq::new(1), Change::Text(RowId::new(9)))];
         assert_eq!(store.changes_of(Collection::Documents, Seq::ZERO, 9).unwrap(), log);
         assert_eq!(store.changes_of(Collection::Memory, Seq::ZERO, 9).unwrap(), []);

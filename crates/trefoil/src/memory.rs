@@ -24,9 +24,9 @@ pub use trefoil_store::{
     memory::{
         ActiveContextRow, Admitted, AffectRow, ClaimLink, ClaimPayload, ContextItemRow,
         EpisodePayload, Erased, ErasedUnits, EventRow, EvidenceRow, FeedbackRow, LinkRelation,
-        LoopPayload, MemoryRead, MemoryUnit, MemoryWrite, PatchReason, Payload, PolicyRow,
-        SessionRow, SessionScope, SummaryPayload, Tombstone, UnitFilter, UnitRow, UnitVersion,
-        UtilityStats,
+        LoopPayload, MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, MemoryWrite, PatchReason,
+        Payload, PolicyRow, SessionRow, SessionScope, SummaryPayload, Tombstone, UnitFilter,
+        UnitRow, UnitVersion, UtilityStats,
     },
     memory_entity_id,
 };

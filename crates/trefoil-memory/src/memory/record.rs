@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     RowId,
-    memory::{MemoryRead, MemoryUnit, UnitRow},
+    memory::{MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, UnitRow},
 };
-use trefoil_core::{BoundaryClass, Relation, Result, UnitKind, UnitState};
+use trefoil_core::{BoundaryClass, ClaimId, Error, RelationId, Result, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{Claim, Feedback, Observation, PolicyVersion, Reflection, SummaryBody, rows};
@@ -46,7 +46,9 @@ pub struct UnitRecord {
     pub reflection: Option<Reflection>,
     /// Who and what it names, the surest first.
     pub mentions: Vec<String>,
-    /// How one bears on the other, as it says.
+    /// The same as all units together tell of them: types, keys and roles.
+    pub entities: Vec<MemoryEntity>,
+    /// How one bears on the other, as it says, with how often and when any unit says so.
     pub relations: Vec<MemoryRelation>,
     /// What it was made from.
     pub made_from: Vec<RelatedUnit>,
@@ -61,14 +63,27 @@ pub struct UnitRecord {
 }
 
 /// How one that is named bears on another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRelation {
+    /// Its id.
+    pub id: RelationId,
     /// Normalised name of the one.
     pub source: String,
     /// How it bears on the other: `lives_in`.
     pub relation: String,
     /// Normalised name of the other.
     pub target: String,
+    /// How often units say so.
+    pub count: u64,
+    /// The same with each time as sure as the less sure of both names.
+    pub weight: f64,
+    /// When the earliest of these units happened.
+    pub first_seen_at: Timestamp,
+    /// When the latest of them happened.
+    pub last_seen_at: Timestamp,
+    /// The first claim that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence_claim_id: Option<ClaimId>,
 }
 
 /// Another unit, in short.
@@ -123,7 +138,8 @@ impl Memory {
         self.engine.memory().read("read a unit", |read| {
             let Some(unit) = read.unit(id)? else { return Ok(None) };
             let (row, claim) = (unit.row, rows::to_claim(&unit)?);
-            let (mentions, relations) = read.mentions(row)?.into_parts();
+            let (mentions, _) = read.mentions(row)?.into_parts();
+            let relations = read.edges_of(row)?.into_iter().map(MemoryRelation::try_from);
             Ok(Some(UnitRecord {
                 id: unit.unit.id.clone(),
                 kind: unit.payload.kind(),
@@ -135,7 +151,8 @@ impl Memory {
                 summary: rows::to_summary(&unit)?,
                 reflection: rows::to_reflection(&unit)?,
                 mentions: mentions.into_iter().map(|mention| mention.name).collect(),
-                relations: relations.into_iter().map(MemoryRelation::from).collect(),
+                entities: read.entities_of(row)?,
+                relations: relations.collect::<Result<_>>()?,
                 made_from: related(read, &read.sources_of(row)?)?,
                 made: related(read, &read.made_from(row)?)?,
                 links: links(read, row)?,
@@ -166,9 +183,21 @@ impl Memory {
     }
 }
 
-impl From<Relation> for MemoryRelation {
-    fn from(Relation { source, target, relation_type, .. }: Relation) -> Self {
-        Self { source, relation: relation_type.as_str().to_owned(), target }
+impl TryFrom<MemoryEdge> for MemoryRelation {
+    type Error = Error;
+
+    fn try_from(edge: MemoryEdge) -> Result<Self> {
+        Ok(Self {
+            id: edge.id,
+            source: edge.source,
+            relation: edge.relation,
+            target: edge.target,
+            count: edge.count,
+            weight: edge.weight,
+            first_seen_at: rows::time(edge.first_seen_at)?,
+            last_seen_at: rows::time(edge.last_seen_at)?,
+            evidence_claim_id: edge.evidence_claim_id.map(|id| id.parse()).transpose()?,
+        })
     }
 }
 

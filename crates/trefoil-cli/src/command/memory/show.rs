@@ -111,8 +111,13 @@ fn text(record: &UnitRecord) -> String {
     if !record.mentions.is_empty() {
         _ = writeln!(text, "mentions {}", record.mentions.join(", "));
     }
-    for MemoryRelation { source, relation, target } in &record.relations {
-        _ = writeln!(text, "{source} · {relation} · {target}");
+    for edge in &record.relations {
+        let MemoryRelation { source, relation, target, weight, .. } = edge;
+        _ = writeln!(
+            text,
+            "{source} · {relation} · {target}  {DIM}weight {weight:.2}, {} to {}{DIM:#}",
+            edge.first_seen_at, edge.last_seen_at,
+        );
     }
     match archived_as {
         Some(reason) => _ = writeln!(text, "{state}: {reason}"),

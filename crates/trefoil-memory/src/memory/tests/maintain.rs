@@ -366,6 +366,38 @@ fn a_rolling_summary_keeps_what_happened_what_holds_and_what_is_left_to_do() {
 }
 
 #[test]
+fn a_relation_tells_how_sure_it_is_and_when_it_was_first_and_last_seen() {
+    let aged = Aged::new();
+    let tell = |text: &str| {
+        let draft = ClaimDraft {
+            subject: Some("Mika".to_owned()),
+            predicate: Some("likes".to_owned()),
+            object: Some("green tea".to_owned()),
+            confidence: Score::clamped(0.75),
+            ..ClaimDraft::observed(text, observed(&aged.memory, text).id)
+        };
+        let options = crate::integrate::IntegrateOptions::default();
+        aged.memory.integrate(draft, &options, &Boundary::default()).unwrap().claim
+    };
+    let first = tell("Mika likes green tea.");
+    aged.pass(2);
+    let second = tell("Green tea is what Mika likes.");
+    let record = aged.memory.record(second.id.as_str()).unwrap().unwrap();
+    let edge = &record.relations[0];
+    assert_eq!((&*edge.source, &*edge.target, edge.count), ("mika", "green tea", 2));
+    assert!((edge.weight - 1.5).abs() < 1e-6, "{edge:?}");
+    let seen = (edge.first_seen_at.as_second(), edge.last_seen_at.as_second());
+    assert_eq!(seen, (START, START + 2 * DAY));
+    assert_eq!(edge.evidence_claim_id.as_ref(), Some(&first.id));
+    assert!(record.entities.iter().any(|one| one.name == "Mika" && one.roles == ["name"]));
+    aged.memory.forget_unit(first.id.as_str()).unwrap();
+    let record = aged.memory.record(second.id.as_str()).unwrap().unwrap();
+    let edge = &record.relations[0];
+    assert_eq!((edge.count, edge.first_seen_at.as_second()), (1, START + 2 * DAY));
+    assert_eq!(edge.evidence_claim_id.as_ref(), Some(&second.id));
+}
+
+#[test]
 fn what_was_answered_and_seen_is_forgotten_and_scrubbed_with_what_was_said() {
     let aged = Aged::new();
     let note = ContextNote::new([("place", "the kitchen of the old lighthouse")]).unwrap();
