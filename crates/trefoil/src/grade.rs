@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{CragRelevance, CragScore, Error, Result, Score};
 use validator::Validate;
 
-/// Where the grades begin, on the scale of one reranker. Calibration replaces them.
+/// Where the grades begin, on the scale of one reranker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GradeThresholds {
@@ -36,17 +36,19 @@ impl GradeThresholds {
     /// Tells thresholds that cannot be from those that can.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] unless incorrect < correct ≤ certain.
+    /// [`Error::InvalidConfig`] unless incorrect < correct ≤ certain and keep ≤ correct: a
+    /// passage that is correct alone is never dropped.
     pub fn check(&self) -> Result<()> {
-        if self.incorrect < self.correct && self.correct <= self.certain {
+        let ordered = self.incorrect < self.correct && self.correct <= self.certain;
+        if ordered && self.keep <= self.correct {
             return Ok(());
         }
         Err(Error::InvalidConfig {
             field: "crag.thresholds",
-            value: [self.incorrect, self.correct, self.certain]
+            value: [self.incorrect, self.correct, self.certain, self.keep]
                 .map(|score| score.get().to_string())
                 .join(", "),
-            allowed: "incorrect < correct ≤ certain",
+            allowed: "incorrect < correct ≤ certain and keep ≤ correct",
         })
     }
 
@@ -136,6 +138,9 @@ mod tests {
         assert!(thresholds(0.3, 0.7, 0.7).check().is_ok());
         assert!(thresholds(0.7, 0.7, 0.9).check().is_err());
         assert!(thresholds(0.3, 0.9, 0.8).check().is_err());
+        let keep = |keep| GradeThresholds { keep: Score::clamped(keep), ..Default::default() };
+        assert!(keep(0.7).check().is_ok());
+        assert!(keep(0.71).check().is_err());
     }
 
     proptest! {
