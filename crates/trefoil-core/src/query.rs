@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Cursor, Error, QueryType, Result, SearchFilters, SearchStrategy, Strategy};
+use crate::{Cursor, Error, QueryType, Result, Score, SearchFilters, SearchStrategy, Strategy};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
@@ -228,6 +228,11 @@ pub struct SearchOptions {
     pub adjoining: bool,
     /// Whether results that say the same give way to others (maximal marginal relevance).
     pub diverse: bool,
+    /// The least relevance, 0–1, of a hit of the semantic retriever: its cosine on the range
+    /// that was measured for the model, so that a value means the same with every model.
+    /// None by default. A passage below it can still be found by another retriever.
+    #[serde(alias = "min_similarity", skip_serializing_if = "Option::is_none")]
+    pub min_similarity: Option<Score>,
     /// Which legs run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
@@ -249,6 +254,7 @@ impl Default for SearchOptions {
             per_file: None,
             adjoining: false,
             diverse: false,
+            min_similarity: None,
             strategies: vec![SearchStrategy::Hybrid],
             weights: SearchWeights::default(),
         }
@@ -405,11 +411,29 @@ mod tests {
         assert!(options.include_metadata && options.include_highlights && options.rerank_enabled);
         assert!(!options.crag_enabled && !options.adjoining && !options.diverse);
         assert_eq!((options.per_file, options.cursor), (None, None));
+        assert_eq!(options.min_similarity, None);
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
         let weights = Strategy::ALL.map(|strategy| options.weights.get(strategy));
         assert_eq!(weights, [0.35, 0.35, 0.30]);
         assert_eq!(SearchFilters::default().min_relevance, Score::clamped(0.3));
         assert_eq!(RrfConfig::default(), RrfConfig { k: 60, normalize_scores: true });
+    }
+
+    #[test]
+    fn a_similarity_cut_off_is_a_share_of_one() {
+        for (json, valid) in [
+            (json!({"minSimilarity": 0.5}), true),
+            (json!({"min_similarity": 1.0}), true),
+            (json!({"minSimilarity": 0.0}), true),
+            (json!({"minSimilarity": 1.1}), false),
+            (json!({"minSimilarity": -0.1}), false),
+        ] {
+            let parsed = serde_json::from_value::<SearchOptions>(json.clone());
+            assert_eq!(parsed.is_ok(), valid, "{json}");
+        }
+        let options =
+            SearchOptions { min_similarity: Some(Score::clamped(0.5)), ..SearchOptions::default() };
+        assert_eq!(serde_json::to_value(options).unwrap()["minSimilarity"], json!(0.5));
     }
 
     #[test]
@@ -560,10 +584,11 @@ mod tests {
             0_usize..=10_000,
             proptest::option::of(cursor),
             proptest::option::of(1_usize..=100),
+            proptest::option::of((0.0_f32..=1.0).prop_map(Score::clamped)),
         );
         (page, any::<[bool; 7]>(), strategies, weights).prop_map(
             |(
-                (limit, offset, cursor, per_file),
+                (limit, offset, cursor, per_file, min_similarity),
                 [metadata, highlights, rerank, crag, explain, adjoining, diverse],
                 strategies,
                 weights,
@@ -580,6 +605,7 @@ mod tests {
                     per_file,
                     adjoining,
                     diverse,
+                    min_similarity,
                     strategies,
                     weights,
                 }

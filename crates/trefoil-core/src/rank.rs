@@ -61,6 +61,13 @@ impl RankedList {
         self
     }
 
+    /// Keeps the hits of at least this relevance; floor and confidence stay.
+    #[must_use]
+    pub fn at_least(mut self, relevance: Score) -> Self {
+        self.hits.retain(|hit| hit.relevance >= relevance);
+        self
+    }
+
     /// Keeps the first `depth` hits; floor and confidence stay.
     #[must_use]
     pub fn truncated(mut self, depth: usize) -> Self {

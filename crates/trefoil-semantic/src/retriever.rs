@@ -107,6 +107,7 @@ impl Retriever for SemanticRetriever {
 
     /// Native scores are cosines; relevance is [`Embedder::relevance`]. The floor is the cosine
     /// at rank 200, or the last.
+    /// [`Question::min_similarity`] leaves out hits, and changes nothing for those that stay.
     /// A question without text and embedding, or an empty index, gives an empty list
     /// without asking the embedder.
     fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
@@ -125,7 +126,8 @@ impl Retriever for SemanticRetriever {
         if let Some(&(_, floor)) = nearest.get(FLOOR_RANK - 1) {
             list = list.with_floor(floor);
         }
-        Ok(list.with_confidence(confidence(&nearest)).truncated(leg.depth))
+        let least = question.min_similarity.unwrap_or_default();
+        Ok(list.with_confidence(confidence(&nearest)).at_least(least).truncated(leg.depth))
     }
 
     fn embedding(&self, question: &Question) -> Result<Option<Arc<[f32]>>> {

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
     Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, Leg, LineSpan,
-    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Seq, StoredChunk,
-    Strategy as LegStrategy,
+    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
+    StoredChunk, Strategy as LegStrategy,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
@@ -446,6 +446,14 @@ fn the_leg_embeds_once_ranks_and_maps() {
     assert_eq!(list.floor().to_bits(), all[199].1.to_bits());
     let confidence = ((all[0].1 - all[9].1) / 0.0275).powf(1.2);
     assert!((list.confidence() - confidence).abs() < 1e-5);
+
+    let least = Score::clamped(f32::midpoint(
+        list.hits()[4].relevance.get(),
+        list.hits()[5].relevance.get(),
+    ));
+    let cut = ask(&Question { min_similarity: Some(least), ..question("a question", None) });
+    assert_eq!(cut.hits(), &list.hits()[..5], "a cut-off keeps what is above it");
+    assert_eq!((cut.floor(), cut.confidence()), (list.floor(), list.confidence()));
 
     let given = ask(&question("", Some(random(10, DIMENSIONS))));
     assert_eq!(given, list);

@@ -18,7 +18,8 @@ pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
     let language = language_of(&text);
     let foreign = is_foreign(language, &searched(&query.filters.languages, corpus));
     let embedding = query.embedding.clone();
-    Question { text, language, foreign, embedding, wording: Wording::AsAsked }
+    let min_similarity = query.options.min_similarity;
+    Question { text, language, foreign, embedding, min_similarity, wording: Wording::AsAsked }
 }
 
 /// Decides how `query`, which asks `question`, is searched with the legs in `available`

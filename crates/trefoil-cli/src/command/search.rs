@@ -58,6 +58,7 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         per_file: args.per_file,
         adjoining: args.adjoining,
         diverse: args.diverse,
+        min_similarity: args.min_similarity,
         ..SearchOptions::default()
     };
     if !args.strategies.is_empty() {
