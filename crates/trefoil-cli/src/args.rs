@@ -308,6 +308,16 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GraphArgs {
     /// An entity by its name, however it is spelt
+    /// Print the manual page, or write one for each command
+    #[command(after_help = "\
+Examples:
+  trefoil man | man -l -
+  trefoil man ~/.local/share/man/man1")]
+    Man {
+        /// Folder for one page a command; made if absent
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: Option<PathBuf>,
+    },
     pub(crate) entity: Option<String>,
     /// How many entities are shown
     #[arg(short, long, default_value_t = 20, value_name = "N")]

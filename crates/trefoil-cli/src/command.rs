@@ -9,6 +9,7 @@ mod export;
 mod fill;
 mod graph;
 mod index;
+mod man;
 mod memory;
 mod models;
 mod reindex;
@@ -54,6 +55,9 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
     if let Command::Completions { shell } = args.command {
         return completions::run(shell);
     }
+    if let Command::Man { folder } = &args.command {
+        return man::run(folder.as_deref());
+    }
     let settings = Settings::read(&args.global)?;
     match args.command {
         Command::Demo(args) => demo::run(&args, &settings, console),
@@ -74,6 +78,6 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Doctor(args) => doctor::run(&args, &settings, console),
         Command::Export { file } => export::run(&file, &settings, console),
         Command::Import { file } => export::import(&file, &settings, console),
-        Command::Completions { .. } => Ok(Outcome::Found),
+        Command::Completions { .. } | Command::Man { .. } => Ok(Outcome::Found),
     }
 }
