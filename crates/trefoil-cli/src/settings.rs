@@ -7,9 +7,9 @@ use std::{
 
 use anyhow::Context;
 use serde::Deserialize;
-use trefoil::{EngineConfig, Model, Profile, model::ModelHome};
+use trefoil::{EngineConfig, KeywordConfig, Model, Profile, model::ModelHome};
 
-use crate::args::GlobalArgs;
+use crate::args::{GlobalArgs, KeywordBoost};
 
 /// Name of the settings file.
 const FILE: &str = "trefoil.toml";
@@ -44,8 +44,13 @@ impl Settings {
                 model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
                 threads: file.threads,
+                keyword: boosted(file.keyword.unwrap_or_default(), &args.keyword_boosts),
                 profile: profile.map(Profile::read).transpose()?,
                 max_file_bytes: file.max_file_bytes.unwrap_or(defaults.max_file_bytes),
+                redact_documents: args
+                    .redact_documents
+                    .or(file.redact_documents)
+                    .unwrap_or(defaults.redact_documents),
                 privacy_globs: file.privacy_globs.unwrap_or(defaults.privacy_globs),
                 ..EngineConfig::default()
             },
@@ -89,6 +94,8 @@ struct SettingsFile {
     max_file_bytes: Option<u64>,
     privacy_globs: Option<Vec<String>>,
     profile: Option<PathBuf>,
+    keyword: Option<KeywordConfig>,
+    redact_documents: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -101,6 +108,8 @@ struct RawSettings {
     max_file_bytes: Option<u64>,
     privacy_globs: Option<Vec<String>>,
     profile: Option<PathBuf>,
+    keyword: Option<KeywordConfig>,
+    redact_documents: Option<bool>,
 }
 
 impl SettingsFile {
@@ -134,6 +143,8 @@ impl SettingsFile {
             max_file_bytes: raw.max_file_bytes,
             privacy_globs: raw.privacy_globs,
             profile: raw.profile.map(|path| folder.join(path)),
+            keyword: raw.keyword,
+            redact_documents: raw.redact_documents,
         })
     }
 }
@@ -145,6 +156,18 @@ fn located(text: &str, error: &toml::de::Error) -> String {
         Some(before) => format!("line {}: {message}", before.matches('\n').count() + 1),
         None => message.to_owned(),
     }
+}
+
+/// The weights of the settings file, with those that flags or the environment name instead.
+fn boosted(mut config: KeywordConfig, boosts: &[KeywordBoost]) -> KeywordConfig {
+    for boost in boosts {
+        match *boost {
+            KeywordBoost::Title(weight) => config.title_boost = weight,
+            KeywordBoost::Heading(weight) => config.heading_boost = weight,
+            KeywordBoost::Body(weight) => config.body_boost = weight,
+        }
+    }
+    config
 }
 
 /// The model that a person means: `none`, a folder if it looks like a path, else a name.

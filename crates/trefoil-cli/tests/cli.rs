@@ -520,6 +520,78 @@ fn every_shell_has_completions() {
 }
 
 #[test]
+fn the_manual_is_one_page_or_one_for_each_command() {
+    let place = Place::new();
+    let page = place.run(&["man"]).expect(0).stdout;
+    assert!(page.contains(".TH trefoil 1") && page.contains("Exit codes: 0 found"), "{page}");
+    place.run(&["man", "share/man1"]).expect(0);
+    let page = |name: &str| fs::read_to_string(place.path("share/man1").join(name)).unwrap();
+    assert!(page("trefoil.1").contains("why\\-not"));
+    assert!(page("trefoil-search.1").contains("min\\-similarity"));
+    assert!(page("trefoil-memory-observe.1").contains(".TH"));
+    place.write("a-file", "");
+    let failed = place.run(&["man", "a-file"]).expect(3);
+    assert!(failed.stderr.contains("a-file"), "{}", failed.stderr);
+}
+
+#[test]
+fn boosts_of_fields_change_the_order_and_flags_go_before_environment_and_file() {
+    let place = Place::new();
+    let long = "walls and winter storms, harbour, walls and winter storms again and again";
+    place.write(
+        "docs/title.md",
+        format!("# 항구 harbour 港\n\n{}\n", "walls and storms ".repeat(30)),
+    );
+    place.write("docs/text.md", format!("# Other\n\nharbour harbour harbour {long}\n"));
+    place.run(&["index", "docs"]).expect(0);
+    let ask = |flags: &[&str], environment: Option<&str>| {
+        let search = ["search", "harbour", "--json", "--min-relevance", "0", "--no-rerank"];
+        let keyword = ["--strategies", "keyword"];
+        let mut command = place.command(&[&search[..], &keyword[..], flags].concat());
+        if let Some(boosts) = environment {
+            command.env("TREFOIL_KEYWORD_BOOSTS", boosts);
+        }
+        let paths = Place::finish(&mut command).expect(0).paths();
+        paths.first().unwrap().rsplit('/').next().unwrap().to_owned()
+    };
+    let (text, title) = ("title=0,heading=0", "title=9,heading=9");
+    assert_eq!(ask(&["--keyword-boosts", text], None), "text.md");
+    assert_eq!(ask(&["--keyword-boosts", title], None), "title.md");
+    assert_eq!(ask(&["--keyword-boosts", "body=0"], None), "title.md");
+
+    place.write("trefoil.toml", "[keyword]\ntitle_boost = 9\nheading_boost = 9\n");
+    assert_eq!(ask(&[], None), "title.md");
+    assert_eq!(ask(&[], Some(text)), "text.md");
+    assert_eq!(ask(&["--keyword-boosts", title], Some(text)), "title.md");
+
+    let search = |boosts| place.run(&["search", "harbour", "--keyword-boosts", boosts]);
+    assert!(search("title=11").expect(2).stderr.contains("keyword.titleBoost"));
+    assert!(search("tag=1").expect(2).stderr.contains("tag=1"));
+}
+
+#[test]
+fn documents_are_redacted_where_a_setting_asks_for_it() {
+    let place = Place::new();
+    place.write("docs/a.md", "# 港\n\nThe harbour master is mika@example.com.\n");
+    let shown = |index: &[&str], environment: Option<&str>| {
+        let mut command = place.command(&[&["index", "docs"][..], index].concat());
+        if let Some(redact) = environment {
+            command.env("TREFOIL_REDACT_DOCUMENTS", redact);
+        }
+        Place::finish(&mut command).expect(0);
+        let search = ["search", "harbour master", "--json", "--min-relevance", "0"];
+        place.run(&search).expect(0).stdout
+    };
+    assert!(shown(&[], None).contains("mika@example.com"));
+    place.write("trefoil.toml", "redact_documents = true\n");
+    let redacted = shown(&[], None);
+    assert!(redacted.contains("[email]") && !redacted.contains("mika@example.com"), "{redacted}");
+    assert!(shown(&[], Some("false")).contains("mika@example.com"));
+    assert!(shown(&["--redact-documents"], Some("false")).contains("[email]"));
+    assert!(shown(&["--redact-documents=false"], None).contains("mika@example.com"));
+}
+
+#[test]
 fn the_help_is_short_and_has_examples() {
     assert_shown!("help", Place::new().run(&["-h"]).expect(0).shown());
     assert_shown!("help-search", Place::new().run(&["search", "-h"]).expect(0).shown());

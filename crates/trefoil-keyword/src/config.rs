@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Result};
 
-/// How the fields and phrases weigh beside BM25 over the whole
-/// passage, which weighs 1.
+/// How the fields and phrases weigh. They count when a question is asked: another
+/// configuration needs no new index.
 ///
 /// The passage that BM25 reads is title, headings and text together, so a word of
 /// the title counts in every chunk of the document without any boost.
@@ -21,6 +21,9 @@ pub struct KeywordConfig {
     /// Weight of a second BM25 over the heading path alone, 0–10.
     #[serde(alias = "heading_boost")]
     pub heading_boost: f32,
+    /// Weight of BM25 over the whole passage, 0–10. Relevance does not depend on it.
+    #[serde(alias = "body_boost")]
+    pub body_boost: f32,
     /// Weight of neighbours in the question that are neighbours in the passage too, 0–10.
     #[serde(alias = "phrase_boost")]
     pub phrase_boost: f32,
@@ -28,7 +31,7 @@ pub struct KeywordConfig {
 
 impl Default for KeywordConfig {
     fn default() -> Self {
-        Self { title_boost: 0.3, heading_boost: 0.3, phrase_boost: 0.1 }
+        Self { title_boost: 0.3, heading_boost: 0.3, body_boost: 1.0, phrase_boost: 0.1 }
     }
 }
 
@@ -38,10 +41,11 @@ impl KeywordConfig {
     /// # Errors
     /// [`Error::InvalidConfig`] names the first setting outside its range.
     pub fn validate(&self) -> Result<()> {
-        let Self { title_boost, heading_boost, phrase_boost } = *self;
+        let Self { title_boost, heading_boost, body_boost, phrase_boost } = *self;
         for (field, value) in [
             ("keyword.titleBoost", title_boost),
             ("keyword.headingBoost", heading_boost),
+            ("keyword.bodyBoost", body_boost),
             ("keyword.phraseBoost", phrase_boost),
         ] {
             if !(0.0..=10.0).contains(&value) {

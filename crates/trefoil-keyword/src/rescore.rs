@@ -137,7 +137,7 @@ impl<'q> Rescorer<'q> {
                 let verbatim = if literal { LITERAL_BOOST * self.passage.total() } else { 0.0 };
                 scored.push(Scored {
                     row,
-                    ranking: bm25 + boosted + phrases + verbatim,
+                    ranking: self.passage.boost * bm25 + boosted + phrases + verbatim,
                     passage: bm25,
                     literal,
                 });

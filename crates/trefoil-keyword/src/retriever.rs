@@ -103,7 +103,7 @@ impl Retriever for KeywordRetriever {
             Wording::Expanded(terms) => query.expand(terms),
             Wording::Loose => query.loosen(|term| near(searcher, index.fields.passage, term))?,
         }
-        let passage = FieldQuery::new(searcher, index.fields.passage, &query, 1.0)?;
+        let passage = FieldQuery::new(searcher, index.fields.passage, &query, config.body_boost)?;
         let mut others = Vec::new();
         for (field, boost) in [
             (index.fields.title, config.title_boost),

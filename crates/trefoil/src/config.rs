@@ -28,6 +28,10 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
+    /// How the fields of a passage weigh in the keyword list. It counts when a question is
+    /// asked, so that a change needs no new index.
+    #[cfg(feature = "keyword")]
+    pub keyword: trefoil_keyword::KeywordConfig,
     /// What finds the entities of a chunk, from which the graph is made.
     #[cfg(feature = "graph")]
     pub extractor: Extractor,
@@ -71,6 +75,15 @@ pub struct EngineConfig {
     pub max_file_bytes: u64,
     /// Files that match one of these are not read: keys, secrets and the like.
     pub privacy_globs: Vec<String>,
+    /// Whether e-mail addresses, telephone and card numbers, credentials and what stands between
+    /// `<private>` and `</private>` are cut out of the text, the title and the tags of a
+    /// document before any of it is stored, embedded or indexed; not by default.
+    ///
+    /// A mark such as `[email]` takes their place. Line numbers stay those of the file; byte
+    /// offsets are those of the redacted text. After a change of this setting a document is
+    /// read again when it is next ingested; until then it stays as it was stored. In HTML, where
+    /// `<private>` is markup that the loader leaves out, it has no effect.
+    pub redact_documents: bool,
     /// Characters of the neighbouring chunks shown before and after a result; 0 for none.
     pub context_chars: usize,
     /// Characters of a highlighted fragment, 20–500; 150 by default.
@@ -129,6 +142,8 @@ impl Default for EngineConfig {
             model_before: Model::None,
             model_home: None,
             threads: None,
+            #[cfg(feature = "keyword")]
+            keyword: trefoil_keyword::KeywordConfig::default(),
             #[cfg(feature = "graph")]
             extractor: Extractor::default(),
             #[cfg(feature = "graph")]
@@ -151,6 +166,7 @@ impl Default for EngineConfig {
             web: None,
             max_file_bytes: 16 << 20,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
+            redact_documents: false,
             context_chars: 200,
             highlight_chars: 150,
         }
@@ -178,6 +194,8 @@ impl EngineConfig {
                 invalid("rerank.model", format!("`{model}`"), "a name")
             };
         }
+        #[cfg(feature = "keyword")]
+        self.keyword.validate()?;
         self.grade.check()?;
         self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
@@ -220,5 +238,11 @@ mod tests {
         }
         check(&|config| config.rerank.model = String::new(), false);
         check(&|config| config.threads = Some(0), false);
+        #[cfg(feature = "keyword")]
+        for (boost, valid) in [(-0.1, false), (0.0, true), (10.0, true), (f32::NAN, false)] {
+            check(&|config| config.keyword.title_boost = boost, valid);
+            check(&|config| config.keyword.heading_boost = boost, valid);
+            check(&|config| config.keyword.body_boost = boost, valid);
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     Engine,
     digest::{self, sha256},
     engine::Inner,
+    redact::redacted,
 };
 
 /// Files read, cut and stored in one transaction: bounds memory and the work lost in a crash.
@@ -22,6 +23,9 @@ const GROUP: usize = 64;
 
 /// Stands for a time of change that cannot be relied on: no file has it.
 const UNSETTLED: i64 = i64::MIN;
+
+/// Before the digest of a content that was redacted before it was stored.
+const REDACTED: &str = "redacted:";
 
 /// What an ingest did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -180,7 +184,11 @@ impl Inner {
     /// Reads and cuts a file, unless the store has it as it is. Parallel: touches no index.
     fn read_file(&self, file: &SourceFile) -> Result<Read> {
         let known = self.store.file(&file.name)?;
-        let same_stamp = |known: &FileState| known.size == file.size && known.mtime == file.mtime;
+        let same_stamp = |known: &FileState| {
+            known.size == file.size
+                && known.mtime == file.mtime
+                && known.sha256.starts_with(REDACTED) == self.config.redact_documents
+        };
         if known.as_ref().is_some_and(same_stamp) {
             return Ok(Read::Unchanged);
         }
@@ -192,7 +200,7 @@ impl Inner {
             Ok(bytes) => bytes,
             Err(error) => return Ok(skipped(&file.name, error.to_string())),
         };
-        let sha256 = sha256(&[&bytes]);
+        let sha256 = self.digest(&[&bytes]);
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
         }
@@ -217,7 +225,8 @@ impl Inner {
         }
         let Document { title, body, format, language, tags, date, .. } = document;
         let rest = format!("{format:?} {language:?} {tags:?} {date:?}");
-        let sha256 = sha256(&[title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()]);
+        let sha256 =
+            self.digest(&[title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()]);
         let known = self.store.file(&document.path)?;
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Unchanged);
@@ -225,7 +234,15 @@ impl Inner {
         Ok(Read::New(Box::new(self.cut(document, size, 0, sha256)?)))
     }
 
+    /// Tells one content from another, and whether it was redacted: what was stored with
+    /// another `redact_documents` is read again.
+    fn digest(&self, parts: &[&[u8]]) -> String {
+        let mark = if self.config.redact_documents { REDACTED } else { "" };
+        format!("{mark}{}", sha256(parts))
+    }
+
     fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> Result<NewFile> {
+        let document = if self.config.redact_documents { &redacted(document) } else { document };
         let chunks = self.chunker.chunk(document);
         let extractions = self.extract(&document.title, &chunks)?;
         let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {

@@ -46,7 +46,7 @@ pub(crate) fn open(
     #[cfg(not(feature = "graph"))]
     let _ = config;
     #[cfg(feature = "keyword")]
-    leaves.keyword(&dir.join(Strategy::Keyword.name()), analyzer, write)?;
+    leaves.keyword(&dir.join(Strategy::Keyword.name()), analyzer, &config.keyword, write)?;
     leaves.indexers.extend(vectors.indexers);
     leaves.retrievers.extend(vectors.retrievers);
     leaves.absent.extend(vectors.absent);
@@ -185,16 +185,21 @@ impl Leaves {
     }
 
     #[cfg(feature = "keyword")]
-    fn keyword(&mut self, dir: &Path, analyzer: &Arc<dyn Analyzer>, write: bool) -> Result<()> {
-        use trefoil_keyword::{KeywordConfig, KeywordIndexer, KeywordRetriever};
-        let config = KeywordConfig::default();
+    fn keyword(
+        &mut self,
+        dir: &Path,
+        analyzer: &Arc<dyn Analyzer>,
+        config: &trefoil_keyword::KeywordConfig,
+        write: bool,
+    ) -> Result<()> {
+        use trefoil_keyword::{KeywordIndexer, KeywordRetriever};
         if write {
-            let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), &config);
+            let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), config);
             let indexer = or_anew(dir, open)?;
             self.retrievers.push(Arc::new(indexer.retriever()));
             self.indexers.push(Box::new(indexer));
         } else {
-            let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), &config);
+            let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
             self.read(Stage::Keyword, opened.map(|one| Arc::new(one) as _))?;
         }
         Ok(())

@@ -105,6 +105,8 @@ mod overview;
 #[cfg(feature = "engine")]
 mod present;
 #[cfg(feature = "engine")]
+mod redact;
+#[cfg(feature = "engine")]
 mod refine;
 #[cfg(feature = "graph")]
 mod relate;
@@ -177,6 +179,8 @@ pub use trefoil_core::*;
 /// Making and walking of the graph.
 #[cfg(feature = "graph")]
 pub use trefoil_graph as graph;
+#[cfg(feature = "keyword")]
+pub use trefoil_keyword::KeywordConfig;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;

@@ -68,6 +68,8 @@ pub fn plan(
         .collect();
     let crag = options.crag_enabled.then_some(&config.crag);
     let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
+    #[cfg(feature = "keyword")]
+    let settings = (settings, config.keyword);
     let fingerprint = fingerprint(query, &format!("{settings:?} {:?}", config.profile));
     if let Some(cursor) = options.cursor.as_ref().filter(|one| !is_of(one, fingerprint)) {
         let allowed = "a cursor that the same query and settings gave";
