@@ -367,6 +367,35 @@ fn a_question_about_the_whole_is_answered_by_communities_first() {
 }
 
 #[test]
+fn a_community_has_its_own_relevance_and_the_least_holds_for_it() {
+    let (_dir, engine) = engine_with(without_model());
+    engine.ingest(&two_groups()).unwrap();
+    engine.drain().unwrap();
+    let mut asked = query("overview of the Mariana Trench and Jacques Piccard");
+    let communities = |found: &SearchResult| -> Vec<(Score, Score)> {
+        let communities = found.results.iter().filter(|hit| hit.is_community_result());
+        communities.map(|hit| (hit.score, hit.relevance.combined)).collect()
+    };
+    let found = engine.search(&asked).unwrap();
+    let own = communities(&found);
+    assert!(!own.is_empty() && own.iter().all(|(score, own)| score == own), "{own:?}");
+    assert!(found.results.is_sorted_by(|a, b| a.score >= b.score));
+
+    let best = own[0].0;
+    asked.filters.min_relevance = best;
+    let found = engine.search(&asked).unwrap();
+    assert!(!communities(&found).is_empty());
+    assert!(found.results.iter().all(|hit| hit.score >= best));
+    asked.filters.min_relevance = Score::new(f32::midpoint(best.get(), 1.0)).unwrap();
+    assert_eq!(communities(&engine.search(&asked).unwrap()), []);
+    // One that names nothing brings the largest, which are half as relevant as can be.
+    let mut asked = query("What are the main themes?");
+    assert!(!communities(&engine.search(&asked).unwrap()).is_empty());
+    asked.filters.min_relevance = Score::new(0.51).unwrap();
+    assert_eq!(communities(&engine.search(&asked).unwrap()), []);
+}
+
+#[test]
 fn communities_follow_the_documents() {
     let (_dir, engine) = engine_with(without_model());
     engine.ingest(&two_groups()).unwrap();

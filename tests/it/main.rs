@@ -38,6 +38,7 @@ mod reindex;
 mod rerank;
 mod snapshot;
 mod soak;
+mod tenants;
 mod tidy;
 mod trigrams;
 mod verify;

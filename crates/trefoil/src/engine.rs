@@ -201,12 +201,12 @@ impl Engine {
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
         query.check()?;
         let mut trace = Trace::start();
-        let (question, classification, failed) = self.classify(query);
+        let allowed = self.inner.store.allowed(&query.filters)?;
+        trace.lap(Stage::Filter, 1, 1);
+        let (question, classification, failed) = self.classify(query, &allowed);
         trace.lap(Stage::Classify, 1, 1);
         let plan = self.decide(query, question, classification)?;
         trace.lap(Stage::Plan, 1, plan.legs.len());
-        let allowed = self.inner.store.allowed(&query.filters)?;
-        trace.lap(Stage::Filter, 1, 1);
         let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
         legs.degraded.extend(failed);
         let fused = legs.fused(&plan)?;
@@ -230,7 +230,8 @@ impl Engine {
     /// [`Error::InvalidQuery`] for a query out of range, or a cursor of another query.
     pub fn plan(&self, query: &SearchQuery) -> Result<Plan> {
         query.check()?;
-        let (question, classification, _) = self.classify(query);
+        let allowed = self.inner.store.allowed(&query.filters)?;
+        let (question, classification, _) = self.classify(query, &allowed);
         self.decide(query, question, classification)
     }
 
@@ -327,17 +328,19 @@ impl Engine {
         }
     }
 
-    /// What is asked, and of what kind it is. A failing classifier is reported, and the
-    /// kind stays open.
+    /// What is asked, and of what kind it is, by the names that the filters let through. A
+    /// failing classifier is reported, and the kind stays open.
     fn classify(
         &self,
         query: &SearchQuery,
+        allowed: &Allowed,
     ) -> (Question, Option<QueryClassification>, Option<Degraded>) {
         let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
         let question = question(query, &shown.languages);
+        let names = self.inner.names_within(allowed);
+        let names = names.as_deref().unwrap_or(self.inner.names.as_ref());
         let classifier = &self.inner.config.classifier;
-        let classify = || classifier.classify(&question, self.inner.names.as_ref());
-        match caught("the classifier", classify) {
+        match caught("the classifier", || classifier.classify(&question, names)) {
             Ok(classification) => (question, Some(classification), None),
             Err(error) => {
                 let failed = Degraded { stage: Stage::Classify, reason: error.chain() };
@@ -390,7 +393,8 @@ impl Engine {
         });
         degraded.extend(words_only);
         let outcomes = run_legs(&documents.retrievers(), plan, allowed, &relationships);
-        let mut legs = Legs { relationships, overview, degraded, ..Legs::default() };
+        let allowed = allowed.clone();
+        let mut legs = Legs { relationships, overview, degraded, allowed, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
             .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
@@ -454,11 +458,14 @@ impl Engine {
         let rows: Vec<_> = fused.iter().map(|hit| hit.row).collect();
         let chunks = self.inner.store.chunks(&rows)?;
         let admitted = present::Admission::new(filters)?;
+        let typed = self.inner.of_types(&filters.entity_types, &rows)?;
         let mut chunks = chunks.into_iter().peekable();
         let mut passages: Vec<Passage> = Vec::with_capacity(scored);
         for fused in fused {
             let chunk = chunks.next_if(|chunk| chunk.row == fused.row);
-            if let Some(chunk) = chunk.filter(|chunk| admitted.admits(chunk)) {
+            if let Some(chunk) = chunk.filter(|chunk| {
+                admitted.admits(chunk) && typed.as_ref().is_none_or(|rows| rows.contains(chunk.row))
+            }) {
                 passages.push(Passage { fused, chunk });
             }
         }

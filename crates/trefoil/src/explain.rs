@@ -10,7 +10,7 @@ use crate::{
     correct::{Graded, Judged},
     legs::Legs,
     page::Page,
-    present::{Admission, Listing, relevant},
+    present::{Admission, Listing},
     select::Left,
     trace::Trace,
 };
@@ -60,8 +60,7 @@ impl Engine {
         let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
         let of_this = |one: &Judged| one.ranked.passage.chunk.row == stored.row;
         if let Some(place) = graded.passages.iter().position(of_this) {
-            let overview = relevant(legs.overview, &plan);
-            return self.selected_or_not(&plan, &graded, &overview, place);
+            return self.selected_or_not(&plan, &graded, &legs.overview, place);
         }
         if graded.dropped.contains(stored.row) {
             let reason = "it was found, but does not answer the question, and was dropped";

@@ -26,6 +26,8 @@ pub(crate) struct Legs {
     /// How many of the fused passages were reranked.
     pub(crate) reranked: usize,
     pub(crate) degraded: Vec<Degraded>,
+    /// What the filters let through.
+    pub(crate) allowed: Allowed,
 }
 
 impl Legs {

@@ -136,6 +136,8 @@ mod summarize;
 mod trace;
 #[cfg(feature = "engine")]
 mod verify;
+#[cfg(feature = "graph")]
+mod within;
 #[cfg(all(feature = "engine", not(feature = "graph")))]
 mod without_graph;
 

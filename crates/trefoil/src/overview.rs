@@ -3,14 +3,15 @@
 
 use std::{
     cmp::Reverse,
+    collections::BTreeSet,
     sync::{Arc, PoisonError, atomic::Ordering},
 };
 
 use trefoil_core::{
-    Allowed, Degraded, Explanation, Plan, QueryType, Relevance, Result, Score, SearchQuery,
-    SearchResultItem, SearchResultType, Seq, Stage, Strategy,
+    Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
+    Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage, Strategy,
 };
-use trefoil_store::CommunityRow;
+use trefoil_store::{CommunityRow, entity_id};
 use trefoil_text::language_of;
 
 use crate::{
@@ -101,7 +102,8 @@ impl Inner {
     }
 
     /// The communities that a question about the whole is about, best first; none for other
-    /// questions. One that rests on a chunk that the filters exclude is left out.
+    /// questions. One that is less relevant than asked is left out, and one that any chunk has
+    /// a part in that the filters exclude.
     pub(crate) fn overview(
         &self,
         query: &SearchQuery,
@@ -114,7 +116,12 @@ impl Inner {
             return Ok(Vec::new());
         }
         self.refresh_reports()?;
-        let reports = Arc::clone(&self.shown_reports().reports);
+        let (reports, made_from) = {
+            let shown = self.shown_reports();
+            (Arc::clone(&shown.reports), shown.made_from.clone())
+        };
+        let supported = self.supported(&reports, made_from.as_deref(), allowed);
+        let may_show = |id: &CommunityId| supported.as_ref().is_none_or(|ids| ids.contains(id));
         let vector = self.documents.leg(Strategy::Semantic).map_or(Ok(None), |semantic| {
             caught("the semantic retriever", || semantic.embedding(&plan.question))
         });
@@ -125,14 +132,17 @@ impl Inner {
         });
         let range = self.embedder().map(|embedder| embedder.cosine_range());
         let near = vector.as_deref().zip(range);
-        // More than are shown, for some may be excluded.
-        let mut near = reports.nearest(&plan.question, near, self.analyzer(), 4 * COMMUNITIES);
+        let all = reports.rows().count();
+        // More than are shown: some say much the same, and filters may exclude any.
+        let count = if supported.is_some() { all } else { 4 * COMMUNITIES };
+        let mut near = reports.nearest(&plan.question, near, self.analyzer(), count);
         let named =
             plan.classification.as_ref().is_some_and(|one| !one.extracted_entities.is_empty());
         if near.is_empty() && !named {
-            let largest = reports.largest(4 * COMMUNITIES).into_iter();
+            let largest = reports.largest(count).into_iter();
             near = largest.map(|row| NearCommunity { row, relevance: WHOLE }).collect();
         }
+        near.retain(|one| one.relevance >= query.filters.min_relevance && may_show(&one.row.id));
         // The sort is stable: among those that are near, first what the asker reads.
         near.sort_by_key(|one| language_of(&one.row.summary) != plan.question.language);
         let mut taken: Vec<&CommunityRow> = Vec::with_capacity(COMMUNITIES);
@@ -143,8 +153,8 @@ impl Inner {
                 one.parent.as_ref() == Some(&row.id) || row.parent.as_ref() == Some(&one.id)
             });
             let has_room = items.len() < COMMUNITIES && !is_told && !row.summary.is_empty();
-            if has_room && self.may_show(row, allowed)? {
-                items.push(self.community(query, &reports, row, relevance)?);
+            if has_room {
+                items.push(self.community(query, &reports, row, relevance, may_show)?);
                 taken.push(row);
             }
         }
@@ -153,17 +163,42 @@ impl Inner {
         Ok(items)
     }
 
-    fn may_show(&self, row: &CommunityRow, allowed: &Allowed) -> Result<bool> {
-        if matches!(allowed, Allowed::All) {
-            return Ok(true);
+    /// The communities that the filters let through; none where there are no filters.
+    ///
+    /// A community is made of every chunk that mentions one of its members: their names, its
+    /// keywords and what a summariser says may come from each. Reports of a graph that has
+    /// changed since may be made of chunks that are gone.
+    fn supported<'r>(
+        &self,
+        reports: &'r Reports,
+        made_from: Option<&str>,
+        allowed: &Allowed,
+    ) -> Option<BTreeSet<&'r CommunityId>> {
+        let Allowed::Only(_) = allowed else { return None };
+        let Some((index, seq)) = self.graph.as_ref().map(|graph| graph.shown()) else {
+            return Some(BTreeSet::new());
+        };
+        let seq = seq.get().to_string();
+        if made_from.and_then(|made| made.split(' ').next()) != Some(seq.as_str()) {
+            return Some(BTreeSet::new());
         }
-        for source in &row.sources {
-            let chunk = self.store.chunk_by_id(&source.chunk)?;
-            if chunk.is_none_or(|chunk| !allowed.contains(chunk.row)) {
-                return Ok(false);
+        let mut hidden: BTreeSet<EntityId> = BTreeSet::new();
+        let mut known: BTreeSet<EntityId> = BTreeSet::new();
+        for entity in (0..index.entity_count()).filter_map(|node| index.entity(node)) {
+            let Ok(id) = entity_id(entity.normalized_name) else { continue };
+            if !index.chunks_of(entity.node).all(|row| allowed.contains(row)) {
+                hidden.insert(id.clone());
             }
+            known.insert(id);
         }
-        Ok(true)
+        let supported = reports.rows().filter(|row| {
+            !row.members.is_empty()
+                && row
+                    .members
+                    .iter()
+                    .all(|member| known.contains(member) && !hidden.contains(member))
+        });
+        Some(supported.map(|row| &row.id).collect())
     }
 
     fn community(
@@ -172,6 +207,7 @@ impl Inner {
         reports: &Reports,
         row: &CommunityRow,
         relevance: Score,
+        may_show: impl Fn(&CommunityId) -> bool,
     ) -> Result<SearchResultItem> {
         Ok(SearchResultItem {
             id: row.id.to_string(),
@@ -181,7 +217,7 @@ impl Inner {
             content: content(row),
             highlights: Vec::new(),
             sources: sources(&self.store, row)?,
-            metadata: query.options.include_metadata.then(|| metadata(reports, row)),
+            metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),
             explanation: query.options.explain.then(Explanation::default),
         })
     }

@@ -3,15 +3,17 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 use globset::{Glob, GlobMatcher};
 use trefoil_core::{
-    Answerability, Chunk, Content, Degraded, EntityFacet, EntityId, Error, FileId, Fusion,
+    Allowed, Answerability, Chunk, Content, Degraded, EntityFacet, EntityId, Error, FileId, Fusion,
     Highlight, ItemMetadata, Language, NamedEntity, OrderKey, Plan, Ranked, Relevance,
-    RerankConfig, Result, RowId, Score, SearchFilters, SearchQuery, SearchResult, SearchResultItem,
-    SearchResultType, Sources, Stage, StoredChunk, Strategy,
+    RerankConfig, Result, RowId, RowSet, Score, SearchFilters, SearchQuery, SearchResult,
+    SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
 };
+use trefoil_store::entity_id;
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
@@ -38,7 +40,7 @@ pub(crate) fn result(
     let Graded { passages, total, best_read, report, .. } = graded;
     let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
     let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
-    let overview = relevant(legs.overview, plan);
+    let overview = legs.overview;
     let whole = overview.len();
     let Listing { listed, keys } = Listing::of(&overview, &shown);
     let Page { shown: places, next } = Page::new(&keys, legs.reranked, plan);
@@ -47,7 +49,7 @@ pub(crate) fn result(
     let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();
     let first = passage_places.first().copied().unwrap_or_default();
     let page = shown.get(first..first + passage_places.len()).unwrap_or_default();
-    let contexts = contexts(inner, query, page)?;
+    let contexts = contexts(inner, query, &legs.allowed, page)?;
     let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
@@ -58,10 +60,10 @@ pub(crate) fn result(
         .zip(contexts)
         .zip(ranks)
         .map(|((judged, context), (rank, _))| {
-            let explanation = query.options.explain.then(|| explanation(judged, rank));
             let mut item = item(inner, query, plan, judged, context, &highlighter);
+            let explanation = query.options.explain.then(|| explanation(judged, rank));
             let row = judged.ranked.passage.chunk.row;
-            let entities = inner.entities_of(row).unwrap_or_else(|error| {
+            let entities = inner.entities_of(row, &legs.allowed).unwrap_or_else(|error| {
                 let failed = Degraded { stage: Stage::Graph, reason: error.chain() };
                 if !degraded.contains(&failed) {
                     degraded.push(failed);
@@ -123,12 +125,6 @@ fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answ
         .map(|one| one.answerability(evidence))
         .find(|verdict| *verdict != Answerability::Uncalibrated)
         .unwrap_or_default()
-}
-
-/// The communities that are relevant enough.
-pub(crate) fn relevant(overview: Vec<SearchResultItem>, plan: &Plan) -> Vec<SearchResultItem> {
-    let least = plan.selection.min_relevance;
-    overview.into_iter().filter(|item| item.score >= least).collect()
 }
 
 /// All results in their order.
@@ -308,20 +304,27 @@ fn highlights(chunk: &StoredChunk, highlighter: &Highlighter<'_>, max: usize) ->
 
 type Context = (Option<String>, Option<String>);
 
-/// What stands before and after each result, as far as the budget reaches.
-fn contexts(inner: &Inner, query: &SearchQuery, page: &[&Judged]) -> Result<Vec<Context>> {
+/// What stands before and after each result, as far as the budget reaches and the filters let
+/// it through.
+fn contexts(
+    inner: &Inner,
+    query: &SearchQuery,
+    allowed: &Allowed,
+    page: &[&Judged],
+) -> Result<Vec<Context>> {
     let budget = inner.config.context_chars;
     if budget == 0 || !query.options.include_metadata {
         return Ok(vec![(None, None); page.len()]);
     }
     let rows: Vec<RowId> = page.iter().map(|one| one.ranked.passage.chunk.row).collect();
     let neighbours = inner.store.neighbours_of(&rows)?;
+    let may_show = |chunk: &Arc<StoredChunk>| allowed.contains(chunk.row);
     Ok(neighbours
         .into_iter()
         .map(|(before, after)| {
             (
-                before.and_then(|chunk| tail(&chunk.chunk, budget)),
-                after.and_then(|chunk| head(&chunk.chunk, budget)),
+                before.filter(may_show).and_then(|chunk| tail(&chunk.chunk, budget)),
+                after.filter(may_show).and_then(|chunk| head(&chunk.chunk, budget)),
             )
         })
         .collect())
@@ -404,6 +407,27 @@ impl<'q> Admission<'q> {
             && (tags.is_empty() || file.tags.iter().any(|tag| tags.contains(tag)))
             && (languages.is_empty() || languages.contains(&chunk.chunk.language))
             && self.glob.as_ref().is_none_or(|glob| glob.is_match(&file.path))
+    }
+}
+
+impl Inner {
+    /// Those of `rows` that mention an entity of one of these types; nothing if no type is asked
+    /// for.
+    pub(crate) fn of_types(&self, types: &[String], rows: &[RowId]) -> Result<Option<RowSet>> {
+        if types.is_empty() {
+            return Ok(None);
+        }
+        let wanted: BTreeSet<String> = types.iter().map(|label| label.to_uppercase()).collect();
+        let mut ids: BTreeMap<EntityId, Vec<RowId>> = BTreeMap::new();
+        for (row, extraction) in self.store.extractions(rows)? {
+            for mention in extraction.mentions() {
+                ids.entry(entity_id(&mention.normalized_name)?).or_default().push(row);
+            }
+        }
+        let known: Vec<EntityId> = ids.keys().cloned().collect();
+        let of_type = self.store.entities(&known)?.into_iter();
+        let of_type = of_type.filter(|entity| wanted.contains(entity.entity_type.as_str()));
+        Ok(Some(of_type.filter_map(|entity| ids.remove(&entity.id)).flatten().collect()))
     }
 }
 

@@ -4,9 +4,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, ByteSpan, Chunk, Hit, NamedEntity, PathStep, Plan, Proof, QueryType, Question,
-    RankedList, RelationshipPath, Result, RowId, RowSet, Score, ShownRelation, StoredChunk,
-    Strategy,
+    Allowed, ByteSpan, Chunk, EntityId, Hit, NamedEntity, PathStep, Plan, Proof, QueryType,
+    Question, RankedList, RelationshipPath, Result, RowId, RowSet, Score, ShownRelation,
+    StoredChunk, Strategy,
 };
 use trefoil_graph::{Entity, GraphIndex, ProvenRelation, RelationPath};
 use trefoil_store::{entity_id, relation_id};
@@ -55,9 +55,13 @@ impl Inner {
             .collect();
         let chunks = self.store.chunks(&rows)?;
         let chunks = chunks.iter().map(|chunk| (chunk.row, chunk.as_ref())).collect();
+        let spelled = match allowed {
+            Allowed::All => None,
+            Allowed::Only(_) => Some(self.spelled_in(&rows)?),
+        };
         let mut found = Relationships::default();
         for path in &paths {
-            found.push(&index, path, &chunks)?;
+            found.push(&index, path, &chunks, spelled.as_ref())?;
         }
         Ok(found)
     }
@@ -84,9 +88,13 @@ impl Inner {
         Ok(RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0))
     }
 
-    /// The entities that a chunk mentions.
-    pub(crate) fn entities_of(&self, row: RowId) -> Result<Vec<NamedEntity>> {
+    /// The entities that a chunk mentions; under filters as it writes them itself, for others
+    /// may write them in words that the filters exclude.
+    pub(crate) fn entities_of(&self, row: RowId, allowed: &Allowed) -> Result<Vec<NamedEntity>> {
         let Some(graph) = &self.graph else { return Ok(Vec::new()) };
+        if matches!(allowed, Allowed::Only(_)) {
+            return Ok(self.spelled_in(&[row])?.into_values().collect());
+        }
         let index = graph.index();
         index.entities_of(row).map(|entity| named(&entity)).collect()
     }
@@ -98,6 +106,7 @@ impl Relationships {
         index: &GraphIndex,
         path: &RelationPath,
         chunks: &BTreeMap<RowId, &StoredChunk>,
+        spelled: Option<&BTreeMap<EntityId, NamedEntity>>,
     ) -> Result<()> {
         let length = path.steps.len();
         let mut steps = Vec::with_capacity(length);
@@ -120,7 +129,13 @@ impl Relationships {
         // What shows a step may be gone by now.
         if steps.iter().all(|step| !step.relations.is_empty()) {
             let entities = path.entities.iter().filter_map(|&node| index.entity(node));
-            let entities = entities.map(|entity| named(&entity)).collect::<Result<_>>()?;
+            let entities = entities.map(|entity| {
+                let known = named(&entity)?;
+                let Some(spelled) = spelled else { return Ok(known) };
+                let name = entity.normalized_name.to_owned();
+                Ok(spelled.get(&known.id).cloned().unwrap_or(NamedEntity { name, ..known }))
+            });
+            let entities = entities.collect::<Result<_>>()?;
             #[expect(clippy::cast_possible_truncation, reason = "scores are in f32")]
             let weight = Score::clamped(path.weight as f32);
             self.paths.push(RelationshipPath { entities, weight, steps });

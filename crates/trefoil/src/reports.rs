@@ -151,12 +151,17 @@ impl Reports {
         whole
     }
 
-    /// The names of the communities that one is a part of, outermost first.
-    pub(crate) fn path(&self, row: &CommunityRow) -> Vec<String> {
+    /// Every community.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &CommunityRow> {
+        self.all.iter().map(|report| &report.row)
+    }
+
+    /// The communities that one is a part of, outermost first.
+    fn path(&self, row: &CommunityRow) -> Vec<&CommunityRow> {
         let mut path = Vec::new();
         let mut parent = row.parent.as_ref();
         while let Some(above) = parent.and_then(|id| self.get(id)) {
-            path.insert(0, above.name.clone());
+            path.insert(0, above);
             // A part lies one level deeper, so that this ends.
             parent = above.parent.as_ref().filter(|_| path.len() < usize::from(row.level));
         }
@@ -214,11 +219,16 @@ pub(crate) fn sources(store: &Store, row: &CommunityRow) -> Result<Sources> {
 }
 
 /// What a person wants to see beside a community: its name as the title, the communities
-/// around it as headings, its keywords as tags.
-pub(crate) fn metadata(reports: &Reports, row: &CommunityRow) -> ItemMetadata {
+/// around it that may be shown as headings, its keywords as tags.
+pub(crate) fn metadata(
+    reports: &Reports,
+    row: &CommunityRow,
+    may_show: impl Fn(&CommunityId) -> bool,
+) -> ItemMetadata {
+    let around = reports.path(row).into_iter().filter(|above| may_show(&above.id));
     ItemMetadata {
         title: row.name.clone(),
-        heading_path: reports.path(row),
+        heading_path: around.map(|above| above.name.clone()).collect(),
         path: String::new(),
         lines: LineSpan { start: 1, end: 1 },
         language: language_of(&row.summary),
@@ -316,14 +326,15 @@ mod tests {
         let rows = three();
         let reports = reports(&rows);
         let [(owls, _), (voles, _), ..] = &rows[..] else { panic!() };
-        let shown = metadata(&reports, voles);
+        let shown = metadata(&reports, voles, |_| true);
         assert_eq!(
             (&*shown.title, &shown.heading_path[..]),
             ("vole & pellet", &[owls.name.clone()][..])
         );
         assert_eq!(shown.tags, ["vole", "pellet"]);
+        assert!(metadata(&reports, voles, |id| *id != owls.id).heading_path.is_empty());
         assert_eq!(content(voles).text, voles.summary);
-        assert_eq!(metadata(&reports, &rows[2].0).language, Language::Ja);
+        assert_eq!(metadata(&reports, &rows[2].0, |_| true).language, Language::Ja);
         assert_eq!(reports.largest(1), [owls]);
         assert_eq!(reports.get(&voles.id), Some(voles));
     }

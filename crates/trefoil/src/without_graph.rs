@@ -1,8 +1,8 @@
 //! What an engine says of the graph that was built without one.
 
 use trefoil_core::{
-    Allowed, Degraded, NamedEntity, Plan, Question, RankedList, Result, RowId, Score, SearchQuery,
-    SearchResultItem, Strategy,
+    Allowed, Degraded, NameLookup, NamedEntity, Plan, Question, RankedList, Result, RowId, Score,
+    SearchQuery, SearchResultItem, Strategy,
 };
 
 use crate::{engine::Inner, relationships::Relationships};
@@ -44,7 +44,11 @@ impl Inner {
         Ok(RankedList::new(Strategy::Graph, Vec::new()))
     }
 
-    pub(crate) fn entities_of(&self, _: RowId) -> Result<Vec<NamedEntity>> {
+    pub(crate) fn names_within(&self, _: &Allowed) -> Option<Box<dyn NameLookup + '_>> {
+        None
+    }
+
+    pub(crate) fn entities_of(&self, _: RowId, _: &Allowed) -> Result<Vec<NamedEntity>> {
         Ok(Vec::new())
     }
 }

@@ -1,0 +1,219 @@
+//! Documents of two tenants in one index, told apart by a tag: a search for the one tells
+//! nothing of the other.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use trefoil::{
+    Document, DocumentFormat, Engine, QueryType, Score, SearchFilters, SearchOptions, SearchQuery,
+    SearchResult,
+};
+
+use crate::models::without_model;
+
+fn tagged(document: Document, tag: &str) -> Document {
+    Document { tags: vec![tag.to_owned()], ..document }
+}
+
+/// What the tenant of this tag writes. Some words are of both, the rest is of one.
+fn documents(tag: &str, names: [&str; 3], nouns: [&str; 3]) -> Vec<Document> {
+    let [one, two, three] = names;
+    let [first, second, third] = nouns;
+    let texts = [
+        format!(
+            "{one} met {two} in Central London. {one} gave {two} the {first}. \
+             The {first} of Central London was known to {three}."
+        ),
+        format!(
+            "{two} wrote to {three} on the {second}. {one} and {two} \
+             opened the {second} in Central London."
+        ),
+        format!(
+            "{three} came with {one} to the {third}. The {third} of {two} is what {one} saw. \
+             CHARLES BABBAGE SOCIETY (CBS) {tag} {first} was there."
+        ),
+        format!("{one} and {two} and {three} agreed on the {first}, the {second}, the {third}."),
+    ];
+    let numbered = (0..).zip(texts);
+    let each = numbered
+        .map(|(nth, text)| tagged(Document::new(format!("{tag}/{nth}"), text).title(first), tag));
+    each.collect()
+}
+
+fn red() -> Vec<Document> {
+    let mut red = documents(
+        "red",
+        ["Jacques Piccard", "Sylvia Earle", "Mariana Trench"],
+        ["bathyscaphe", "diving bell", "research vessel"],
+    );
+    red.push(tagged(
+        Document::new("red/ja", "深海探査艇は琵琶湖で試験された。琵琶湖の深海探査艇。"),
+        "red",
+    ));
+    red.push(tagged(Document::new("red/ko", "해녀 박물관은 제주도에 있다. 제주도 해녀."), "red"));
+    red
+}
+
+fn blue() -> Vec<Document> {
+    let mut blue = documents(
+        "blue",
+        ["Neil Armstrong", "Valentina Tereshkova", "Tranquility Base"],
+        ["moon lander", "space suit", "launch pad"],
+    );
+    blue.push(tagged(
+        Document::new("blue/ja", "宇宙服は種子島で試験された。種子島の宇宙服。"),
+        "blue",
+    ));
+    blue.push(tagged(
+        Document::new("blue/ko", "나로호 발사대는 고흥군에 있다. 고흥군 나로호."),
+        "blue",
+    ));
+    blue
+}
+
+fn engine() -> (tempfile::TempDir, Engine) {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
+    engine.ingest(&red()).unwrap();
+    engine.ingest(&blue()).unwrap();
+    engine.drain().unwrap();
+    (dir, engine)
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 1);
+    words.map(str::to_lowercase)
+}
+
+fn words_of(documents: &[Document]) -> BTreeSet<String> {
+    let all = documents.iter().flat_map(|one| words(&one.body).chain(words(&one.title)));
+    all.collect()
+}
+
+/// What the answer tells beside the question itself.
+fn told(found: &SearchResult, question: &str) -> BTreeSet<String> {
+    let mut json = serde_json::to_value(found).unwrap();
+    json.as_object_mut().unwrap().remove("query");
+    let asked: BTreeSet<String> = words(question).collect();
+    words(&json.to_string()).filter(|word| !asked.contains(word)).collect()
+}
+
+/// Questions that name things of both tenants.
+const QUESTIONS: [&str; 12] = [
+    "overview of Central London",
+    "What are the main themes?",
+    "summary of Jacques Piccard and the bathyscaphe",
+    "summary of Neil Armstrong",
+    "How is Jacques Piccard related to Central London?",
+    "What is the difference between Neil Armstrong and Mariana Trench?",
+    "CBS",
+    "Charles Babbage Society",
+    "who opened it in Central London",
+    "試験の概要",
+    "제주도 요약",
+    "bathyscaphe or moon lander",
+];
+
+fn kinds() -> impl proptest::strategy::Strategy<Value = Option<QueryType>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(QueryType::Local)),
+        Just(Some(QueryType::Global)),
+        Just(Some(QueryType::Relationship)),
+        Just(Some(QueryType::Hybrid)),
+    ]
+}
+
+#[test]
+fn a_search_for_one_tenant_tells_no_word_of_the_other() {
+    let (_dir, engine) = engine();
+    let (red, blue) = (words_of(&red()), words_of(&blue()));
+    let strategy = (
+        (0..QUESTIONS.len(), kinds(), any::<bool>()),
+        (any::<bool>(), any::<bool>(), 0_usize..5, 0_usize..3),
+    );
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(200));
+    let run = runner.run(&strategy, |((which, kind, is_red), (crag, explain, offset, filter))| {
+        let (tag, own, other) = if is_red { ("red", &red, &blue) } else { ("blue", &blue, &red) };
+        let mut filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+        match filter {
+            0 => filters.tags = vec![tag.to_owned()],
+            1 => filters.path_glob = Some(format!("{tag}/*")),
+            _ => {
+                filters.tags = vec![tag.to_owned()];
+                filters.entity_types = vec!["CONCEPT".to_owned(), "PERSON".to_owned()];
+            }
+        }
+        let question = QUESTIONS[which];
+        let mut query = SearchQuery::new(question).unwrap().filters(filters);
+        query.query_type = kind;
+        query.options =
+            SearchOptions { crag_enabled: crag, explain, offset, ..SearchOptions::default() };
+        let found = engine.search(&query).unwrap();
+        let told = told(&found, question);
+        let foreign: Vec<&String> =
+            told.iter().filter(|word| other.contains(*word) && !own.contains(*word)).collect();
+        prop_assert!(foreign.is_empty(), "{question} for {tag}: {foreign:?}");
+        Ok(())
+    });
+    run.unwrap();
+}
+
+#[test]
+fn what_else_a_name_is_called_is_told_by_those_who_call_it_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
+    let long = "The Portable Network Graphics (PNG) format is old. PNG is a format of pictures.";
+    engine
+        .ingest(&[
+            tagged(Document::new("red/a", long), "red"),
+            tagged(Document::new("blue/a", "A PNG was sent. The PNG was kept."), "blue"),
+        ])
+        .unwrap();
+    let wordings = |tag: &str| {
+        let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
+        let query = SearchQuery::new("What is a PNG?").unwrap().filters(filters);
+        let found = engine.search(&query).unwrap().classification.unwrap();
+        found.expanded_queries.join("\n").to_lowercase()
+    };
+    assert!(wordings("red").contains("portable network graphics"), "{}", wordings("red"));
+    assert!(!wordings("blue").contains("portable"), "{}", wordings("blue"));
+}
+
+#[test]
+fn a_community_of_one_tenant_is_shown_to_that_one() {
+    let (_dir, engine) = engine();
+    let own = |tag: &str| {
+        let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
+        let query = SearchQuery::new("What are the main themes?").unwrap().filters(filters);
+        let found = engine.search(&query).unwrap();
+        found
+            .results
+            .into_iter()
+            .filter(trefoil::SearchResultItem::is_community_result)
+            .collect::<Vec<_>>()
+    };
+    let names = |tag: &str| own(tag).iter().map(|one| one.title().to_owned()).collect::<Vec<_>>();
+    assert!(own("green").is_empty());
+    let all: Vec<String> = names("red").into_iter().chain(names("blue")).collect();
+    let distinct: BTreeSet<&String> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+}
+
+#[test]
+fn context_is_shown_only_where_its_own_language_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
+    let text = "# Tides\n\nThe tide rises twice a day.\n\n# 潮汐\n\n潮汐は月の引力で起こる。\n";
+    let document = Document::new("a.md", text).format(DocumentFormat::Markdown);
+    engine.ingest(&[document]).unwrap();
+    let mut query = SearchQuery::new("潮汐").unwrap();
+    query.filters.min_relevance = Score::ZERO;
+    let before = |query: &SearchQuery| {
+        let found = engine.search(query).unwrap();
+        found.results.into_iter().find_map(|hit| hit.content.context_before)
+    };
+    assert!(before(&query).unwrap().contains("tide"));
+    query.filters.languages = vec![trefoil::Language::Ja];
+    assert_eq!(before(&query), None);
+}
