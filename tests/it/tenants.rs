@@ -160,27 +160,6 @@ fn a_search_for_one_tenant_tells_no_word_of_the_other() {
 }
 
 #[test]
-fn what_else_a_name_is_called_is_told_by_those_who_call_it_so() {
-    let dir = tempfile::tempdir().unwrap();
-    let engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
-    let long = "The Portable Network Graphics (PNG) format is old. PNG is a format of pictures.";
-    engine
-        .ingest(&[
-            tagged(Document::new("red/a", long), "red"),
-            tagged(Document::new("blue/a", "A PNG was sent. The PNG was kept."), "blue"),
-        ])
-        .unwrap();
-    let wordings = |tag: &str| {
-        let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
-        let query = SearchQuery::new("What is a PNG?").unwrap().filters(filters);
-        let found = engine.search(&query).unwrap().classification.unwrap();
-        found.expanded_queries.join("\n").to_lowercase()
-    };
-    assert!(wordings("red").contains("portable network graphics"), "{}", wordings("red"));
-    assert!(!wordings("blue").contains("portable"), "{}", wordings("blue"));
-}
-
-#[test]
 fn a_community_of_one_tenant_is_shown_to_that_one() {
     let (_dir, engine) = engine();
     let own = |tag: &str| {

@@ -1,5 +1,7 @@
 use std::{
     collections::BTreeMap,
+    fs::File,
+    io::{ErrorKind, Read},
     path::{Component, Path, PathBuf},
     time::UNIX_EPOCH,
 };
@@ -123,7 +125,12 @@ pub fn walk(roots: &[PathBuf], options: &WalkOptions) -> Result<Walk> {
             match entry {
                 Ok(entry) => {
                     // Without its ignore file nobody knows which files a folder has to offer.
-                    if let Some(error) = entry.error() {
+                    let unreadable = entry.error().map(ToString::to_string).or_else(|| {
+                        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+                        let looked_at = options.ignore_files && is_folder;
+                        looked_at.then(|| unreadable_ignore_file(entry.path())).flatten()
+                    });
+                    if let Some(error) = unreadable {
                         let reason = format!("its ignore file cannot be read: {error}");
                         unread.push(stored_name(entry.path())?);
                         found.insert(name_of(entry.path()), Err(reason));
@@ -171,6 +178,16 @@ pub fn stored_name(path: &Path) -> Result<String> {
     let path = absolute(path)?;
     let here = std::env::current_dir().map_err(|error| Error::io("resolve", &path, error))?;
     Ok(if path == here { String::new() } else { name_of(&path) })
+}
+
+/// Why an ignore file of a folder cannot be read, if there is one: the walk itself takes such a
+/// file for one that is not there.
+fn unreadable_ignore_file(folder: &Path) -> Option<String> {
+    [".gitignore", ".ignore"].into_iter().find_map(|name| {
+        let read = File::open(folder.join(name)).and_then(|mut file| file.read(&mut [0]));
+        let error = read.err().filter(|error| error.kind() != ErrorKind::NotFound)?;
+        Some(format!("{name}: {error}"))
+    })
 }
 
 /// What an entry of a folder is to the walk.
