@@ -21,7 +21,7 @@ use std::{
 
 use serde::Serialize;
 use trefoil_core::{Error, Result, RowId};
-use trefoil_store::memory::Erased;
+use trefoil_store::{CommunityRow, memory::Erased};
 
 use crate::{
     Engine, engine::Inner, erasure_scan::Scanner, index_repair::set_aside_below,
@@ -129,6 +129,12 @@ impl Inner {
             ..ForgetReceipt::default()
         };
         self.store.each_live_text(|text| runs.spare(text))?;
+        // The worker may have made reports since: quotations of live texts, one after the other.
+        for report in self.store.communities()? {
+            if self.quotes(&report)? {
+                runs.spare(&report.summary);
+            }
+        }
         let scanner = Scanner::new(runs);
         for path in files_below(&self.dir)? {
             let (bytes, hits) = scanner.scan(&path)?;
@@ -141,6 +147,19 @@ impl Inner {
             self.store.set_nothing_left()?;
         }
         Ok(receipt)
+    }
+
+    /// Whether a report says nothing but sentences of passages that are there.
+    fn quotes(&self, report: &CommunityRow) -> Result<bool> {
+        let mut rest = report.summary.as_str();
+        for source in &report.sources {
+            let Some(chunk) = self.store.chunk_by_id(&source.chunk)? else { return Ok(false) };
+            let sentence = chunk.chunk.text.get(source.span.start..source.span.end);
+            let after = sentence.and_then(|said| rest.trim_start().strip_prefix(said));
+            let Some(after) = after else { return Ok(false) };
+            rest = after;
+        }
+        Ok(rest.trim().is_empty())
     }
 
     fn rewrite(&self) -> Result<()> {
@@ -197,4 +216,52 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<(PathBuf, FileType)>> {
         .map_err(failed)?;
     entries.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(entries)
+}
+
+#[cfg(all(test, feature = "graph"))]
+mod tests {
+    use super::*;
+    use crate::{Document, EngineConfig, Model};
+
+    #[test]
+    fn a_report_that_joins_live_sentences_is_no_remainder() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
+        let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+        let texts = [
+            "メンフクロウは草原でハタネズミを静かに狩る鳥である。メンフクロウは納屋に巣を作りハタネズミを運ぶ。",
+            "メンフクロウのペリットにはハタネズミの骨が残っている。メンフクロウはハタネズミを丸ごと飲み込む。",
+            "オオシオはマンゲツからおよそ二日遅れて訪れる現象である。マンゲツのころにオオシオは最も高くなる。",
+            "港の予定はマンゲツのあとのオオシオに合わせて決められる。暦にはマンゲツとオオシオの両方が載っている。",
+        ];
+        let documents: Vec<Document> = texts
+            .iter()
+            .map(|&text| Document::new(text.chars().take(9).collect::<String>(), text))
+            .collect();
+        engine.ingest(&documents).unwrap();
+        engine.drain().unwrap();
+        let reports = engine.communities().unwrap();
+        let report = reports.iter().find(|one| one.sources.len() > 1).unwrap();
+        // Sentences meet in the report that meet in no text: one was forgotten in which they did.
+        let inner = engine.inner();
+        let sentence = |source: &trefoil_store::ReportSource| {
+            let chunk = inner.store.chunk_by_id(&source.chunk).unwrap().unwrap();
+            chunk.chunk.text[source.span.start..source.span.end].to_owned()
+        };
+        let pairs = report.sources.windows(2);
+        let joined = pairs
+            .map(|pair| sentence(&pair[0]) + &sentence(&pair[1]))
+            .find(|joined| texts.iter().all(|text| !text.contains(joined.as_str())))
+            .unwrap();
+        engine.ingest(&[Document::new("joined", &*joined)]).unwrap();
+        engine.drain().unwrap();
+        let erased = inner.store.erase_file("joined").unwrap().unwrap();
+        inner.replay_all().unwrap();
+        engine.wake();
+        engine.drain().unwrap();
+        let summaries = engine.communities().unwrap();
+        assert!(summaries.iter().any(|one| one.summary.contains(&joined)), "{summaries:?}");
+        let receipt = inner.clean(erased).unwrap();
+        assert_eq!((receipt.hits, receipt.searched), (0, true), "{receipt:?}");
+    }
 }
