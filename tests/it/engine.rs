@@ -278,6 +278,32 @@ fn every_fuser_answers() {
     }
 }
 
+#[test]
+fn reciprocal_ranks_are_shown_raw_where_asked_and_score_the_same() {
+    let found = |normalize_scores| {
+        let mut config = EngineConfig { fusion: Fusion::Rrf, ..without_model() };
+        config.rrf.normalize_scores = normalize_scores;
+        let (_dir, engine) = open(config);
+        let documents = ["the walrus dives", "a walrus", "walrus and heron"];
+        let documents: Vec<Document> =
+            documents.iter().map(|&text| Document::new(text, text)).collect();
+        engine.ingest(&documents).unwrap();
+        let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+        let mut query = SearchQuery::new("walrus").unwrap().filters(filters);
+        query.options.strategies = vec![trefoil::SearchStrategy::Keyword];
+        engine.search(&query).unwrap().results
+    };
+    let (raw, normal) = (found(false), found(true));
+    assert_eq!(raw.len(), 3);
+    for ((raw, normal), rank) in raw.iter().zip(&normal).zip(1_u8..) {
+        assert_eq!((&raw.id, raw.score), (&normal.id, normal.score));
+        let [combined, scaled] = [raw, normal].map(|one| one.relevance.combined.get());
+        // One list: its whole weight, over k + rank.
+        assert!((combined - 1.0 / (60.0 + f32::from(rank))).abs() < 1e-6, "{combined} at {rank}");
+        assert!((combined * 61.0 - scaled).abs() < 1e-6, "{combined} {scaled}");
+    }
+}
+
 proptest! {
     #[test]
     fn results_keep_the_promises_of_their_type(
