@@ -211,7 +211,7 @@ impl World {
                 self.memory.observe(draft).unwrap();
             }
         }
-        self.memory.work(&everything()).unwrap();
+        self.memory.work().unwrap();
     }
 
     /// Notes which units carry which words; summaries are told from what they are made of.

@@ -4,7 +4,7 @@ mod context;
 mod maintain;
 mod revise;
 
-use trefoil::{Engine, EngineConfig, Model};
+use trefoil::{Engine, EngineConfig, Model, memory::MemoryUnit};
 use trefoil_core::BoundaryClass;
 
 use super::*;
@@ -151,21 +151,70 @@ fn a_duplicate_gives_its_evidence_to_the_claim_that_is_named() {
 }
 
 #[test]
+fn what_is_personal_is_learnt_and_shown_within_its_boundary_only() {
+    let (_dir, memory) = memory();
+    let told = observed(&memory, "I live in Kyoto. My mail is mika@example.org.");
+    assert_eq!(told.boundary_class, BoundaryClass::Pii);
+    assert_eq!(memory.work().unwrap().failed, 0);
+    let learnt = memory.engine.memory().read("look", |read| {
+        let about = read.units_about("kyoto")?;
+        read.units(&about)
+    });
+    let is_claim = |unit: &&MemoryUnit| unit.unit.id.starts_with("clm_");
+    let classes: Vec<_> =
+        learnt.unwrap().iter().filter(is_claim).map(|unit| unit.unit.boundary).collect();
+    assert_eq!(classes, [BoundaryClass::Pii]);
+    assert_eq!(texts(&memory, &RecallQuery::new("Kyoto"), &Boundary::default()), [""; 0]);
+}
+
+/// Forgets what it reads before it tells what it found.
+#[derive(Debug)]
+struct Forgetful(Arc<Engine>);
+
+impl Extractor for Forgetful {
+    fn extract(
+        &self,
+        observation: &Observation,
+        boundary: &Boundary,
+    ) -> Result<crate::extract::Extracted> {
+        let found = RuleExtractor::default().extract(observation, boundary)?;
+        let memory = self.0.memory();
+        let row = memory.read("look", |read| read.row_of(observation.id.as_str()))?;
+        memory.forget_units(&row.into_iter().collect::<Vec<_>>())?;
+        Ok(found)
+    }
+}
+
+#[test]
+fn what_is_forgotten_while_it_is_read_is_not_learnt() {
+    let (_dir, memory) = memory();
+    let engine = Arc::clone(&memory.engine);
+    let memory = memory.with_extractor(Arc::new(Forgetful(engine)));
+    observed(&memory, "I live in Kyoto. I need to renew the passport by Friday.");
+    assert_eq!(memory.work().unwrap().failed, 0);
+    let left = memory
+        .engine
+        .memory()
+        .read("look", |read| Ok((read.units_about("kyoto")?, read.units_about("passport")?)));
+    assert_eq!(left.unwrap(), (Vec::new(), Vec::new()));
+}
+
+#[test]
 fn work_turns_what_was_said_into_claims_and_loops_once() {
     let (_dir, memory) = memory();
     let boundary = Boundary::default();
     observed(&memory, "I live in Kyoto. I need to renew the passport by Friday.");
-    let worked = memory.work(&boundary).unwrap();
+    let worked = memory.work().unwrap();
     assert_eq!((worked.done, worked.failed), (4, 0));
     let found = texts(&memory, &RecallQuery::new("Kyoto"), &boundary);
     assert_eq!(found.len(), 1, "{found:?}");
     let loops = |now| memory.engine.memory().read("look", |read| read.open_loops(now, 9)).unwrap();
     let now = memory.engine.memory().now();
     assert_eq!(loops(now).len(), 1);
-    assert_eq!(memory.work(&boundary).unwrap(), Worked::default(), "nothing is left");
+    assert_eq!(memory.work().unwrap(), Worked::default(), "nothing is left");
     // Told again: one claim with two witnesses. Told otherwise: the newer holds.
     observed(&memory, "I live in Kyoto.");
-    memory.work(&boundary).unwrap();
+    memory.work().unwrap();
     let query = RecallQuery::new("Kyoto");
     let again = memory.activate(&query, &boundary).unwrap();
     assert_eq!((again.claims.len(), again.evidences.len()), (1, 2));

@@ -8,7 +8,7 @@ use trefoil::{
         AffectRow, EpisodePayload, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow,
     },
 };
-use trefoil_core::{Error, Result};
+use trefoil_core::{BoundaryClass, Error, Result};
 
 use super::{Memory, learn::Learning};
 use crate::{Boundary, OpenLoop, extract::LoopDraft, integrate::IntegrateOptions, reflect, rows};
@@ -31,9 +31,11 @@ pub struct Worked {
 
 impl Memory {
     /// Does what observations ask for, as far as it is due: reflects, and extracts mentions,
-    /// claims and loops within `boundary`. Each job is done wholly or not at all; one that is
-    /// done again changes nothing.
-    pub fn work(&self, boundary: &Boundary) -> Result<Worked> {
+    /// claims and loops. All but what is secret is learnt from, and what is learnt has the class
+    /// of what it is from: a boundary limits what is shown. Each job is done wholly or not at
+    /// all; one that is done again changes nothing.
+    pub fn work(&self) -> Result<Worked> {
+        let boundary = &learning();
         let memory = self.engine.memory();
         let mut worked = Worked::default();
         for kind in KINDS {
@@ -81,6 +83,9 @@ impl Memory {
                 ..unit.unit
             };
             return self.write("reflect", |write| {
+                if !is_there(write, row)? {
+                    return Ok(());
+                }
                 write.put_unit(&reflected, &Payload::Episode(episode), PatchReason::Reflect)?;
                 write.add_event("reflected", Some(row), "{}")
             });
@@ -88,6 +93,7 @@ impl Memory {
         let found = self.extractor.extract(&observation, boundary)?;
         let (policy, now) = (self.policy()?, self.now()?);
         self.write("learn from an observation", |write| match job.kind.as_str() {
+            _ if !is_there(write, row)? => Ok(()),
             "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
             "extract_facts" => {
                 let options = &IntegrateOptions::default();
@@ -138,4 +144,18 @@ impl Memory {
         write.add_source(row, observation)?;
         write.add_event("loop", Some(row), "{}")
     }
+}
+
+/// Whether an observation has its text: it may have been forgotten or scrubbed since it was read,
+/// and what is learnt from it would bring the text back.
+fn is_there(write: &MemoryWrite<'_>, row: RowId) -> Result<bool> {
+    let unit = write.units(&[row])?.pop();
+    Ok(unit.as_ref().map(rows::to_observation).transpose()?.flatten().is_some())
+}
+
+/// What may be learnt from: all scopes, all classes but secret.
+fn learning() -> Boundary {
+    let classes = BoundaryClass::ALL.iter().copied();
+    let boundary_classes = classes.filter(|&class| class < BoundaryClass::Secret).collect();
+    Boundary { boundary_classes, ..Boundary::default() }
 }

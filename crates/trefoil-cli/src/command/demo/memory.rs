@@ -179,7 +179,7 @@ impl Teller {
                     ..ObservationDraft::message(words)
                 };
                 let observation = memory.observe(draft)?;
-                memory.work(&observe::learning())?;
+                memory.work()?;
                 self.engine.memory().drain()?;
                 let record = memory.record(observation.id.as_str())?;
                 Shown::Told(Box::new(record.ok_or_else(|| gone(observation.id.as_str()))?))

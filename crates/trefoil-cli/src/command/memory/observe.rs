@@ -6,9 +6,9 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{BoundaryClass, Engine};
+use trefoil::Engine;
 use trefoil_memory::{
-    Boundary, ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked,
+    ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked,
 };
 
 use super::{Outcome, heading, paragraph, said};
@@ -38,7 +38,7 @@ pub(super) fn run(
     let engine = Arc::new(Engine::open_with(settings.index(), settings.engine.clone())?);
     let memory = Memory::new(Arc::clone(&engine));
     let observation = memory.observe(draft)?;
-    let work = memory.work(&learning())?;
+    let work = memory.work()?;
     engine.memory().drain()?;
     let record = memory.record(observation.id.as_str())?;
     let learnt = record.map(|record| record.made).unwrap_or_default();
@@ -53,13 +53,6 @@ pub(super) fn run(
         print(text(&observed))?;
     }
     Ok(Outcome::Found)
-}
-
-/// All but what is secret may be learnt from; each claim has the class of what it is from.
-pub(in crate::command) fn learning() -> Boundary {
-    let classes = BoundaryClass::ALL.iter().copied();
-    let boundary_classes = classes.filter(|&class| class < BoundaryClass::Secret).collect();
-    Boundary { boundary_classes, ..Boundary::default() }
 }
 
 fn draft(args: ObserveArgs) -> anyhow::Result<ObservationDraft> {

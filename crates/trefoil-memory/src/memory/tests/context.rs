@@ -13,7 +13,7 @@ fn told() -> (tempfile::TempDir, Memory) {
     let (dir, memory) = memory();
     observed(&memory, "The ferry to Sado leaves at nine from the northern pier.");
     observed(&memory, "I need to renew the passport by Friday.");
-    memory.work(&Boundary::default()).unwrap();
+    memory.work().unwrap();
     claim(&memory, "The ferry to Sado takes two hours.");
     (dir, memory)
 }
@@ -57,7 +57,7 @@ fn persons_and_topics_that_come_up_are_told_of() {
     for text in ["Queen Victoria sails to Sado.", "The rough sea pleases Queen Victoria."] {
         observed(&memory, text);
     }
-    memory.work(&Boundary::default()).unwrap();
+    memory.work().unwrap();
     memory.maintain(&crate::ContentProbe::new(""), &MaintainOptions::default()).unwrap();
     let request = ContextRequest::new("who sails to Sado?");
     let packed = memory.context(&request, &Boundary::default()).unwrap();

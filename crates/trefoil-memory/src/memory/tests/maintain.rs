@@ -302,7 +302,7 @@ fn an_observation_is_scrubbed_after_it_was_summarised() {
     let told = aged.memory.observe(told).unwrap();
     let claim = ClaimDraft::observed("Otto is a walrus.", told.id.clone());
     aged.memory.insert_claim(claim).unwrap();
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     aged.pass(29);
     assert_eq!(aged.maintain().steps.iter().filter(|step| step.deed == Deed::Scrubbed).count(), 0);
     aged.pass(1);
@@ -340,7 +340,7 @@ fn a_rolling_summary_keeps_what_happened_what_holds_and_what_is_left_to_do() {
         ..ObservationDraft::message("The ferry app does not start. It stops at once.")
     };
     let failure = aged.memory.observe(failure).unwrap();
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     aged.maintain();
     let unit = aged.memory.engine.memory().read("look", |read| read.summary("rolling", "7d"));
     let record = aged.memory.record(&unit.unwrap().unwrap().unit.id).unwrap().unwrap();
@@ -407,14 +407,14 @@ fn what_was_answered_and_seen_is_forgotten_and_scrubbed_with_what_was_said() {
         ..ObservationDraft::turn("Where is the tea?", "On the shelf beside the window.")
     };
     let told = aged.memory.observe(turn).unwrap();
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     assert_eq!(aged.memory.observation(&told.id).unwrap(), Some(told.clone()));
     assert_eq!(told.context_note, Some(note));
     let receipt = aged.memory.forget_subject("copper kettle").unwrap();
     assert_eq!((receipt.hits, receipt.removed.get("episode")), (0, Some(&1)), "{receipt:?}");
     let turn = ObservationDraft::turn("Where is the boat?", "In the northern bay.");
     let told = aged.memory.observe(turn).unwrap();
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     aged.pass(31);
     assert_eq!(deeds(&aged.maintain(), &told.id), [Deed::Scrubbed]);
     let Payload::Episode(kept) = aged.unit(&told.id).unwrap().payload else { panic!() };
@@ -473,7 +473,7 @@ fn a_secret_is_not_summarised_and_so_not_deleted() {
 fn loops_and_contexts_that_have_expired_are_removed() {
     let aged = Aged::new();
     observed(&aged.memory, "I need to renew the passport by Friday.");
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     let recalled =
         aged.memory.activate(&RecallQuery::new("passport"), &Boundary::default()).unwrap();
     let loaded = aged.memory.load_context(&recalled.context.id).unwrap();
@@ -530,7 +530,7 @@ fn a_dry_run_tells_what_would_be_done_and_does_nothing() {
     aged.claim("Releases are tagged on Fridays.", |draft| draft.importance = Some(Importance::S0));
     aged.claim("The walrus mug is on the shelf.", |_| {});
     observed(&aged.memory, "I need to renew the passport by Friday.");
-    aged.memory.work(&Boundary::default()).unwrap();
+    aged.memory.work().unwrap();
     aged.pass(31);
     let dry = MaintainOptions { dry_run: true, ..MaintainOptions::default() };
     let state = || {
