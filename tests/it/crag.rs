@@ -473,7 +473,7 @@ fn fixtures() -> &'static Engine {
     static ENGINE: OnceLock<(tempfile::TempDir, Engine)> = OnceLock::new();
     let (_, engine) = ENGINE.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
-        let mut config = EngineConfig { rerank_budget: None, ..with_model() };
+        let mut config = with_model();
         config.rerank.top_k = 10;
         config.crag.candidates = 4;
         let engine = Engine::open_with(dir.path().join("index"), config).unwrap();

@@ -4,8 +4,7 @@ use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
 use trefoil::{
-    Answerability, Engine, EngineConfig, Language, SearchFilters, SearchOptions, SearchQuery,
-    SearchStrategy,
+    Answerability, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
 };
 use trefoil_eval::{Expected, RetrievalCase, assert_retrieval};
 
@@ -29,8 +28,7 @@ fn engine() -> &'static Engine {
     static ENGINE: OnceLock<(tempfile::TempDir, Engine)> = OnceLock::new();
     let (_, engine) = ENGINE.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
-        // What is reread must not depend on how busy the machine is.
-        let config = EngineConfig { rerank_budget: None, ..with_model() };
+        let config = with_model();
         let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
         let report = engine.ingest_path(corpus()).unwrap();
         assert_eq!(report.skipped, []);

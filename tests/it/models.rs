@@ -7,14 +7,15 @@ use trefoil::{
     model::{ModelHome, PullOptions},
 };
 
-/// A configuration with the default model, which is pulled if it is absent.
+/// A configuration with the default model, which is pulled if it is absent. Reranking takes the
+/// time that it needs, so that no answer depends on how busy the machine is.
 pub(crate) fn with_model() -> EngineConfig {
     static PULLED: OnceLock<()> = OnceLock::new();
     PULLED.get_or_init(|| {
         let home = ModelHome::platform().unwrap();
         home.pull(&[], &(), PullOptions::default()).unwrap();
     });
-    by_script()
+    EngineConfig { rerank_budget: None, ..by_script() }
 }
 
 /// Whatever dictionaries the machine has, the graph is the same.

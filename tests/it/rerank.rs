@@ -188,7 +188,7 @@ fn a_list_in_a_language_that_no_reranker_reads_is_left_as_it_is() {
 #[test]
 fn the_cross_encoder_puts_the_answer_above_what_only_shares_its_words() {
     let dir = tempfile::tempdir().unwrap();
-    let config = EngineConfig { rerank_budget: None, ..with_model() };
+    let config = with_model();
     let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
     let documents = [
         Document::new(
