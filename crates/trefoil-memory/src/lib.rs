@@ -12,7 +12,7 @@
 //! let memory = Memory::new(engine);
 //! memory.observe(ObservationDraft::message("Mika: I live in Kyoto. I prefer green tea."))?;
 //! memory.observe(ObservationDraft::message("지훈: 저는 매운 음식을 좋아하지 않아요."))?;
-//! memory.work()?; // claims are found; otherwise in the background
+//! memory.work()?; // claims are found in what was observed
 //!
 //! let found = memory.activate(&RecallQuery::new("매운 음식"), &Boundary::default())?;
 //! assert_eq!(found.claims[0].claim.text, "지훈: 저는 매운 음식을 좋아하지 않아요.");
