@@ -175,6 +175,7 @@ fn a_community_of_one_tenant_is_shown_to_that_one() {
     let names = |tag: &str| own(tag).iter().map(|one| one.title().to_owned()).collect::<Vec<_>>();
     assert!(own("green").is_empty());
     let all: Vec<String> = names("red").into_iter().chain(names("blue")).collect();
+    assert!(!all.is_empty(), "no community is shown to anybody");
     let distinct: BTreeSet<&String> = all.iter().collect();
     assert_eq!(distinct.len(), all.len());
 }
