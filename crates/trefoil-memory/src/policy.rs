@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trefoil_core::{BoundaryClass, Result};
-use trefoil_text::{Redaction, redact};
+use trefoil_text::RedactionRules;
 
 use crate::{
     AllowTag, Boundary, Claim, ClaimKind, ContentHash, InvariantDefinition, PolicyVersion, Scope,
@@ -26,7 +26,7 @@ pub struct Policy {
     /// Rules that must hold.
     pub invariants: Vec<InvariantDefinition>,
     /// What is cut out before anything is stored.
-    pub redact: BTreeSet<Redaction>,
+    pub redact: RedactionRules,
     /// How recall finds and weighs.
     pub retrieval: RetrievalPolicy,
 }
@@ -46,8 +46,8 @@ pub struct ClassPolicy {
     /// The requests that may see them.
     pub allow: BTreeSet<AllowTag>,
     /// What is cut out before they are shown.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub redact: BTreeSet<Redaction>,
+    #[serde(skip_serializing_if = "RedactionRules::is_empty")]
+    pub redact: RedactionRules,
     /// What is to follow: `deny` denies, anything else is told with the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub escalation: Option<String>,
@@ -66,9 +66,8 @@ impl ClassPolicy {
 
     /// A text without what is cut out before it is shown; absent if that is nothing.
     pub fn cut(&self, text: &str) -> Option<String> {
-        let kinds: Vec<Redaction> = self.redact.iter().copied().collect();
-        let redacted = redact(text, &kinds);
-        (!redacted.found.is_empty()).then_some(redacted.text)
+        let redacted = self.redact.redact(text);
+        (!redacted.is_clean()).then_some(redacted.text)
     }
 }
 
@@ -256,7 +255,7 @@ mod tests {
         let tokens: Vec<_> = policy.scopes.values().map(|scope| scope.max_tokens).collect();
         assert_eq!(tokens, [20_000, 50_000, 100_000]);
         assert_eq!(policy.retrieval, RetrievalPolicy::default());
-        assert_eq!(policy.redact.len(), 5);
+        assert_eq!(policy.redact.kinds().len(), 5);
         let half_lives =
             ClaimKind::ALL.iter().map(|&kind| policy.retrieval.rerank.half_life_days(kind));
         assert_eq!(half_lives.collect::<Vec<_>>(), [120.0, 90.0, 14.0, 365.0]);
@@ -363,7 +362,7 @@ mod tests {
         let policy = Policy::from_yaml(&format!("version: 0.1.0\n{scopes}\n")).unwrap();
         assert_eq!(policy.retrieval, RetrievalPolicy::default());
         assert!(policy.boundary_classes.is_empty() && policy.invariants.is_empty());
-        assert_eq!(policy.redact.len(), 5);
+        assert_eq!(policy.redact.kinds().len(), 5);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Debug};
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil_core::{BoundaryClass, Error, Result};
-use trefoil_text::{Redaction, redact};
+use trefoil_text::Redaction;
 
 use crate::{
     AllowTag, Boundary, Claim, ClaimDraft, ClassPolicy, Invariant, ObservationDraft, Policy,
@@ -71,8 +71,9 @@ pub struct PolicyValidator {
 
 impl BoundaryValidator for PolicyValidator {
     fn validate(&self, payload: &Payload<'_>, boundary: &Boundary, policy: &Policy) -> Validation {
-        let found = kinds_in(payload.text);
-        let class = raised(payload.class, &found);
+        let found = Sensitive::new(payload.text, policy);
+        let class =
+            if found.is_clean() { payload.class } else { payload.class.max(BoundaryClass::Pii) };
         let rules = policy.boundary_classes.get(&class);
         let escalation = rules.and_then(|rules| rules.escalation.clone());
         let denied = self.denied(payload, class, &found, boundary, policy);
@@ -93,7 +94,7 @@ impl PolicyValidator {
         &self,
         payload: &Payload<'_>,
         class: BoundaryClass,
-        found: &BTreeSet<Redaction>,
+        found: &Sensitive,
         boundary: &Boundary,
         policy: &Policy,
     ) -> Option<String> {
@@ -122,7 +123,7 @@ impl PolicyValidator {
     fn broken(
         &self,
         payload: &Payload<'_>,
-        found: &BTreeSet<Redaction>,
+        found: &Sensitive,
         boundary: &Boundary,
         policy: &Policy,
     ) -> Option<String> {
@@ -130,8 +131,8 @@ impl PolicyValidator {
             claim: payload.claim,
             now: Some(self.now),
             text: Some(payload.text),
-            contains_pii: Some(contains_pii(found)),
-            contains_secret: Some(found.contains(&Redaction::Secret)),
+            contains_pii: Some(contains_pii(&found.kinds) || found.own),
+            contains_secret: Some(found.kinds.contains(&Redaction::Secret)),
             actor: payload.actor,
             tool: payload.tool,
         };
@@ -168,10 +169,9 @@ pub fn admit(draft: ObservationDraft, policy: &Policy) -> Result<ObservationDraf
     if draft.boundary_class == BoundaryClass::Secret && !policy.stores_secrets() {
         return denied("the class `secret`", "the policy names no tag that may see it");
     }
-    let kinds: Vec<Redaction> = policy.redact.iter().copied().collect();
     let mut boundary_class = draft.boundary_class;
     let clean = draft.map_texts(&mut |text| {
-        let redacted = redact(text, &kinds);
+        let redacted = policy.redact.redact(text);
         boundary_class = redacted.class(boundary_class);
         Ok(redacted.text)
     })?;
@@ -191,10 +191,9 @@ pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
             reason: "the policy names no tag that may see it".to_owned(),
         });
     }
-    let kinds: Vec<Redaction> = policy.redact.iter().copied().collect();
     let mut boundary_class = draft.boundary_class;
     let mut clean = |text: &str| {
-        let redacted = redact(text, &kinds);
+        let redacted = policy.redact.redact(text);
         boundary_class = redacted.class(boundary_class);
         redacted.text
     };
@@ -205,8 +204,23 @@ pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
     Ok(ClaimDraft { text, boundary_class, content_hash, subject, object, ..draft })
 }
 
-fn raised(class: BoundaryClass, found: &BTreeSet<Redaction>) -> BoundaryClass {
-    if found.is_empty() { class } else { class.max(BoundaryClass::Pii) }
+/// What must not be kept and is in a text: of the known kinds, whatever the policy cuts out,
+/// and of its own patterns.
+struct Sensitive {
+    kinds: BTreeSet<Redaction>,
+    own: bool,
+}
+
+impl Sensitive {
+    fn new(text: &str, policy: &Policy) -> Self {
+        let own =
+            !policy.redact.patterns().is_empty() && !policy.redact.redact(text).named.is_empty();
+        Self { kinds: kinds_in(text), own }
+    }
+
+    fn is_clean(&self) -> bool {
+        self.kinds.is_empty() && !self.own
+    }
 }
 
 #[cfg(test)]

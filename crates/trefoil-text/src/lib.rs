@@ -46,7 +46,10 @@ pub use language::language_of;
 pub use load::load;
 pub use normalize::{canonical_text, normalize};
 pub use particle::split_particle;
-pub use redact::{Redacted, Redaction, find_sensitive, is_credential_file, redact};
+pub use redact::{
+    Redacted, Redaction, RedactionPattern, RedactionRules, find_sensitive, is_credential_file,
+    redact,
+};
 pub use sentence::sentences;
 pub use statement::statements;
 pub use tokens::ApproximateTokens;

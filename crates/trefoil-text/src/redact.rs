@@ -4,6 +4,7 @@ mod card;
 mod credential;
 mod phone;
 mod private;
+mod rules;
 
 use std::{collections::BTreeSet, fmt, sync::LazyLock};
 
@@ -11,6 +12,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, ByteSpan};
+
+pub use self::rules::{RedactionPattern, RedactionRules};
 
 use crate::normalize::Normalized;
 
@@ -70,15 +73,22 @@ pub struct Redacted {
     pub text: String,
     /// What was cut out.
     pub found: BTreeSet<Redaction>,
+    /// The names of the patterns that found something more.
+    pub named: BTreeSet<String>,
 }
 
 impl Redacted {
+    /// True if nothing was cut out.
+    pub fn is_clean(&self) -> bool {
+        self.found.is_empty() && self.named.is_empty()
+    }
+
     /// The class of a unit whose writer gave it `class`: what was found raises it to
     /// personal data, and nothing lowers it.
     ///
     /// A credential raises it no further, for it is no longer in the text.
     pub fn class(&self, class: BoundaryClass) -> BoundaryClass {
-        if self.found.is_empty() { class } else { class.max(BoundaryClass::Pii) }
+        if self.is_clean() { class } else { class.max(BoundaryClass::Pii) }
     }
 }
 
@@ -91,16 +101,20 @@ impl Redacted {
 /// assert_eq!(redacted.text, "連絡先は [email]、[phone]です");
 /// ```
 pub fn redact(text: &str, kinds: &[Redaction]) -> Redacted {
-    let mut redacted = Redacted { text: String::new(), found: BTreeSet::new() };
-    let mut end = 0;
-    for (kind, span) in find_sensitive(text, kinds) {
-        redacted.text.push_str(text.get(end..span.start).unwrap_or_default());
-        redacted.text.push_str(kind.mark());
-        redacted.found.insert(kind);
+    let kinds = kinds.iter().copied().collect();
+    RedactionRules::of(kinds).redact(text)
+}
+
+/// A text with a mark in the place of each span; the spans are apart and in order.
+fn cut(text: &str, spans: impl IntoIterator<Item = (String, ByteSpan)>) -> String {
+    let (mut left, mut end) = (String::with_capacity(text.len()), 0);
+    for (mark, span) in spans {
+        left.push_str(text.get(end..span.start).unwrap_or_default());
+        left.push_str(&mark);
         end = span.end;
     }
-    redacted.text.push_str(text.get(end..).unwrap_or_default());
-    redacted
+    left.push_str(text.get(end..).unwrap_or_default());
+    left
 }
 
 /// Where a text holds something of `kinds`: apart and in order. Letters and digits of any

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use trefoil_core::{ObservationId, Result, SessionId};
-use trefoil_text::{Redaction, redact};
 
 use super::{FindOptions, FoundUnits, Memory, MemoryView, Step};
 use crate::{
@@ -14,7 +13,7 @@ use crate::{
 impl Memory {
     /// What finds claims in observations.
     pub fn extractor(&self) -> &dyn Extractor {
-        self.extractor.as_ref()
+        self.tools.extractor.as_ref()
     }
 
     /// Whether something may pass a boundary, under the policy that holds.
@@ -31,8 +30,7 @@ impl Memory {
     /// # Errors
     /// Those of the store.
     pub fn redact(&self, text: &str) -> Result<String> {
-        let kinds: Vec<Redaction> = self.policy()?.redact.into_iter().collect();
-        Ok(redact(text, &kinds).text)
+        Ok(self.policy()?.redact.redact(text).text)
     }
 }
 

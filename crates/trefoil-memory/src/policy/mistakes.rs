@@ -19,6 +19,10 @@ impl<'v> Node<'v> {
     pub(super) fn root(value: &'v Value) -> Self {
         Self { path: String::new(), value }
     }
+
+    pub(super) fn is_table(&self) -> bool {
+        self.value.is_object()
+    }
 }
 
 impl Mistakes {

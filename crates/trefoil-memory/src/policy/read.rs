@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use trefoil_core::{BoundaryClass, Error, Result};
-use trefoil_text::Redaction;
+use trefoil_text::{Redaction, RedactionPattern, RedactionRules};
 
 use super::{
     ClassPolicy, HybridPolicy, Policy, RerankPolicy, RetrievalPolicy, ScopePolicy,
@@ -42,7 +42,7 @@ fn whole(mistakes: &mut Mistakes, root: &Node<'_>) -> Option<Policy> {
         scopes: scopes?,
         boundary_classes: classes.unwrap_or_default(),
         invariants: invariants.unwrap_or_default(),
-        redact: redact.unwrap_or_else(|| Redaction::ALL.into()),
+        redact: redact.unwrap_or_else(|| RedactionRules::of(Redaction::ALL.into())),
         retrieval: retrieval.unwrap_or_default(),
     })
 }
@@ -94,10 +94,36 @@ fn allow(mistakes: &mut Mistakes, node: &Node<'_>) -> BTreeSet<AllowTag> {
     mistakes.list(node).iter().filter_map(|node| mistakes.parsed(node, allowed, tag)).collect()
 }
 
-fn redactions(mistakes: &mut Mistakes, node: &Node<'_>) -> BTreeSet<Redaction> {
+/// A list of kinds that are known, by name, and of tables with a `name` and a `pattern`.
+fn redactions(mistakes: &mut Mistakes, node: &Node<'_>) -> RedactionRules {
     let names = Redaction::ALL.map(|one| one.to_string()).join(", ");
     let named = |text: &str| Redaction::ALL.into_iter().find(|one| one.to_string() == text);
-    mistakes.list(node).iter().filter_map(|node| mistakes.parsed(node, &names, named)).collect()
+    let (mut kinds, mut patterns) = (BTreeSet::new(), Vec::new());
+    for node in mistakes.list(node) {
+        if node.is_table() {
+            patterns.extend(pattern(mistakes, &node));
+        } else {
+            let allowed = format!("{names}, or a table with `name` and `pattern`");
+            kinds.extend(mistakes.parsed(&node, &allowed, named));
+        }
+    }
+    RedactionRules::new(kinds, patterns).unwrap_or_else(|error| {
+        mistakes.wrong(node, error);
+        RedactionRules::default()
+    })
+}
+
+fn pattern(mistakes: &mut Mistakes, node: &Node<'_>) -> Option<RedactionPattern> {
+    mistakes.table(node, &["name", "pattern"]);
+    let name = mistakes.need(node, "name").and_then(|node| mistakes.text(&node));
+    let pattern = mistakes.need(node, "pattern").and_then(|node| mistakes.text(&node));
+    match RedactionPattern::new(name?, pattern?) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            mistakes.wrong(node, error);
+            None
+        }
+    }
 }
 
 fn invariants(mistakes: &mut Mistakes, node: &Node<'_>) -> Vec<InvariantDefinition> {
