@@ -19,8 +19,8 @@ use std::{
 
 use fastrand::Rng;
 use trefoil::{
-    BoundaryClass, Clock, ContextId, Engine, EngineConfig, Result, RowId, Score, SessionId,
-    UnitKind, UnitState,
+    BoundaryClass, Clock, ContextId, Engine, EngineConfig, MemoryUpkeep, Result, RowId, Score,
+    SessionId, UnitKind, UnitState,
     memory::{MemoryUnit, Payload},
 };
 use trefoil_memory::{
@@ -126,7 +126,8 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(Hands(AtomicI64::new(20_000 * DAY)));
         let hands = Arc::clone(&clock) as Arc<dyn Clock>;
-        let config = EngineConfig { clock: hands, ..with_trigrams() };
+        let memory = MemoryUpkeep::ASKED_FOR;
+        let config = EngineConfig { clock: hands, memory, ..with_trigrams() };
         let engine = Arc::new(Engine::open_with(dir.path().join("index"), config).unwrap());
         let memory = Memory::with_ids(Arc::clone(&engine), IdGenerator::seeded(7));
         memory.apply_policy(&policy("2.0.0", &[&["*"], &["*"], &["*"], &["*"]]), false).unwrap();
@@ -407,7 +408,7 @@ impl Request {
         look("views", told(view.of(&asked, layer)), BoundaryClass::Secret);
         // What fails must not tell more than what succeeds.
         if let Some(UnitId::Claim(claim)) = asked.iter().map(|(id, _)| id).next() {
-            let denied = memory.promote(claim, Scope::Session, boundary, &query.allow);
+            let denied = memory.promote(claim, Scope::Session, query, boundary);
             look("promote", told(denied.map(drop)), BoundaryClass::Public);
             let mut opinion = Opinion::new(claim.clone(), FeedbackSignal::Duplicate);
             opinion.duplicate_of = Some("clm_none".parse().unwrap());

@@ -41,4 +41,5 @@ mod soak;
 mod tenants;
 mod tidy;
 mod trigrams;
+mod upkeep;
 mod verify;

@@ -13,7 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil::{BoundaryClass, Document, Engine, EngineConfig, Language, Role, UnitKind};
+use trefoil::{
+    BoundaryClass, Document, Engine, EngineConfig, Language, MemoryUpkeep, Role, UnitKind,
+};
 use trefoil_eval::{Collection, Interval, Judgements, Metric, Query, mean};
 use trefoil_memory::{
     Boundary, ClaimDraft, FindOptions, Memory, ObservationDraft, recall::RecallQuery,
@@ -44,7 +46,9 @@ struct Place {
 impl Place {
     fn new() -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let engine = Arc::new(Engine::open_with(folder.path(), EngineConfig::default())?);
+        let memory = MemoryUpkeep::ASKED_FOR;
+        let config = EngineConfig { memory, ..EngineConfig::default() };
+        let engine = Arc::new(Engine::open_with(folder.path(), config)?);
         anyhow::ensure!(engine.stats()?.embedding.is_some(), "`trefoil models pull` first");
         Ok(Self { memory: Memory::new(Arc::clone(&engine)), engine, _folder: folder })
     }

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Deserialize;
-use trefoil::{EngineConfig, KeywordConfig, Model, Profile, model::ModelHome};
+use trefoil::{EngineConfig, KeywordConfig, MemoryUpkeep, Model, Profile, model::ModelHome};
 
 use crate::args::{GlobalArgs, KeywordBoost};
 
@@ -52,6 +52,8 @@ impl Settings {
                     .or(file.redact_documents)
                     .unwrap_or(defaults.redact_documents),
                 privacy_globs: file.privacy_globs.unwrap_or(defaults.privacy_globs),
+                // Each command makes its own pass over memory.
+                memory: MemoryUpkeep::ASKED_FOR,
                 ..EngineConfig::default()
             },
             home,

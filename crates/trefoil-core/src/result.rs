@@ -198,6 +198,8 @@ pub enum Stage {
     Select,
     /// Passages to results.
     Present,
+    /// What is learnt of memory in the background.
+    Memory,
 }
 
 impl From<Strategy> for Stage {
@@ -226,6 +228,7 @@ impl std::fmt::Display for Stage {
             Self::Web => "web",
             Self::Select => "select",
             Self::Present => "present",
+            Self::Memory => "memory",
         })
     }
 }

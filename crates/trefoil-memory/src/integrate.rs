@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, ClaimId, Error, Result, Score, UnitState};
 
 use crate::{
-    Boundary, Claim, ClaimDraft, ClaimKind, EpistemicStatus, Invariant, RuleEvaluator, Scope,
-    choice::choice, unit::whole_seconds,
+    Boundary, Claim, ClaimDraft, ClaimKind, EpistemicStatus, Invariant, Requester, RuleEvaluator,
+    Scope, choice::choice, unit::whole_seconds,
 };
 
 choice!(
@@ -24,7 +24,7 @@ choice!(
 );
 
 /// How claims are integrated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct IntegrateOptions {
     /// What becomes of a claim that is told again.
@@ -33,11 +33,18 @@ pub struct IntegrateOptions {
     pub validate_invariants: bool,
     /// Whether facts become relations of the graph.
     pub update_graph: bool,
+    /// Who tells the claim, for rules that want to know.
+    pub requester: Requester,
 }
 
 impl Default for IntegrateOptions {
     fn default() -> Self {
-        Self { merge_strategy: MergeStrategy::Merge, validate_invariants: true, update_graph: true }
+        Self {
+            merge_strategy: MergeStrategy::Merge,
+            validate_invariants: true,
+            update_graph: true,
+            requester: Requester::default(),
+        }
     }
 }
 

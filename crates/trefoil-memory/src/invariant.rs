@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use trefoil_core::{Error, Result};
 use trefoil_text::{Redaction, find_sensitive};
 
-use crate::{Claim, InvariantDefinition, Rule, RuleFacts, Scope};
+use crate::{Claim, InvariantDefinition, Requester, Rule, RuleFacts, Scope};
 
 /// A rule that must hold, ready to be asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,15 +57,13 @@ pub struct RuleEvaluator {
     /// When it is asked.
     pub now: Timestamp,
     /// Who asks.
-    pub actor: Option<String>,
-    /// The tool that asks.
-    pub tool: Option<String>,
+    pub requester: Requester,
 }
 
 impl RuleEvaluator {
     /// Asks at `now`, for nobody in particular.
-    pub const fn new(now: Timestamp) -> Self {
-        Self { now, actor: None, tool: None }
+    pub fn new(now: Timestamp) -> Self {
+        Self { now, requester: Requester::default() }
     }
 
     /// The first invariant that does not hold for a claim.
@@ -84,8 +82,8 @@ impl RuleEvaluator {
             text: Some(&claim.text),
             contains_pii: Some(contains_pii(&found)),
             contains_secret: Some(found.contains(&Redaction::Secret)),
-            actor: self.actor.as_deref(),
-            tool: self.tool.as_deref(),
+            actor: self.requester.actor.as_deref(),
+            tool: self.requester.tool.as_deref(),
         };
         concerned.find(|one| !one.rule.holds(&facts))
     }
@@ -154,7 +152,8 @@ mod tests {
         let claims = [claim("x", Scope::Project)];
         let ask = |tool: &str| {
             let (actor, tool) = (Some("mika".to_owned()), Some(tool.to_owned()));
-            RuleEvaluator { actor, tool, ..RuleEvaluator::new(Timestamp::UNIX_EPOCH) }
+            let requester = Requester { actor, tool };
+            RuleEvaluator { requester, ..RuleEvaluator::new(Timestamp::UNIX_EPOCH) }
                 .evaluate_all(&rule, &claims)
         };
         assert!(ask("calendar") && !ask("mail"));

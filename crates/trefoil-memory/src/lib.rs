@@ -12,7 +12,7 @@
 //! let memory = Memory::new(engine);
 //! memory.observe(ObservationDraft::message("Mika: I live in Kyoto. I prefer green tea."))?;
 //! memory.observe(ObservationDraft::message("지훈: 저는 매운 음식을 좋아하지 않아요."))?;
-//! memory.work()?; // claims are found in what was observed
+//! memory.drain()?; // claims are found in the background; this waits for them
 //!
 //! let found = memory.activate(&RecallQuery::new("매운 음식"), &Boundary::default())?;
 //! assert_eq!(found.claims[0].claim.text, "지훈: 저는 매운 음식을 좋아하지 않아요.");
@@ -62,11 +62,11 @@ mod probe;
 mod provenance;
 pub mod recall;
 mod reflect;
+mod requester;
 mod rolling;
 mod rows;
 mod rule;
 mod same;
-mod schedule;
 mod session;
 mod source_tag;
 mod summary_body;
@@ -104,12 +104,12 @@ pub use open_loop::{OpenLoop, open_loops};
 pub use policy::{
     ClassPolicy, HybridPolicy, Policy, RecencyPolicy, RerankPolicy, RetrievalPolicy, ScopePolicy,
 };
-pub use probe::{ContentProbe, Fingerprints, GitProbe, SourceProbe};
+pub use probe::{ContentProbe, Fingerprints, GitProbe, NoProbe, SourceProbe};
 pub use provenance::{GitProvenance, Provenance};
 pub use reflect::{Reflection, ReflectionReason, reflect};
+pub use requester::Requester;
 pub use rolling::{RollingKey, rolling_input};
 pub use rule::{Rule, RuleFacts};
-pub use schedule::{MemoryJob, Written};
 pub use session::Session;
 pub use source_tag::SourceTag;
 pub use summary_body::{KeyEvent, SharedLoop, SharedState, SummaryBody};

@@ -18,18 +18,20 @@ mod scrub;
 mod search;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 mod view;
 mod work;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use trefoil::{
-    CentralSentences, Engine, ForgetReceipt, Summarizer,
+    BackgroundTask, Engine, ForgetReceipt, JobCounts, Summarizer,
     memory::{MemoryWrite, PatchReason},
 };
 use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
+use self::upkeep::Tools;
 pub use self::{
     activate::{Activated, ScoringParams},
     context::{ContextRequest, PackedContext},
@@ -42,21 +44,18 @@ pub use self::{
 };
 use crate::{
     Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Policy, PolicyVersion, Session,
-    admit,
-    extract::{Extractor, RuleExtractor},
-    rows,
+    SourceProbe, admit, extract::Extractor, rows,
 };
 
 /// Governed memory on an engine. Share it by reference; what it writes is durable when the
 /// call returns.
+///
+/// While it is kept, the worker of an engine that is open to write learns what was observed and
+/// looks after memory, as [`MemoryUpkeep`](trefoil::MemoryUpkeep) says.
 #[derive(Debug)]
 pub struct Memory {
     engine: Arc<Engine>,
-    ids: IdGenerator,
-    extractor: Arc<dyn Extractor>,
-    summarizer: Arc<dyn Summarizer>,
-    /// The policy that was read last, by its text: each request asks for it.
-    policy: Mutex<Option<(String, Policy)>>,
+    tools: Arc<Tools>,
 }
 
 impl Memory {
@@ -67,31 +66,42 @@ impl Memory {
 
     /// The same with ids of a generator.
     pub fn with_ids(engine: Arc<Engine>, ids: IdGenerator) -> Self {
-        Self {
-            engine,
-            ids,
-            extractor: Arc::new(RuleExtractor::default()),
-            summarizer: Arc::new(CentralSentences::of_notes()),
-            policy: Mutex::default(),
-        }
+        Self::with_tools(engine, Tools::new(ids))
     }
 
     /// The same with what finds claims in observations.
     #[must_use]
     pub fn with_extractor(self, extractor: Arc<dyn Extractor>) -> Self {
-        Self { extractor, ..self }
+        let tools = Tools { extractor, ..self.tools.again() };
+        Self::with_tools(self.engine, tools)
     }
 
     /// The same with what says in short what several units say.
     #[must_use]
     pub fn with_summarizer(self, summarizer: Arc<dyn Summarizer>) -> Self {
-        Self { summarizer, ..self }
+        let tools = Tools { summarizer, ..self.tools.again() };
+        Self::with_tools(self.engine, tools)
+    }
+
+    /// The same with what looks at the sources of claims when the worker looks after memory;
+    /// [`NoProbe`](crate::NoProbe) otherwise.
+    #[must_use]
+    pub fn with_probe(self, probe: Arc<dyn SourceProbe>) -> Self {
+        let tools = Tools { probe, ..self.tools.again() };
+        Self::with_tools(self.engine, tools)
+    }
+
+    fn with_tools(engine: Arc<Engine>, tools: Tools) -> Self {
+        let tools = Arc::new(tools);
+        let task: Arc<dyn BackgroundTask> = Arc::<Tools>::clone(&tools);
+        engine.run_in_background(&task);
+        Self { engine, tools }
     }
 
     /// The policy that was applied last; the built-in one before any was.
     pub fn policy(&self) -> Result<Policy> {
         let text = self.policy_text(None)?;
-        let mut last = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.tools.policy.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, policy)) = last.as_ref().filter(|(known, _)| *known == text) {
             return Ok(policy.clone());
         }
@@ -165,7 +175,7 @@ impl Memory {
     }
 
     /// Stores what happened, without what the policy cuts out of it. It is found by its words
-    /// at once; what it says is learnt by [`Memory::work`].
+    /// at once; what it says is learnt by the worker of the engine, or by [`Memory::work`].
     ///
     /// # Errors
     /// [`Error::BoundaryDenied`] for what may not be stored, [`Error::InvalidField`] for what
@@ -177,9 +187,20 @@ impl Memory {
         let (unit, payload) = rows::of_observation(&observation, tokens)?;
         self.write("store an observation", |write| {
             let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
+            roll::ask_for_narrative(write, &observation)?;
             write.add_event("observed", Some(row), "{}")
         })?;
         Ok(observation)
+    }
+
+    /// Waits until the worker has learnt and embedded all that was observed, or can do no more.
+    /// Where it does not learn by itself ([`MemoryUpkeep`](trefoil::MemoryUpkeep)), it waits
+    /// for vectors only.
+    ///
+    /// # Errors
+    /// What stopped the work in the background, if something did.
+    pub fn drain(&self) -> Result<JobCounts> {
+        self.engine.drain()
     }
 
     /// The observation with this id; absent if there is none, or its content was scrubbed.
@@ -226,7 +247,7 @@ impl Memory {
     }
 
     fn id<I: MemoryId>(&self) -> Result<I> {
-        self.ids.generate(self.now()?)
+        self.tools.ids.generate(self.now()?)
     }
 
     fn now(&self) -> Result<Timestamp> {

@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, Error, ObservationId, Result, SessionId, UnitKind};
 
-use crate::{ContextNote, Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
+use crate::{ContextNote, Requester, Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
 
 choice!(
     /// Where an observation comes from.
@@ -71,6 +71,10 @@ pub struct Observation {
     /// Who told it, at most 512 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// Whether the program said it unasked, such as a reminder: it is found like others, and
+    /// nothing is learnt from it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub proactive: bool,
     /// Its labels.
     #[serde(skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
@@ -86,6 +90,8 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// The source of the unit of a message that the program sent unasked.
+    pub(crate) const PROACTIVE: &str = "proactive";
     /// Most bytes of what was told, of what was answered and of what a picture shows.
     pub const MAX_CONTENT: usize = 65_536;
     /// Most bytes of a source's id.
@@ -116,6 +122,12 @@ impl Observation {
         })
     }
 
+    /// Who tells what is learnt from it: its actor, and the tool that it comes from.
+    pub(crate) fn requester(&self) -> Requester {
+        let tool = (self.source_type == SourceType::Tool).then(|| self.source_id.clone());
+        Requester { actor: self.actor.clone(), tool: tool.flatten() }
+    }
+
     /// When its content is to be erased.
     pub fn expires_at(&self) -> Timestamp {
         let lifetime = Ttl::days(u32::from(self.lifetime_days)).unwrap_or(Ttl::UNLIMITED);
@@ -127,7 +139,11 @@ impl Observation {
         let id = UnitId::Observation(self.id.clone());
         Unit {
             occurred_at: self.occurred_at,
-            source: Some(self.source_type.to_string()),
+            source: Some(if self.proactive {
+                Self::PROACTIVE.to_owned()
+            } else {
+                self.source_type.to_string()
+            }),
             boundary: self.boundary_class,
             tags: self.tags.clone(),
             ..Unit::new(id, UnitKind::Episode, self.created_at)
@@ -168,6 +184,9 @@ pub struct ObservationDraft {
     /// Who told it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
+    /// Whether the program said it unasked: nothing is learnt from it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proactive: bool,
     /// Its labels.
     #[serde(default)]
     pub tags: Tags,
@@ -199,6 +218,7 @@ impl ObservationDraft {
             image_summary: None,
             context_note: None,
             actor: None,
+            proactive: false,
             tags: Tags::default(),
             boundary_class: BoundaryClass::Internal,
             lifetime_days: Observation::LIFETIME_DAYS,
@@ -242,6 +262,7 @@ impl ObservationDraft {
             image_summary: self.image_summary,
             context_note: self.context_note,
             actor: self.actor,
+            proactive: self.proactive,
             tags: self.tags,
             boundary_class: self.boundary_class,
             lifetime_days: self.lifetime_days,

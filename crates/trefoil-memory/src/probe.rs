@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use jiff::Timestamp;
 use trefoil_core::{Error, Result};
 
 use crate::{SourceTag, hash::sha256_hex};
@@ -21,6 +22,14 @@ pub trait SourceProbe: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Io`] if it is there and cannot be read.
     fn fingerprint(&self, source: &SourceTag) -> Result<Option<String>>;
+
+    /// True if the source has changed after `since`, by its own times; false for one that
+    /// this probe cannot look at, or whose times it does not know. It is asked where no state
+    /// of the source at that time is known.
+    ///
+    /// # Errors
+    /// As [`SourceProbe::fingerprint`].
+    fn changed_since(&self, source: &SourceTag, since: Timestamp) -> Result<bool>;
 
     /// The state of all those of `sources` that it can look at.
     ///
@@ -50,7 +59,21 @@ pub trait SourceProbe: Debug + Send + Sync {
     }
 }
 
-/// Looks at what the files below a folder hold.
+/// Looks at no source: none counts as changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoProbe;
+
+impl SourceProbe for NoProbe {
+    fn fingerprint(&self, _: &SourceTag) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn changed_since(&self, _: &SourceTag, _: Timestamp) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Looks at what the files below a folder hold, and at when they were last written.
 #[derive(Clone, Debug)]
 pub struct ContentProbe {
     root: PathBuf,
@@ -72,6 +95,17 @@ impl SourceProbe for ContentProbe {
             Err(error) => Err(Error::io("read", path, error)),
         }
     }
+
+    fn changed_since(&self, source: &SourceTag, since: Timestamp) -> Result<bool> {
+        let Some(path) = file_below(&self.root, source) else { return Ok(false) };
+        match fs::metadata(&path).and_then(|file| file.modified()) {
+            // A claim knows the second in which it was checked, and no more.
+            Ok(written) => Ok(Timestamp::try_from(written)
+                .is_ok_and(|written| written.as_second() > since.as_second())),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(Error::io("look at", path, error)),
+        }
+    }
 }
 
 /// Looks at what is committed in a git repository: files at `HEAD`, and commits. Changes that
@@ -89,10 +123,15 @@ impl GitProbe {
 
     /// The name that git has for an object.
     fn object(&self, revision: &str) -> Result<Option<String>> {
+        self.ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", revision])
+    }
+
+    /// What git answers; nothing if it knows nothing of it.
+    fn ask(&self, arguments: &[&str]) -> Result<Option<String>> {
         let output = Command::new("git")
             .arg("-C")
             .arg(&self.repository)
-            .args(["rev-parse", "--verify", "--quiet", "--end-of-options", revision])
+            .args(arguments)
             .stdin(Stdio::null())
             .output()
             .map_err(|error| Error::io("ask git about", &self.repository, error))?;
@@ -111,6 +150,17 @@ impl SourceProbe for GitProbe {
             SourceTag::Commit(hash) => self.object(&format!("{hash}^{{commit}}")),
             SourceTag::Test(_) | SourceTag::Review(_) | SourceTag::Adr(_) => Ok(None),
         }
+    }
+
+    fn changed_since(&self, source: &SourceTag, since: Timestamp) -> Result<bool> {
+        let SourceTag::File { path, .. } = source else { return Ok(false) };
+        if file_below(Path::new(""), source).is_none() {
+            return Ok(false);
+        }
+        let path = format!("./{path}");
+        let last = self.ask(&["log", "-1", "--format=%ct", "HEAD", "--", &path])?;
+        let committed = last.and_then(|second| second.parse::<i64>().ok());
+        Ok(committed.is_some_and(|second| second > since.as_second()))
     }
 }
 

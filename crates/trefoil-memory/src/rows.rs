@@ -149,6 +149,7 @@ pub(crate) fn to_observation(stored: &MemoryUnit) -> Result<Option<Observation>>
         image_summary: row.image_summary.clone(),
         context_note: row.context_note.as_deref().map(from_json).transpose()?,
         actor: row.actor.clone(),
+        proactive: unit.source.as_deref() == Some(Observation::PROACTIVE),
         tags: Tags::new(&unit.tags)?,
         boundary_class: unit.boundary,
         lifetime_days,

@@ -104,6 +104,18 @@ impl Store {
         self.write("release jobs", |tx, now| release(tx, now, None))
     }
 
+    /// When the next job that waits for a later time is due, in seconds since 1970; none if no
+    /// job does.
+    pub fn next_job_at(&self) -> Result<Option<i64>> {
+        let now = self.clock.now();
+        self.read("look up the next job", |tx| {
+            tx.prepare_cached(
+                "SELECT min(run_after) FROM jobs WHERE status = 0 AND run_after > ?1",
+            )?
+            .query_row([now], |row| row.get(0))
+        })
+    }
+
     /// How many jobs of a kind wait, run, and have failed.
     pub fn pending_jobs_of(&self, kind: &str) -> Result<JobCounts> {
         self.read("count jobs of a kind", |tx| counts_of(tx, kind))
@@ -132,15 +144,26 @@ pub(crate) fn enqueue(
     kind: &str,
     payload_json: &str,
 ) -> rusqlite::Result<bool> {
+    enqueue_at(tx, now, now, kind, payload_json)
+}
+
+/// The same, not to be run before a second.
+pub(crate) fn enqueue_at(
+    tx: &Connection,
+    now: i64,
+    run_after: i64,
+    kind: &str,
+    payload_json: &str,
+) -> rusqlite::Result<bool> {
     let queued = tx
         .prepare_cached(
-            "INSERT INTO jobs (kind, payload_json, run_after, created_at, updated_at) VALUES (?1, ?2, ?3, ?3, ?3)
+            "INSERT INTO jobs (kind, payload_json, run_after, created_at, updated_at) VALUES (?1, ?2, ?4, ?3, ?3)
              ON CONFLICT (kind, payload_json) DO UPDATE SET
                  status = 0, run_after = excluded.run_after, tries = 0, last_error = NULL,
                  updated_at = excluded.updated_at
              WHERE status IN (2, 3)",
         )?
-        .execute(params![kind, payload_json, now])?;
+        .execute(params![kind, payload_json, now, run_after])?;
     Ok(queued > 0)
 }
 

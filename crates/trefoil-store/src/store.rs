@@ -36,7 +36,7 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Closed before the writer: only a connection that writes moves the log into the file when
     /// it is the last to go.
     readers: Mutex<Vec<Connection>>,

@@ -3,15 +3,18 @@
 use std::{
     any::Any,
     collections::BTreeMap,
+    fmt::Debug,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use trefoil_core::{Degraded, Error, Result, Stage};
 
+use crate::Engine;
+
 /// Runs code that may not be ours, such as a caller's own model. A panic becomes
 /// [`Error::Panicked`], which names `what`.
-pub(crate) fn caught<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn caught<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(what, &*payload)))
 }
 
@@ -20,6 +23,47 @@ pub(crate) fn panicked(what: &str, payload: &(dyn Any + Send)) -> Error {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     Error::Panicked { what: what.to_owned(), reason: text.unwrap_or("no message").to_owned() }
+}
+
+/// Work that the worker of an open engine does for somebody else, such as the layer above
+/// memory: see [`Engine::run_in_background`].
+pub trait BackgroundTask: Debug + Send + Sync {
+    /// What errors call it, such as `the upkeep of memory`.
+    fn name(&self) -> &str;
+
+    /// Does a little of what there is to do; false if there was nothing. It is asked again as
+    /// long as it says true, after everything that was written meanwhile was embedded, and
+    /// whenever something is written.
+    ///
+    /// `engine` must be given back: an engine that is closed waits for it.
+    ///
+    /// # Errors
+    /// What kept it from its work. It is told by [`Engine::drain`] and in
+    /// [`EngineStats::background`](crate::EngineStats), and the task is asked again when
+    /// something is written, or its time comes.
+    fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool>;
+
+    /// When it wants to be asked though nothing was written, in seconds since 1970 by the
+    /// engine's clock; never, if absent.
+    fn next_at(&self) -> Option<i64>;
+}
+
+/// The tasks of a worker, as long as somebody else keeps them.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Mutex<Vec<Weak<dyn BackgroundTask>>>);
+
+impl Tasks {
+    pub(crate) fn add(&self, task: &Arc<dyn BackgroundTask>) {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| task.strong_count() > 0);
+        tasks.push(Arc::downgrade(task));
+    }
+
+    /// Those that are still kept.
+    pub(crate) fn alive(&self) -> Vec<Arc<dyn BackgroundTask>> {
+        let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.iter().filter_map(Weak::upgrade).collect()
+    }
 }
 
 /// The troubles of the worker, by the stage whose results suffer.

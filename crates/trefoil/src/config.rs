@@ -67,6 +67,9 @@ pub struct EngineConfig {
     pub grade: GradeThresholds,
     /// What a graded search does about its evidence; it may take `rerank_budget` once more.
     pub crag: CragConfig,
+    /// What the worker does for memory by itself.
+    #[cfg(feature = "engine")]
+    pub memory: MemoryUpkeep,
     /// Who is asked where the corpus has no answer; nobody by default. The question as it
     /// was asked leaves the machine, and nothing else.
     #[cfg(feature = "engine")]
@@ -133,6 +136,32 @@ pub enum Rerankers {
     Custom(Vec<Arc<dyn Reranker>>),
 }
 
+/// What the worker of an engine that is open to write does for the memory in use on it. Without
+/// it, whoever uses memory asks for each pass.
+#[cfg(feature = "engine")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUpkeep {
+    /// Whether what was observed is learnt as soon as it is stored: claims, loops, mentions,
+    /// and the narrative of the last days. It is, by default.
+    pub learn: bool,
+    /// How often memory is looked after: claims fade and age, summaries are made, what is over
+    /// goes. Each hour by default, in seconds of the engine's clock; `None` for never.
+    pub maintain_every: Option<Duration>,
+}
+
+#[cfg(feature = "engine")]
+impl MemoryUpkeep {
+    /// Nothing is done unless it is asked for.
+    pub const ASKED_FOR: Self = Self { learn: false, maintain_every: None };
+}
+
+#[cfg(feature = "engine")]
+impl Default for MemoryUpkeep {
+    fn default() -> Self {
+        Self { learn: true, maintain_every: Some(Duration::from_hours(1)) }
+    }
+}
+
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
@@ -162,6 +191,8 @@ impl Default for EngineConfig {
             rerank_budget: Some(Duration::from_millis(500)),
             grade: GradeThresholds::default(),
             crag: CragConfig::default(),
+            #[cfg(feature = "engine")]
+            memory: MemoryUpkeep::default(),
             #[cfg(feature = "engine")]
             web: None,
             max_file_bytes: 16 << 20,

@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
-use trefoil_core::{Embedder, Error, Result, Role, Stage, Strategy};
+use trefoil_core::{Embedder, Error, Result, Role, Stage};
 use trefoil_store::{EmbedJob, EmbedSource, JobCounts};
 use trefoil_text::contextual_text;
 
-use crate::{background::caught, engine::Inner};
+use crate::{Engine, background::caught, engine::Inner};
 
 /// Texts embedded between two commits. Large enough that the cores are idle for less
 /// than one text in a hundred, small enough that a stop waits a few seconds at most.
@@ -56,13 +56,8 @@ struct State {
 }
 
 impl Worker {
-    /// Starts the thread, which looks for jobs at once; none where there is nothing to do,
-    /// without a model and without a graph.
-    pub(crate) fn start(inner: &Arc<Inner>) -> Result<Option<Self>> {
-        let embeds = inner.embedder().is_some() || inner.serving().succession.is_some();
-        if !embeds && !inner.has(Strategy::Graph) {
-            return Ok(None);
-        }
+    /// Starts the thread, which looks for jobs at once.
+    pub(crate) fn start(inner: &Arc<Inner>) -> Result<Self> {
         inner.store.release_jobs()?;
         let signal = Arc::new(Signal::default());
         signal.state().woken = true;
@@ -77,7 +72,7 @@ impl Worker {
                 }
             })
             .map_err(|source| Error::io("start the background thread of", "trefoil", source))?;
-        Ok(Some(Self { signal, thread: Some(thread) }))
+        Ok(Self { signal, thread: Some(thread) })
     }
 
     /// Tells the worker that there are new jobs.
@@ -146,15 +141,21 @@ impl Signal {
 }
 
 fn work(signal: &Signal, inner: &Weak<Inner>) {
+    // When something is due though nobody says so.
+    let mut next_at = None;
     loop {
         let mut state = signal.state();
         while !state.woken && !signal.stopped() {
             state.idle = true;
             signal.changed.notify_all();
-            // A stop may fall between the check and the wait: look again now and then.
+            // A stop may fall between the check and the wait, and what is due by the clock tells
+            // nobody: look again now and then.
             let pause = Duration::from_millis(200);
             state =
                 signal.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+            if inner.upgrade().is_none_or(|inner| next_at.is_some_and(|at| at <= inner.now())) {
+                break;
+            }
         }
         state.woken = false;
         state.idle = false;
@@ -183,15 +184,23 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
         if signal.stopped() {
             return;
         }
+        next_at = inner.upgrade().and_then(|inner| {
+            // A store that cannot be read is named by the next thing that reads it.
+            let job = inner.store.next_job_at().ok().flatten();
+            inner.tasks.alive().iter().filter_map(|task| task.next_at()).chain(job).min()
+        });
     }
 }
 
 /// Does what is first of all that is left to do; false if nothing is. What came in last is
 /// embedded before the texts of a successor, and reports wait until nothing else is left.
-fn next_step(inner: &Inner) -> Result<bool> {
+fn next_step(inner: &Arc<Inner>) -> Result<bool> {
     if let Some(embedder) = inner.embedder()
         && embed_batch(inner, embedder.as_ref())? > 0
     {
+        return Ok(true);
+    }
+    if run_tasks(inner) {
         return Ok(true);
     }
     if inner.succeed_further()? {
@@ -202,6 +211,19 @@ fn next_step(inner: &Inner) -> Result<bool> {
         inner.store.forget_unused_embeddings(FORGOTTEN)?;
     }
     Ok(false)
+}
+
+/// Lets each task do a little; true if one did. One that fails holds up nobody else.
+fn run_tasks(inner: &Arc<Inner>) -> bool {
+    let mut any = false;
+    for task in inner.tasks.alive() {
+        let engine = Arc::new(Engine::of_worker(Arc::clone(inner)));
+        match caught(task.name(), || Arc::clone(&task).run(engine)) {
+            Ok(did) => any |= did,
+            Err(error) => inner.troubles.note(Stage::Memory, error),
+        }
+    }
+    any
 }
 
 /// Makes the reports of communities. Where that panics it is tried a few times and then left

@@ -23,7 +23,7 @@ use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
     EngineConfig,
-    background::{Troubles, caught},
+    background::{BackgroundTask, Tasks, Troubles, caught},
     collection::{Indexed, Indexers},
     correct::Judged,
     embed::Worker,
@@ -68,6 +68,8 @@ pub(crate) struct Inner {
     pub(crate) embedded: AtomicUsize,
     /// What went wrong in the background.
     pub(crate) troubles: Troubles,
+    /// What the worker does for others.
+    pub(crate) tasks: Tasks,
     rerankers: FoundRerankers,
     /// What finds the entities of a chunk; none where there is no graph.
     #[cfg(feature = "graph")]
@@ -188,7 +190,7 @@ impl Engine {
         inner.replay_all()?;
         inner.clean_up()?;
         inner.remove_other_vectors()?;
-        let worker = Worker::start(&inner)?;
+        let worker = Some(Worker::start(&inner)?);
         Ok(Self { worker, inner, _unpacked: None })
     }
 
@@ -319,6 +321,21 @@ impl Engine {
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
+    }
+
+    /// Lets the worker of this engine run a task, for as long as the caller keeps it. An engine
+    /// that was opened to read has no worker, and runs nothing.
+    pub fn run_in_background(&self, task: &Arc<dyn BackgroundTask>) {
+        if self.worker.is_some() {
+            self.inner.tasks.add(task);
+            self.wake();
+        }
+    }
+
+    /// The engine as a task of its worker has it: without the worker, which ends before its
+    /// engine does.
+    pub(crate) const fn of_worker(inner: Arc<Inner>) -> Self {
+        Self { worker: None, inner, _unpacked: None }
     }
 
     /// Tells the worker that there are new jobs.
@@ -567,6 +584,7 @@ impl Inner {
             generation: generation.into(),
             embedded: AtomicUsize::new(0),
             troubles: Troubles::default(),
+            tasks: Tasks::default(),
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
             extractor: models.extractor,

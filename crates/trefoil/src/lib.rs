@@ -143,10 +143,14 @@ mod without_graph;
 
 #[cfg(feature = "tokio")]
 pub use asynchronous::AsyncEngine;
+#[cfg(feature = "engine")]
+pub use background::{BackgroundTask, caught};
 pub use calibration::{Calibration, Evidence, Feature, Separation};
 pub use classify::{NameTable, RuleClassifier};
 #[cfg(feature = "graph")]
 pub use config::Extractor;
+#[cfg(feature = "engine")]
+pub use config::MemoryUpkeep;
 pub use config::{EngineConfig, Model, Rerankers};
 pub use crag::{CragConfig, IncorrectPolicy};
 #[cfg(feature = "engine")]

@@ -32,7 +32,9 @@ pub use trefoil_store::{
 };
 use trefoil_text::language_of;
 
-use crate::{Engine, background::caught, beside::beside, embed::EMBEDDER, engine::Inner};
+use crate::{
+    Engine, MemoryUpkeep, background::caught, beside::beside, embed::EMBEDDER, engine::Inner,
+};
 
 /// The memory of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -172,9 +174,10 @@ impl MemoryCollection<'_> {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
-        let degraded =
-            inner.memory.troubles().into_iter().chain(shown.memory_lagging.iter().cloned());
-        let mut recalled = Recalled { asked, degraded: degraded.collect(), ..Recalled::default() };
+        let mut degraded = inner.memory.troubles();
+        degraded.extend(shown.memory_lagging.iter().cloned());
+        degraded.extend(inner.troubles.list().into_iter().filter(|one| one.stage == Stage::Memory));
+        let mut recalled = Recalled { asked, degraded, ..Recalled::default() };
         for (stage, side, found) in [
             (Stage::Keyword, text, &mut recalled.by_text),
             (Stage::Semantic, vector, &mut recalled.by_vector),
@@ -249,7 +252,7 @@ impl MemoryCollection<'_> {
 
     /// Seconds since 1970, by the engine's clock.
     pub fn now(&self) -> i64 {
-        self.inner().config.clock.now()
+        self.inner().now()
     }
 
     /// Takes at most `limit` jobs of a kind that are due; they return to the queue unless
@@ -266,6 +269,28 @@ impl MemoryCollection<'_> {
     /// Puts jobs back for another try; the fifth failure is the last.
     pub fn fail_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
         self.inner().store.fail_jobs(jobs, error)
+    }
+
+    /// Sets jobs aside: they are not tried again unless they are asked for anew.
+    pub fn give_up_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
+        self.inner().store.give_up_jobs(jobs, error)
+    }
+
+    /// What the worker does for memory by itself.
+    pub fn upkeep(&self) -> &MemoryUpkeep {
+        &self.inner().config.memory
+    }
+
+    /// Notes that work in the background failed: [`Engine::drain`] tells it once, and
+    /// [`EngineStats::background`](crate::EngineStats) and recalls until
+    /// [`is_well`](Self::is_well).
+    pub fn note_failure(&self, error: Error) {
+        self.inner().troubles.note(Stage::Memory, error);
+    }
+
+    /// Says that work in the background succeeds again.
+    pub fn is_well(&self) {
+        self.inner().troubles.clear(Stage::Memory);
     }
 
     /// Asks for a job; false if the same one waits or runs.
@@ -293,6 +318,11 @@ impl MemoryCollection<'_> {
 }
 
 impl Inner {
+    /// Seconds since 1970, by the engine's clock.
+    pub(crate) fn now(&self) -> i64 {
+        self.config.clock.now()
+    }
+
     /// What one leg finds; nothing if there is no such leg.
     fn ask(
         &self,

@@ -114,6 +114,9 @@ pub(crate) struct ObserveArgs {
     /// Who told it
     #[arg(long, value_name = "NAME")]
     pub(crate) actor: Option<String>,
+    /// It is a message that the program sent unasked: nothing is learnt from it
+    #[arg(long)]
+    pub(crate) proactive: bool,
     /// The session in which it happened
     #[arg(long, value_name = "ses_…")]
     pub(crate) session: Option<SessionId>,
@@ -202,6 +205,12 @@ pub(crate) struct RequestArgs {
     /// The session that asks: its claims are seen too
     #[arg(long, value_name = "ses_…")]
     pub(crate) session: Option<SessionId>,
+    /// Who asks, for rules of the policy that want to know
+    #[arg(long, value_name = "NAME")]
+    pub(crate) actor: Option<String>,
+    /// The tool that asks, for rules of the policy that want to know
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

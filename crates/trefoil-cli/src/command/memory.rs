@@ -13,7 +13,7 @@ use std::{fmt::Write, path::Path, sync::Arc};
 
 use trefoil::{Degraded, Engine, Error};
 use trefoil_memory::{
-    Boundary, Claim, ContextNote, Memory, Observation, Scope, recall::RecallQuery,
+    Boundary, Claim, ContextNote, Memory, Observation, Requester, Scope, recall::RecallQuery,
 };
 
 use super::Outcome;
@@ -78,8 +78,9 @@ fn boundary(request: &RequestArgs) -> Boundary {
 
 /// What a request asks; it is saved only where that is wanted.
 fn query(question: String, request: RequestArgs, save: bool) -> RecallQuery {
-    let RequestArgs { allow, session, .. } = request;
-    RecallQuery { allow, session, save, ..RecallQuery::new(question) }
+    let RequestArgs { allow, session, actor, tool, .. } = request;
+    let requester = Requester { actor, tool };
+    RecallQuery { allow, session, requester, save, ..RecallQuery::new(question) }
 }
 
 /// A claim in words, and beneath it what tells it apart.

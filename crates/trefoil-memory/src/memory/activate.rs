@@ -17,13 +17,14 @@ use super::{
     search::{Search, Sides},
 };
 use crate::{
-    ActiveContext, Boundary, Claim, ContextItem, Evidence, Invariant, Policy, RuleEvaluator,
-    ScoredClaim,
+    ActiveContext, Boundary, Claim, ContextItem, Evidence, Invariant, Policy, Provenance,
+    Requester, RuleEvaluator, ScoredClaim,
     recall::{
         Admission, Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha,
         is_exact_match,
     },
     rows,
+    unit::whole_seconds,
 };
 
 /// What a recall brought.
@@ -73,7 +74,7 @@ impl Memory {
             return Err(Error::invalid_query("profile", query.profile, allowed));
         }
         let admitted = self.engine.memory().admitted(&filter(&admission, now))?;
-        let rules = Rules::new(boundary, &policy, now)?;
+        let rules = Rules::new(boundary, &policy, &query.requester, now)?;
         let (found, claims) = self.unbroken(query, admitted.allowed, &rules, &policy)?;
         let scoring = Scoring {
             alpha: adapted_alpha(&query.q, policy.retrieval.hybrid.alpha),
@@ -98,7 +99,7 @@ impl Memory {
             .filter_map(|one| claims.iter().find(|(_, claim)| claim.id == one.claim.id))
             .map(|(row, _)| *row)
             .collect();
-        let context = self.made(&admission, &policy, None, &ranked, now)?;
+        let context = self.made(query, &admission, &policy, None, &ranked, now)?;
         if query.save {
             self.save(&context, &rows, now)?;
         }
@@ -162,6 +163,7 @@ impl Memory {
 
     pub(super) fn made(
         &self,
+        query: &RecallQuery,
         admission: &Admission,
         policy: &Policy,
         window: Option<u32>,
@@ -178,7 +180,7 @@ impl Memory {
             id: self.id()?,
             window,
             scope,
-            provenance: None,
+            provenance: Some(asked_by(&query.requester, now)),
             expires_at: ActiveContext::expiry(policy.ttl(scope), now),
             policy_version: policy.version.clone(),
             items: items.collect(),
@@ -200,7 +202,7 @@ impl Memory {
             id: context.id.to_string(),
             window: context.window,
             scope: context.scope.to_string(),
-            provenance_json: None,
+            provenance_json: context.provenance.as_ref().map(rows::to_json).transpose()?,
             policy_version: context.policy_version.to_string(),
             created_at: now.as_second(),
             expires_at: context.expires_at.as_second(),
@@ -235,17 +237,36 @@ fn filter(admission: &Admission, now: Timestamp) -> UnitFilter {
     UnitFilter { kinds: vec![UnitKind::Claim, UnitKind::Fact], ..admitted_units(admission, now) }
 }
 
+/// Who asked, and when.
+fn asked_by(requester: &Requester, now: Timestamp) -> Provenance {
+    let Requester { actor, tool } = requester;
+    Provenance {
+        at: whole_seconds(now),
+        actor: actor.clone(),
+        git: None,
+        url: None,
+        note: tool.as_ref().map(|tool| format!("tool: {tool}")),
+        signed: None,
+    }
+}
+
 /// The rules of policy and boundary, ready to be asked.
 pub(super) struct Rules {
     pub(super) invariants: Vec<Invariant>,
-    evaluator: RuleEvaluator,
+    pub(super) evaluator: RuleEvaluator,
 }
 
 impl Rules {
-    pub(super) fn new(boundary: &Boundary, policy: &Policy, now: Timestamp) -> Result<Self> {
+    pub(super) fn new(
+        boundary: &Boundary,
+        policy: &Policy,
+        requester: &Requester,
+        now: Timestamp,
+    ) -> Result<Self> {
         let definitions = policy.invariants.iter().chain(&boundary.invariants);
         let invariants = definitions.map(Invariant::try_from).collect::<Result<_>>()?;
-        Ok(Self { invariants, evaluator: RuleEvaluator::new(now) })
+        let evaluator = RuleEvaluator { now, requester: requester.clone() };
+        Ok(Self { invariants, evaluator })
     }
 
     /// The first rule that does not hold for a claim.

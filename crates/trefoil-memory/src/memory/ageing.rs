@@ -103,7 +103,7 @@ impl Pass<'_> {
         let mut stale = Vec::new();
         self.memory.walk(|page| {
             // Files are looked at outside of any transaction.
-            let looked: Vec<(RowId, Looked)> =
+            let looked: Vec<(RowId, Look)> =
                 page.iter().map(|unit| Ok((unit.row, self.look(unit)?))).collect::<Result<_>>()?;
             self.write("age claims", |write| {
                 for (row, looked) in &looked {
@@ -118,9 +118,24 @@ impl Pass<'_> {
         Ok(stale)
     }
 
-    fn look(&self, unit: &MemoryUnit) -> Result<Looked> {
-        let sources = rows::to_claim(unit)?.map(|claim| claim.sources).unwrap_or_default();
-        Ok(Looked::of(self.probe.fingerprints(&sources)?))
+    /// Looks at the sources of a claim: whether one has changed since the claim was last
+    /// checked. Where what they were like then was not noted, their own times tell.
+    fn look(&self, unit: &MemoryUnit) -> Result<Look> {
+        let Some(claim) = rows::to_claim(unit)? else { return Ok(Look::default()) };
+        let now = Looked::of(self.probe.fingerprints(&claim.sources)?);
+        let checked = claim.last_verified_at.as_second();
+        let memory = self.memory.engine.memory();
+        let before = memory
+            .read("read what sources were like", |read| Looked::since(read, unit.row, checked))?;
+        if let Some(before) = before {
+            let changed = before.differs(&now, &claim.sources);
+            return Ok(Look { now, is_new: false, changed, checked });
+        }
+        let mut changed = false;
+        for source in &claim.sources {
+            changed |= self.probe.changed_since(source, claim.last_verified_at)?;
+        }
+        Ok(Look { is_new: !now.sources.is_empty(), now, changed, checked })
     }
 
     /// Tells stale claims of one subject or topic in a summary, with those that it told
@@ -204,17 +219,13 @@ struct Ageing<'a> {
 }
 
 impl Ageing<'_> {
-    fn run(
-        self,
-        looked: &Looked,
-        done: &mut Maintained,
-        stale: &mut Vec<MemoryUnit>,
-    ) -> Result<()> {
+    fn run(self, looked: &Look, done: &mut Maintained, stale: &mut Vec<MemoryUnit>) -> Result<()> {
         let Self { write, claim, unit, .. } = &self;
-        let before = Looked::before(write, unit.row)?;
-        let changed = before.as_ref().is_some_and(|before| before.differs(looked, &claim.sources));
-        if before.is_none() && !looked.sources.is_empty() {
-            looked.note(write, unit.row)?;
+        // One that was checked since its sources were looked at has not been looked at.
+        let is_current = looked.checked == claim.last_verified_at.as_second();
+        let changed = is_current && looked.changed;
+        if is_current && looked.is_new {
+            looked.now.note(write, unit.row)?;
         }
         let mut aged = self.critic.decay(claim.clone());
         done.decayed += usize::from(aged != *claim);
@@ -264,8 +275,20 @@ impl Ageing<'_> {
     }
 }
 
+/// What was seen of the sources of a claim.
+#[derive(Debug, Default)]
+struct Look {
+    now: Looked,
+    /// Whether what is seen now is to be noted: nothing was since the claim was checked.
+    is_new: bool,
+    /// Whether a source has changed since the claim was checked.
+    changed: bool,
+    /// When that was.
+    checked: i64,
+}
+
 /// What the sources of a claim were like, by hashes: an event tells no text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Looked {
     sources: BTreeMap<String, String>,
 }
@@ -276,9 +299,12 @@ impl Looked {
         Self { sources: found.into_iter().map(hashed).collect() }
     }
 
-    /// What was noted when the claim was last looked at.
-    fn before(read: &MemoryRead<'_>, row: RowId) -> Result<Option<Self>> {
-        let Some(event) = read.last_event(row, PROBED)? else { return Ok(None) };
+    /// What was noted when the claim was last looked at, if that was not before a second.
+    fn since(read: &MemoryRead<'_>, row: RowId, second: i64) -> Result<Option<Self>> {
+        let Some(event) = read.last_event(Some(row), PROBED)?.filter(|event| event.ts >= second)
+        else {
+            return Ok(None);
+        };
         let unreadable = |error: serde_json::Error| Error::Corrupt {
             part: Part::Store,
             reason: format!("event {}: {error}", event.id),

@@ -115,8 +115,14 @@ impl Memory {
                 ScoredClaim { claim: claim.clone(), score, breakdown: None }
             })
             .collect();
-        let context =
-            self.made(&sight.admission, &sight.policy, Some(request.window), &told, sight.now)?;
+        let context = self.made(
+            &query,
+            &sight.admission,
+            &sight.policy,
+            Some(request.window),
+            &told,
+            sight.now,
+        )?;
         if request.query.save {
             let rows = self.rows_of(&told)?;
             self.save(&context, &rows, sight.now)?;
@@ -157,7 +163,7 @@ impl Memory {
             id: id.clone(),
             window: row.window,
             scope: row.scope.parse()?,
-            provenance: None,
+            provenance: row.provenance_json.as_deref().map(rows::from_json).transpose()?,
             expires_at: rows::time(row.expires_at)?,
             policy_version: row.policy_version.parse()?,
             items,

@@ -28,7 +28,7 @@ pub(super) struct Digest<'a> {
 impl Memory {
     pub(super) fn digest(&self) -> Digest<'_> {
         let counter = self.engine.memory().counter();
-        Digest { summarizer: self.summarizer.as_ref(), counter }
+        Digest { summarizer: self.tools.summarizer.as_ref(), counter }
     }
 }
 

@@ -208,8 +208,9 @@ impl<'a> Sight<'a> {
             class: unit.unit.boundary,
             scope: claim.as_ref().map(|claim| claim.scope),
             allow: &self.query.allow,
+            actor: self.query.requester.actor.as_deref(),
+            tool: self.query.requester.tool.as_deref(),
             claim: claim.as_ref(),
-            ..crate::Payload::default()
         };
         Ok(PolicyValidator { now: self.now }.validate(&payload, self.boundary, &self.policy))
     }

@@ -11,7 +11,7 @@ use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
 use super::{Memory, activate::Rules, digest::DISCARDED, fact::fact};
 use crate::{
-    Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, RuleEvaluator, admit_claim,
+    Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim,
     integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
     rows,
 };
@@ -141,15 +141,14 @@ impl Learning<'_> {
             .iter()
             .filter_map(|unit| rows::to_claim(unit).transpose())
             .collect::<Result<_>>()?;
-        let rules = Rules::new(self.boundary, self.policy, now)?;
-        let evaluator = RuleEvaluator::new(now);
+        let rules = Rules::new(self.boundary, self.policy, &self.options.requester, now)?;
         let told = incoming.clone();
         let mut integrated = integrate(
             incoming,
             same.as_ref(),
             &related,
             &rules.invariants,
-            &evaluator,
+            &rules.evaluator,
             self.options,
         )?;
         if stored.as_ref().is_some_and(was_discarded) {

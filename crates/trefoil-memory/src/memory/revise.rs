@@ -15,8 +15,8 @@ use super::{
     learn::put_claim,
 };
 use crate::{
-    AllowTag, Boundary, BoundaryValidator, Claim, ClaimDraft, ContentHash, Fold, PolicyValidator,
-    Scope, SourceTag, Tags, by_topic, recall::RecallQuery, rows, unit::whole_seconds,
+    Boundary, BoundaryValidator, Claim, ClaimDraft, ContentHash, Fold, PolicyValidator, Scope,
+    SourceTag, Tags, by_topic, recall::RecallQuery, rows, unit::whole_seconds,
 };
 
 /// Why a claim that was taken back is out of search.
@@ -67,7 +67,7 @@ impl Memory {
     }
 
     /// Lets a claim hold further: in the project instead of one session, or everywhere. It
-    /// must be within `boundary` before and after, for a request with these tags.
+    /// must be within `boundary` before and after, for `request`: its tags and who asks.
     ///
     /// # Errors
     /// [`Error::BoundaryDenied`] if it is not, or the claim is secret; [`Error::InvalidScope`]
@@ -76,8 +76,8 @@ impl Memory {
         &self,
         id: &ClaimId,
         scope: Scope,
+        request: &RecallQuery,
         boundary: &Boundary,
-        allow: &[AllowTag],
     ) -> Result<Claim> {
         let (policy, now) = (self.policy()?, self.now()?);
         let validator = PolicyValidator { now };
@@ -113,9 +113,10 @@ impl Memory {
                     text: &one.text,
                     class: one.boundary_class,
                     scope: Some(one.scope),
-                    allow,
+                    allow: &request.allow,
+                    actor: request.requester.actor.as_deref(),
+                    tool: request.requester.tool.as_deref(),
                     claim: Some(one),
-                    ..crate::Payload::default()
                 };
                 let said = validator.validate(&payload, boundary, &policy);
                 if let Some(reason) = said.reason {

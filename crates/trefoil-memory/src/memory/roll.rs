@@ -1,18 +1,22 @@
 //! Rolling summaries: of the last week, of persons and of topics.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
+use serde::{Deserialize, Serialize};
 use trefoil::{
     RowId,
-    memory::{MemoryRead, MemoryUnit},
+    memory::{MemoryRead, MemoryUnit, MemoryWrite},
 };
-use trefoil_core::{Error, Result, SummaryId};
+use trefoil_core::{BoundaryClass, Error, Result, SummaryId};
 
 use super::{
     digest::NewSummary,
-    maintain::{Deed, Pass, Step},
+    maintain::{Deed, MaintainOptions, Pass, Step},
+    work::Queue,
 };
-use crate::{MemoryJob, RollingKey, SummaryBody, Unit, hash::sha256_hex, rolling_input, rows};
+use crate::{
+    NoProbe, Observation, RollingKey, SummaryBody, Unit, hash::sha256_hex, rolling_input, rows,
+};
 
 /// Seconds of the week that [`RollingKey::Week`] is of.
 const WEEK: i64 = 7 * 86_400;
@@ -23,22 +27,75 @@ const EPISODES: usize = 2;
 const BATCH: usize = 64;
 const LEASE: u32 = 600;
 
+/// The kind of job that makes a rolling summary.
+pub(super) const SUMMARIZE: &str = "summarize";
+
+/// What a job is told: the hash of the key, for a queue holds no words of a unit.
+#[derive(Debug, Serialize, Deserialize)]
+struct Asked {
+    summary: String,
+    /// Whether it may be made of personal data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    personal: bool,
+}
+
+impl Asked {
+    fn is_personal(payload_json: &str) -> bool {
+        rows::from_json(payload_json).is_ok_and(|Self { personal, .. }| personal)
+    }
+
+    fn new(key: &RollingKey, personal: bool) -> Self {
+        Self { summary: sha256_hex(key.to_string().as_bytes()), personal }
+    }
+}
+
+/// Asks for the narrative of the last days, which a new observation is part of: now, or when
+/// the last one is old enough.
+pub(super) fn ask_for_narrative(write: &MemoryWrite<'_>, told: &Observation) -> Result<()> {
+    if told.proactive || told.boundary_class > BoundaryClass::Internal {
+        return Ok(());
+    }
+    let week = RollingKey::Week;
+    let (label, name) = label_and_key(&week);
+    let last = write.summary(label, &name)?.map(|last| last.unit.created_at);
+    let rested = last.map(|last| last.saturating_add(week.cooldown_hours() * 3_600));
+    let asked = rows::to_json(&Asked::new(&week, false))?;
+    write.enqueue(SUMMARIZE, &asked, rested.unwrap_or(i64::MIN).max(write.now()))
+}
+
+impl Queue<'_> {
+    /// Makes the rolling summary that a job asks for, if it is due and there is something to
+    /// tell.
+    pub(super) fn summarize(&mut self, payload_json: &str) -> Result<Option<Step>> {
+        let Asked { summary, personal } = rows::from_json(payload_json)?;
+        let options = MaintainOptions { with_personal_data: personal, dry_run: false };
+        let memory = self.memory;
+        let pass = Pass { memory, probe: &NoProbe, options: &options, now: memory.now()? };
+        let known = match self.rolling.entry(personal) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(pass.rolling_by_job()?),
+        };
+        let Some((key, units)) = known.get(&summary) else { return Ok(None) };
+        if pass.is_due(key, units)? { pass.make(key, units) } else { Ok(None) }
+    }
+}
+
 /// A summary that can be made, and of what.
-type Rolling = (RollingKey, Vec<MemoryUnit>);
+pub(super) type Rolling = (RollingKey, Vec<MemoryUnit>);
 
 impl Pass<'_> {
     /// Makes the rolling summaries that are due, through the queue: one that fails is tried
     /// again later.
     pub(super) fn roll(&self) -> Result<Vec<Step>> {
         let memory = self.memory.engine.memory();
-        let kind = MemoryJob::Summarize.as_str();
+        let personal = self.options.with_personal_data;
         let mut rolling = BTreeMap::new();
         for (key, units) in self.rolling()? {
-            let payload = payload(&key);
+            let asked = Asked::new(&key, personal);
             if self.is_due(&key, &units)? && !self.options.dry_run {
-                memory.enqueue_job(kind, &payload)?;
+                memory.enqueue_job(SUMMARIZE, &rows::to_json(&asked)?)?;
             }
-            rolling.insert(payload, (key, units));
+            rolling.insert(asked.summary, (key, units));
         }
         let mut steps = Vec::new();
         if self.options.dry_run {
@@ -47,16 +104,17 @@ impl Pass<'_> {
             }
             return Ok(steps);
         }
+        let mut queue = self.memory.queue();
+        queue.rolling.insert(personal, rolling);
         loop {
-            let jobs = memory.claim_jobs(kind, BATCH, LEASE)?;
+            let mut jobs = memory.claim_jobs(SUMMARIZE, BATCH, LEASE)?;
             if jobs.is_empty() {
                 return Ok(steps);
             }
+            // Who asks for personal data gets it: the same without it is not due any more.
+            jobs.sort_by_cached_key(|job| !Asked::is_personal(&job.payload_json));
             for job in jobs {
-                let made = rolling.get(&job.payload_json).map(|(key, units)| {
-                    if self.is_due(key, units)? { self.make(key, units) } else { Ok(None) }
-                });
-                match made.unwrap_or(Ok(None)) {
+                match queue.summarize(&job.payload_json) {
                     Ok(step) => {
                         steps.extend(step);
                         memory.finish_jobs(&[job.id])?;
@@ -65,6 +123,12 @@ impl Pass<'_> {
                 }
             }
         }
+    }
+
+    /// What rolling summaries there can be, by what jobs call them.
+    fn rolling_by_job(&self) -> Result<BTreeMap<String, Rolling>> {
+        let of_job = |(key, units)| (Asked::new(&key, false).summary, (key, units));
+        Ok(self.rolling()?.into_iter().map(of_job).collect())
     }
 
     /// What rolling summaries there can be.
@@ -151,9 +215,4 @@ pub(super) fn label_and_key(key: &RollingKey) -> (&'static str, String) {
         RollingKey::Person(id) => ("person", id.to_string()),
         RollingKey::Topic(name) => ("topic", name.clone()),
     }
-}
-
-/// What a job is told: the hash of the key, for a queue holds no words of a unit.
-fn payload(key: &RollingKey) -> String {
-    serde_json::json!({ "summary": sha256_hex(key.to_string().as_bytes()) }).to_string()
 }

@@ -4,18 +4,24 @@ mod context;
 mod maintain;
 mod revise;
 
-use trefoil::{Engine, EngineConfig, Model, memory::MemoryUnit};
+use trefoil::{Engine, EngineConfig, MemoryUpkeep, Model, memory::MemoryUnit};
 use trefoil_core::BoundaryClass;
 
 use super::*;
 use crate::{
-    AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Scope,
-    recall::RecallQuery,
+    AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Requester, Scope,
+    extract::RuleExtractor, integrate::IntegrateOptions, recall::RecallQuery,
 };
+
+/// Words only, and nothing is learnt unless a test asks for it.
+fn by_hand() -> EngineConfig {
+    let memory = MemoryUpkeep::ASKED_FOR;
+    EngineConfig { model: Model::None, memory, ..EngineConfig::default() }
+}
 
 fn memory() -> (tempfile::TempDir, Memory) {
     let dir = tempfile::tempdir().unwrap();
-    let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
+    let config = by_hand();
     let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
     (dir, Memory::with_ids(Arc::new(engine), IdGenerator::seeded(1)))
 }
@@ -205,7 +211,7 @@ fn work_turns_what_was_said_into_claims_and_loops_once() {
     let boundary = Boundary::default();
     observed(&memory, "I live in Kyoto. I need to renew the passport by Friday.");
     let worked = memory.work().unwrap();
-    assert_eq!((worked.done, worked.failed), (4, 0));
+    assert_eq!((worked.done, worked.failed), (5, 0));
     let found = texts(&memory, &RecallQuery::new("Kyoto"), &boundary);
     assert_eq!(found.len(), 1, "{found:?}");
     let loops = |now| memory.engine.memory().read("look", |read| read.open_loops(now, 9)).unwrap();
@@ -248,4 +254,162 @@ fn what_is_forgotten_takes_its_claims_along() {
     let receipt = memory.forget_unit(observation.as_str()).unwrap();
     assert_eq!((receipt.hits, receipt.removed.len()), (0, 2));
     assert!(memory.claim(&kept.id).is_err());
+}
+
+fn ruled(rule: &str, scope: &str) -> Boundary {
+    let one = InvariantDefinition {
+        name: "asked by".to_owned(),
+        applies_to: vec![scope.to_owned()],
+        rule: rule.to_owned(),
+    };
+    Boundary { invariants: vec![one], ..Boundary::default() }
+}
+
+fn asked_by(actor: &str, tool: &str) -> Requester {
+    let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    Requester { actor: named(actor), tool: named(tool) }
+}
+
+#[test]
+fn rules_see_who_recalls_and_with_what() {
+    let (_dir, memory) = memory();
+    let kept = claim(&memory, "Mika prefers the window seat.");
+    let boundary = ruled("actor == 'mika' && tool != 'mail'", "*");
+    let query = |requester: Requester| RecallQuery { requester, ..RecallQuery::new("window seat") };
+    for (actor, tool, sees) in [
+        ("mika", "", true),
+        ("mika", "calendar", true),
+        ("otto", "", false),
+        ("", "", false),
+        ("mika", "mail", false),
+    ] {
+        // What is not there is undefined, and a comparison with it does not hold.
+        let sees = sees && !tool.is_empty();
+        let query = query(asked_by(actor, tool));
+        assert_eq!(texts(&memory, &query, &boundary).len(), usize::from(sees), "{actor} {tool}");
+        let view = memory.view(query.clone(), boundary.clone());
+        let options = crate::FindOptions {
+            types: vec![trefoil_core::UnitKind::Claim],
+            ..crate::FindOptions::default()
+        };
+        let found = view.find("window seat", &options).unwrap().views.len();
+        assert_eq!(found, usize::from(sees), "{actor} {tool}");
+        let packed = memory.context(
+            &crate::ContextRequest { query: query.clone(), ..crate::ContextRequest::new("") },
+            &boundary,
+        );
+        assert_eq!(packed.unwrap().pack.text.contains("window"), sees, "{actor} {tool}");
+        let promoted = memory.promote(&kept.id, Scope::Principle, &query, &boundary);
+        assert_eq!(promoted.is_ok(), sees, "{actor} {tool}");
+        if sees {
+            memory
+                .write("put it back", |write| {
+                    super::learn::put_claim(
+                        write,
+                        &kept,
+                        trefoil::memory::PatchReason::AdminUpdateUnitMeta,
+                    )
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn rules_see_who_tells_a_claim() {
+    let (_dir, memory) = memory();
+    let boundary = ruled("actor == 'mika'", "*");
+    let integrate = |actor: &str, text: &str| {
+        let requester = asked_by(actor, "");
+        let options = IntegrateOptions { requester, ..IntegrateOptions::default() };
+        let draft = ClaimDraft::observed(text, observed(&memory, text).id);
+        memory.integrate(draft, &options, &boundary)
+    };
+    assert!(matches!(integrate("otto", "Owls hunt."), Err(Error::BoundaryDenied { .. })));
+    assert!(integrate("mika", "Owls hunt.").is_ok());
+    // A rule of the policy sees who told an observation, and which tool it comes from.
+    let rule = "invariants: [{ name: who, applies_to: [\"*\"], rule: \"tool == 'calendar' && actor == 'mika'\" }]";
+    let yaml = Policy::BUILT_IN
+        .replace("invariants: []", rule)
+        .replace("version: 1.0.0", "version: 1.1.0");
+    memory.apply_policy(&yaml, false).unwrap();
+    for (actor, tool, town) in
+        [("mika", "calendar", "Kyoto"), ("otto", "calendar", "Nara"), ("mika", "mail", "Uji")]
+    {
+        let draft = ObservationDraft {
+            actor: Some(actor.to_owned()),
+            source_type: crate::SourceType::Tool,
+            source_id: Some(tool.to_owned()),
+            ..ObservationDraft::message(format!("I live in {town}."))
+        };
+        memory.observe(draft).unwrap();
+    }
+    assert_eq!(memory.work().unwrap().failed, 0);
+    let requester = asked_by("mika", "calendar");
+    let query = RecallQuery { requester, ..RecallQuery::new("") };
+    let learnt = texts(&memory, &query, &Boundary::default());
+    assert_eq!(learnt, ["mika: I live in Kyoto.", "Owls hunt."]);
+}
+
+#[test]
+fn a_context_tells_who_asked_and_when() {
+    let (_dir, memory) = memory();
+    claim(&memory, "The ferry to Sado leaves at nine.");
+    let requester = asked_by("mika", "calendar");
+    let query = RecallQuery { requester, ..RecallQuery::new("ferry") };
+    let found = memory.activate(&query, &Boundary::default()).unwrap();
+    let asked = found.context.provenance.clone().unwrap();
+    assert_eq!(
+        (asked.actor.as_deref(), asked.note.as_deref()),
+        (Some("mika"), Some("tool: calendar"))
+    );
+    assert_eq!(memory.load_context(&found.context.id).unwrap(), found.context);
+    let packed = memory
+        .context(
+            &crate::ContextRequest { query, ..crate::ContextRequest::new("") },
+            &Boundary::default(),
+        )
+        .unwrap();
+    assert_eq!(memory.load_context(&packed.context.id).unwrap(), packed.context);
+    assert_eq!(packed.context.provenance.unwrap().actor.as_deref(), Some("mika"));
+}
+
+#[test]
+fn a_policy_cuts_out_what_it_names_itself() {
+    let (_dir, memory) = memory();
+    let yaml = Policy::BUILT_IN
+        .replace("version: 1.0.0", "version: 1.2.0")
+        .replace(
+            "\nredact: [private, secret, email, card, phone]",
+            "\nredact: [email, { name: ticket, pattern: \"TICKET-[0-9]+\" }]",
+        )
+        .replace(
+            "redact: [private, secret, email, card, phone], escalation",
+            "redact: [{ name: seat, pattern: \"row [0-9]+\" }], escalation",
+        );
+    memory.apply_policy(&yaml, false).unwrap();
+    let told = observed(&memory, "ＴＩＣＫＥＴ-42 of mika@example.org, row 7.");
+    assert_eq!(told.content, "[ticket] of [email], row 7.");
+    assert_eq!(told.boundary_class, BoundaryClass::Pii);
+    assert_eq!(memory.redact("TICKET-1, 090-1234-5678").unwrap(), "[ticket], 090-1234-5678");
+    // What the class cuts out is cut out when it is shown.
+    let draft = ClaimDraft {
+        boundary_class: BoundaryClass::Pii,
+        ..ClaimDraft::observed("Mika sits in row 7.", told.id)
+    };
+    memory.insert_claim(draft).unwrap();
+    let mut boundary = Boundary::default();
+    boundary.boundary_classes.insert(BoundaryClass::Pii);
+    boundary.allow.insert(AllowTag::new("tool:*").unwrap());
+    let allow = vec![AllowTag::new("tool:contact-lookup").unwrap()];
+    let query = RecallQuery { allow, ..RecallQuery::new("where does Mika sit") };
+    assert_eq!(texts(&memory, &query, &boundary), ["Mika sits in [seat]."]);
+    // The stored policy reads as it was written, and every mistake is told.
+    let policy = memory.policy().unwrap();
+    assert_eq!(Policy::from_yaml(&serde_json::to_string(&policy).unwrap()).unwrap(), policy);
+    let wrong = yaml.replace("TICKET-[0-9]+", "TICKET-[").replace("name: seat", "name: phone");
+    let Err(Error::InvalidPolicy { errors }) = Policy::from_yaml(&wrong) else { panic!() };
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].contains("`boundary_classes.pii.redact[0]`"), "{errors:?}");
+    assert!(errors[1].contains("`redact[1]`") && errors[1].contains("TICKET-["), "{errors:?}");
 }

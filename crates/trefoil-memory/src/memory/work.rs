@@ -1,24 +1,33 @@
 //! What is done in the background: observations become claims, loops and mentions.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    RowId,
+    RowId, caught,
     memory::{
         AffectRow, EpisodePayload, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow,
     },
 };
 use trefoil_core::{BoundaryClass, Error, Result};
 
-use super::{Memory, learn::Learning};
+use super::{
+    Memory,
+    learn::Learning,
+    roll::{Rolling, SUMMARIZE},
+};
 use crate::{Boundary, OpenLoop, extract::LoopDraft, integrate::IntegrateOptions, reflect, rows};
 
 /// The kinds of work, in the order in which they are done.
-const KINDS: [&str; 4] = ["reflect", "extract_entities", "extract_facts", "extract_loops"];
+const KINDS: [&str; 5] =
+    ["reflect", "extract_entities", "extract_facts", "extract_loops", SUMMARIZE];
 /// Seconds after which work that nobody finished is taken up again.
 const LEASE: u32 = 600;
 /// Jobs that are taken at once.
 const BATCH: usize = 64;
+/// A job that panics so often, one time after the other, is set aside.
+const PANICS: u32 = 3;
 
 /// What background work has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,38 +39,87 @@ pub struct Worked {
 }
 
 impl Memory {
-    /// Does what observations ask for, as far as it is due: reflects, and extracts mentions,
-    /// claims and loops. All but what is secret is learnt from, and what is learnt has the class
+    /// Does what observations ask for, as far as it is due: reflects, extracts mentions,
+    /// claims and loops, and tells in short what happened in the last days. All but what is secret is learnt from, and what is learnt has the class
     /// of what it is from: a boundary limits what is shown. Each job is done wholly or not at
     /// all; one that is done again changes nothing.
     pub fn work(&self) -> Result<Worked> {
-        let boundary = &learning();
-        let memory = self.engine.memory();
-        let mut worked = Worked::default();
-        for kind in KINDS {
-            loop {
-                let jobs = memory.claim_jobs(kind, BATCH, LEASE)?;
-                if jobs.is_empty() {
-                    break;
-                }
-                for job in jobs {
-                    match self.do_job(&job, boundary) {
-                        Ok(()) => {
-                            memory.finish_jobs(&[job.id])?;
-                            worked.done += 1;
-                        }
-                        Err(error) => {
-                            memory.fail_jobs(&[job.id], &error.chain())?;
-                            worked.failed += 1;
-                        }
-                    }
-                }
-            }
+        let (mut worked, mut queue) = (Worked::default(), self.queue());
+        while let Some(step) = queue.step(BATCH)? {
+            worked.done += step.done;
+            worked.failed += step.failed.len();
         }
         Ok(worked)
     }
 
-    fn do_job(&self, job: &Job, boundary: &Boundary) -> Result<()> {
+    /// What waits to be learnt.
+    pub(super) fn queue(&self) -> Queue<'_> {
+        Queue { memory: self, boundary: learning(), rolling: BTreeMap::new() }
+    }
+}
+
+/// Jobs of one kind that were taken up.
+#[derive(Debug)]
+pub(super) struct Taken {
+    pub(super) kind: &'static str,
+    /// How many are done.
+    pub(super) done: usize,
+    /// Why others are not: they are tried again later, unless what does them panicked.
+    pub(super) failed: Vec<Error>,
+}
+
+/// The jobs of memory, and what is known while they are done.
+pub(super) struct Queue<'m> {
+    pub(super) memory: &'m Memory,
+    boundary: Boundary,
+    /// What rolling summaries there can be, without and with personal data.
+    pub(super) rolling: BTreeMap<bool, BTreeMap<String, Rolling>>,
+}
+
+impl Queue<'_> {
+    /// Takes up at most `most` jobs of the first kind of which some are due; nothing if none is.
+    pub(super) fn step(&mut self, most: usize) -> Result<Option<Taken>> {
+        let memory = self.memory.engine.memory();
+        for kind in KINDS {
+            let jobs = memory.claim_jobs(kind, most, LEASE)?;
+            if jobs.is_empty() {
+                continue;
+            }
+            let mut taken = Taken { kind, done: 0, failed: Vec::new() };
+            for job in jobs {
+                let mut outcome = self.run(&job);
+                for _ in 1..PANICS {
+                    if matches!(outcome, Err(Error::Panicked { .. })) {
+                        outcome = self.run(&job);
+                    }
+                }
+                match &outcome {
+                    Ok(()) => memory.finish_jobs(&[job.id])?,
+                    Err(error @ Error::Panicked { .. }) => {
+                        memory.give_up_jobs(&[job.id], &error.chain())?;
+                    }
+                    Err(error) => memory.fail_jobs(&[job.id], &error.chain())?,
+                }
+                match outcome {
+                    Ok(()) => taken.done += 1,
+                    Err(error) => taken.failed.push(error),
+                }
+            }
+            return Ok(Some(taken));
+        }
+        Ok(None)
+    }
+
+    fn run(&mut self, job: &Job) -> Result<()> {
+        caught("what learns from observations", || match job.kind.as_str() {
+            SUMMARIZE => self.summarize(&job.payload_json).map(drop),
+            _ => self.memory.learn_from(job, &self.boundary),
+        })
+    }
+}
+
+impl Memory {
+    fn learn_from(&self, job: &Job, boundary: &Boundary) -> Result<()> {
         let memory = self.engine.memory();
         let row = rows::job_row(&job.payload_json)?;
         let unit = memory.read("read an observation", |read| Ok(read.units(&[row])?.pop()))?;
@@ -90,13 +148,16 @@ impl Memory {
                 write.add_event("reflected", Some(row), "{}")
             });
         }
-        let found = self.extractor.extract(&observation, boundary)?;
+        let found = self.tools.extractor.extract(&observation, boundary)?;
         let (policy, now) = (self.policy()?, self.now()?);
         self.write("learn from an observation", |write| match job.kind.as_str() {
             _ if !is_there(write, row)? => Ok(()),
             "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
             "extract_facts" => {
-                let options = &IntegrateOptions::default();
+                let options = &IntegrateOptions {
+                    requester: observation.requester(),
+                    ..IntegrateOptions::default()
+                };
                 let learning =
                     Learning { memory: self, write, boundary, policy: &policy, options, now };
                 found.claims.into_iter().try_for_each(|draft| {

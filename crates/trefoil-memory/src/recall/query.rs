@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, Error, Result, SessionId, UnitState};
 
-use crate::{AllowTag, Boundary, Claim, Policy, Scope, choice::choice};
+use crate::{AllowTag, Boundary, Claim, Policy, Requester, Scope, choice::choice};
 
 choice!(
     /// How memory is searched.
@@ -45,6 +45,8 @@ pub struct RecallQuery {
     pub boundary_classes: Option<BTreeSet<BoundaryClass>>,
     /// The tags that the request carries.
     pub allow: Vec<AllowTag>,
+    /// Who asks, for rules that want to know, and for the context that is saved.
+    pub requester: Requester,
     /// The session that asks: without it, claims of sessions are not found.
     pub session: Option<SessionId>,
     /// How many claims to show, 1–50.
@@ -68,6 +70,7 @@ impl Default for RecallQuery {
             scope: None,
             boundary_classes: None,
             allow: Vec::new(),
+            requester: Requester::default(),
             session: None,
             top_k: Self::TOP_K,
             include_meta: false,

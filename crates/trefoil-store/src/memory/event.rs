@@ -38,19 +38,27 @@ impl MemoryRead<'_> {
     }
 
     /// The last event of a kind that was done to a unit.
-    pub fn last_event(&self, row: RowId, kind: &str) -> Result<Option<EventRow>> {
+    pub fn last_event(&self, row: Option<RowId>, kind: &str) -> Result<Option<EventRow>> {
         self.sql("read the last event of a kind", |tx| {
             tx.prepare_cached(
                 "SELECT id, ts, kind, unit_id, payload_json FROM events
-                 WHERE unit_id = ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
+                 WHERE unit_id IS ?1 AND kind = ?2 ORDER BY id DESC LIMIT 1",
             )?
-            .query_row(params![row.get().cast_signed(), kind], event)
+            .query_row(params![row.map(|row| row.get().cast_signed()), kind], event)
             .optional()
         })
     }
 }
 
 impl MemoryWrite<'_> {
+    /// Asks for a job that is not to be done before a second; one that waits or runs stays as
+    /// it is. `payload_json` holds no text of a unit.
+    pub fn enqueue(&self, kind: &str, payload_json: &str, run_after: i64) -> Result<()> {
+        self.sql("queue a job", |tx| {
+            crate::job::enqueue_at(tx, self.now(), run_after, kind, payload_json).map(drop)
+        })
+    }
+
     /// Notes that something was done. `payload_json` holds no text of a unit.
     pub fn add_event(&self, kind: &str, row: Option<RowId>, payload_json: &str) -> Result<()> {
         self.sql("note an event", |tx| {

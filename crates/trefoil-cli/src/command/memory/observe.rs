@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::Engine;
+use trefoil::{Engine, UnitKind};
 use trefoil_memory::{
     ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked,
 };
@@ -41,7 +41,9 @@ pub(super) fn run(
     let work = memory.work()?;
     engine.memory().drain()?;
     let record = memory.record(observation.id.as_str())?;
-    let learnt = record.map(|record| record.made).unwrap_or_default();
+    let mut learnt = record.map(|record| record.made).unwrap_or_default();
+    // Summaries tell others too: nothing is learnt by them.
+    learnt.retain(|made| made.kind != UnitKind::Summary);
     if work.failed > 0 {
         let jobs = plural(work.failed, "job");
         console.note(format_args!("{} {jobs} failed and will be tried again", work.failed));
@@ -69,6 +71,7 @@ fn draft(args: ObserveArgs) -> anyhow::Result<ObservationDraft> {
         source_id: args.source_id,
         session: args.session,
         actor: args.actor,
+        proactive: args.proactive,
         tags: Tags::new(&args.tags)?,
         boundary_class: args.class,
         lifetime_days: args.days,

@@ -128,7 +128,7 @@ fn a_view_searches_every_kind_and_each_layer_tells_more() {
     let view = memory.view(RecallQuery::default(), Boundary::default());
     let find = |options: &FindOptions| view.search("ferry to Sado", options).unwrap().views;
     let lines = find(&FindOptions::default());
-    assert_eq!(lines.len(), 3, "a claim and two observations");
+    assert_eq!(lines.len(), 4, "a claim, two observations and what tells them in short");
     assert!(lines.iter().all(|one| one.kind.is_none() && one.related.is_empty()));
     let claims = find(&FindOptions { types: vec![UnitKind::Claim], ..FindOptions::default() });
     assert_eq!(claims.len(), 1);

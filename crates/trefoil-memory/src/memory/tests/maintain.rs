@@ -44,8 +44,7 @@ impl Aged {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(Hands(AtomicI64::new(START)));
         let clock_of_engine = Arc::clone(&clock) as Arc<dyn Clock>;
-        let config =
-            EngineConfig { clock: clock_of_engine, model: Model::None, ..EngineConfig::default() };
+        let config = EngineConfig { clock: clock_of_engine, ..by_hand() };
         let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
         let memory = Memory::with_ids(Arc::new(engine), IdGenerator::seeded(1));
         Self { dir, memory, clock }
@@ -231,7 +230,7 @@ fn what_was_discarded_comes_back_when_it_is_told_again() {
 fn a_changed_source_or_age_lowers_what_is_known_and_a_check_raises_it() {
     let aged = Aged::new();
     let file = aged.sources().join("walrus.rs");
-    std::fs::write(&file, "fn walrus() {}").unwrap();
+    write_at(&file, "fn walrus() {}", START - DAY);
     let source: SourceTag = "file:walrus.rs:1".parse().unwrap();
     let claim = aged.claim("The walrus is a function.", |draft| {
         draft.sources = vec![source.to_string()];
@@ -240,7 +239,7 @@ fn a_changed_source_or_age_lowers_what_is_known_and_a_check_raises_it() {
     });
     let status = || aged.memory.claim(&claim.id).unwrap().epistemic_status;
     assert_eq!(deeds(&aged.maintain(), &claim.id), []);
-    std::fs::write(&file, "struct Walrus;").unwrap();
+    write_at(&file, "struct Walrus;", START);
     let done = aged.maintain();
     assert_eq!(
         (deeds(&done, &claim.id), status()),
@@ -275,6 +274,47 @@ fn a_changed_source_or_age_lowers_what_is_known_and_a_check_raises_it() {
     std::fs::remove_file(&file).unwrap();
     aged.maintain();
     assert_eq!(status(), EpistemicStatus::Inferred);
+}
+
+/// Writes a file at a second.
+fn write_at(file: &Path, content: &str, second: i64) {
+    std::fs::write(file, content).unwrap();
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(second.unsigned_abs());
+    std::fs::File::options().append(true).open(file).unwrap().set_modified(at).unwrap();
+}
+
+#[test]
+fn what_changed_between_a_check_and_the_first_look_has_changed() {
+    let aged = Aged::new();
+    let claim = |name: &str| {
+        aged.claim(&format!("The {name} is a function."), |draft| {
+            draft.sources = vec![format!("file:{name}.rs:1")];
+            draft.epistemic_status = Some(EpistemicStatus::Verified);
+            draft.ttl = Some(Ttl::days(100).unwrap());
+        })
+    };
+    let file = |name: &str| aged.sources().join(format!("{name}.rs"));
+    for name in ["walrus", "heron", "tern"] {
+        write_at(&file(name), "fn it() {}", START - DAY);
+    }
+    let [walrus, heron, tern] = ["walrus", "heron", "tern"].map(claim);
+    write_at(&file("walrus"), "struct Walrus;", START + 60);
+    aged.clock.0.fetch_add(120, Ordering::SeqCst);
+    let done = aged.maintain();
+    assert_eq!(deeds(&done, &walrus.id), [Deed::Downgraded]);
+    assert_eq!([&heron, &tern].map(|one| deeds(&done, &one.id)), [vec![], vec![]]);
+    // Told again after its source had changed, the claim is of the source as it is now.
+    write_at(&file("heron"), "struct Heron;", START + 180);
+    aged.clock.0.fetch_add(120, Ordering::SeqCst);
+    let draft = ClaimDraft {
+        sources: vec!["file:heron.rs:1".to_owned()],
+        epistemic_status: Some(EpistemicStatus::Verified),
+        ..ClaimDraft::observed(&*heron.text, observed(&aged.memory, &heron.text).id)
+    };
+    let options = crate::integrate::IntegrateOptions::default();
+    aged.memory.integrate(draft, &options, &Boundary::default()).unwrap();
+    assert_eq!(deeds(&aged.maintain(), &heron.id), []);
+    assert_eq!(aged.memory.claim(&heron.id).unwrap().epistemic_status, EpistemicStatus::Verified);
 }
 
 #[test]
@@ -522,6 +562,47 @@ fn rolling_summaries_are_made_when_they_are_due() {
     aged.maintain_with(personal);
     let week = aged.summary("rolling", "7d").unwrap();
     assert_eq!((aged.sources_of(&week), week.unit.boundary), (4, BoundaryClass::Pii));
+}
+
+/// Says nothing in short until it is told to.
+#[derive(Debug, Default)]
+struct Silent(std::sync::atomic::AtomicBool);
+
+impl Summarizer for Silent {
+    fn fingerprint(&self) -> String {
+        "silent".to_owned()
+    }
+
+    fn summarize(&self, request: &SummaryRequest<'_>) -> Result<Summary> {
+        if self.0.load(Ordering::SeqCst) {
+            return trefoil::CentralSentences::of_notes().summarize(request);
+        }
+        Err(Error::SearchFailed { query: "q".to_owned(), reason: "on purpose".to_owned() })
+    }
+}
+
+#[test]
+fn a_summary_of_personal_data_that_failed_is_made_whoever_takes_it_up() {
+    let mut aged = Aged::new();
+    let silent = Arc::new(Silent::default());
+    aged.memory = aged.memory.with_summarizer(Arc::clone(&silent) as Arc<dyn Summarizer>);
+    for text in ["Mika's address is Rose Lane 7.", "Mika's address was Mill Road 2."] {
+        let draft = ObservationDraft {
+            boundary_class: BoundaryClass::Pii,
+            tags: Tags::new(["Moving"]).unwrap(),
+            ..ObservationDraft::message(text)
+        };
+        aged.memory.observe(draft).unwrap();
+    }
+    let personal = MaintainOptions { with_personal_data: true, ..MaintainOptions::default() };
+    aged.maintain_with(personal);
+    assert!(aged.summary("topic", "moving").is_none());
+    silent.0.store(true, Ordering::SeqCst);
+    aged.clock.0.fetch_add(60, Ordering::SeqCst);
+    // A pass that makes no such summaries itself finishes no job without doing it.
+    aged.maintain();
+    let topic = aged.summary("topic", "moving").unwrap();
+    assert_eq!((topic.unit.boundary, aged.sources_of(&topic)), (BoundaryClass::Pii, 2));
 }
 
 #[test]

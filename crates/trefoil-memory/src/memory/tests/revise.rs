@@ -131,7 +131,9 @@ fn a_claim_reaches_further_only_within_the_boundary() {
         draft.scope = Scope::Session;
         draft.session = Some(session.id.clone());
     });
-    let promote = |scope, boundary: &Boundary| memory.promote(&claim.id, scope, boundary, &[]);
+    let promote = |scope, boundary: &Boundary| {
+        memory.promote(&claim.id, scope, &RecallQuery::default(), boundary)
+    };
     let narrow = Boundary { scope: [Scope::Session].into(), ..Boundary::default() };
     assert!(matches!(promote(Scope::Project, &narrow), Err(Error::BoundaryDenied { .. })));
     let public =
@@ -160,7 +162,9 @@ fn a_secret_never_reaches_further() {
         boundary_classes: BoundaryClass::ALL.iter().copied().collect(),
         ..Boundary::default()
     };
-    let denied = memory.promote(&claim.id, Scope::Principle, &boundary, &[]).unwrap_err();
+    let denied = memory
+        .promote(&claim.id, Scope::Principle, &RecallQuery::default(), &boundary)
+        .unwrap_err();
     assert!(matches!(denied, Error::BoundaryDenied { .. }), "{denied}");
 }
 
@@ -173,7 +177,7 @@ fn what_was_taken_back_is_not_found_and_says_why() {
     let look = |id: &str| {
         let read = memory.engine.memory().read("look", |read| {
             let unit = read.unit(id)?.unwrap();
-            Ok((unit.unit.archived_as, read.last_event(unit.row, "superseded")?.is_some()))
+            Ok((unit.unit.archived_as, read.last_event(Some(unit.row), "superseded")?.is_some()))
         });
         read.unwrap()
     };
