@@ -22,6 +22,7 @@ use crate::{
     chunk::{texts, to_json},
     fault::unreadable,
     id::{entity_id, memory_entity_id},
+    sums,
 };
 
 /// `unit_entities.role` of what a chunk names.
@@ -102,7 +103,7 @@ impl<'c> GraphWriter<'c> {
         if Reader::new(self.tx)?.extraction(row)? == *extraction {
             return Ok(false);
         }
-        self.forget(row)?;
+        self.touch(row)?;
         let unit = row.get().cast_signed();
         for table in ["unit_entities", "unit_edges"] {
             let delete = format!("DELETE FROM {table} WHERE unit_id = ?1");
@@ -118,8 +119,8 @@ impl<'c> GraphWriter<'c> {
         Ok(true)
     }
 
-    /// Notes that what a unit says is about to be deleted.
-    pub(crate) fn forget(&mut self, row: RowId) -> rusqlite::Result<()> {
+    /// Notes that what a unit says is about to be deleted, or counts otherwise from now on.
+    pub(crate) fn touch(&mut self, row: RowId) -> rusqlite::Result<()> {
         let unit = row.get().cast_signed();
         let mut entities =
             self.tx.prepare_cached("SELECT entity_id FROM unit_entities WHERE unit_id = ?1")?;
@@ -133,6 +134,21 @@ impl<'c> GraphWriter<'c> {
             self.touched_edges.insert(edge?);
         }
         Ok(())
+    }
+
+    /// Makes every sum anew.
+    pub(crate) fn sum_all(tx: &Connection, now: i64) -> rusqlite::Result<()> {
+        let mut graph = GraphWriter::new(tx, now);
+        let mut edges =
+            tx.prepare("SELECT src_entity_id, relation_label, dst_entity_id FROM edges")?;
+        for edge in edges.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))? {
+            graph.touched_edges.insert(edge?);
+        }
+        let mut entities = tx.prepare("SELECT id FROM entities")?;
+        for entity in entities.query_map([], |row| row.get(0))? {
+            graph.touched_entities.insert(entity?);
+        }
+        graph.finish()
     }
 
     /// Brings the sums up to date.
@@ -232,84 +248,43 @@ impl<'c> GraphWriter<'c> {
         Ok(entity)
     }
 
-    /// The count of an edge is the sum of what the units counted, its weight the same with each
-    /// count as sure as the less sure of its ends; the first unit is its evidence. It was first
-    /// and last seen when the earliest and the latest of them happened.
     fn sum_edge(&self, source: i64, label: &str, target: i64) -> rusqlite::Result<()> {
-        let key = params![source, label, target];
-        let seen = self
-            .tx
-            .prepare_cached(
-                "SELECT sum(e.count), min(e.unit_id),
-                        sum(e.count * min(ifnull(s.weight, 1), ifnull(t.weight, 1))),
-                        min(ifnull(u.occurred_at, u.created_at)),
-                        max(ifnull(u.occurred_at, u.created_at))
-                 FROM unit_edges e JOIN units u ON u.id = e.unit_id
-                 LEFT JOIN unit_entities s ON s.unit_id = e.unit_id AND s.role = 1
-                     AND s.entity_id = e.src_entity_id
-                 LEFT JOIN unit_entities t ON t.unit_id = e.unit_id AND t.role = 1
-                     AND t.entity_id = e.dst_entity_id
-                 WHERE e.src_entity_id = ?1 AND e.relation_label = ?2 AND e.dst_entity_id = ?3",
-            )?
-            .query_row(key, |row| {
-                let count: Option<i64> = row.get(0)?;
-                count.map_or(Ok(None), |count| {
-                    let (evidence, weight): (i64, f64) = (row.get(1)?, row.get(2)?);
-                    let (first, last): (i64, i64) = (row.get(3)?, row.get(4)?);
-                    Ok(Some((count, evidence, weight, first, last)))
-                })
-            })?;
-        let Some((count, evidence, weight, first, last)) = seen else {
+        let Some(sum) = sums::edge(self.tx, source, label, target)? else {
             self.tx
                 .prepare_cached(
                     "DELETE FROM edges
                      WHERE src_entity_id = ?1 AND relation_label = ?2 AND dst_entity_id = ?3",
                 )?
-                .execute(key)?;
+                .execute(params![source, label, target])?;
             return Ok(());
         };
         self.tx
             .prepare_cached(
                 "INSERT INTO edges (src_entity_id, relation_label, dst_entity_id, count,
-                        evidence_unit_id, weight, first_seen_at, last_seen_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                        evidence_unit_id, weight, first_seen_at, last_seen_at, props_json)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT DO UPDATE SET
                      count = excluded.count, evidence_unit_id = excluded.evidence_unit_id,
                      weight = excluded.weight, first_seen_at = excluded.first_seen_at,
-                     last_seen_at = excluded.last_seen_at",
+                     last_seen_at = excluded.last_seen_at, props_json = excluded.props_json",
             )?
-            .execute(params![source, label, target, count, evidence, weight, first, last])?;
+            .execute(params![
+                source,
+                label,
+                target,
+                sum.count,
+                sum.evidence,
+                sum.weight,
+                sum.first_seen_at,
+                sum.last_seen_at,
+                sum.props_json,
+            ])?;
         Ok(())
     }
 
-    /// An entity is called, and is, what most of the units say, each as surely as it says
-    /// it; of equals the first in the alphabet. Its roles are all that any of them takes it for,
-    /// and its key is where most of their links to it lead. It goes when nothing names it any
-    /// more.
+    /// An entity goes when nothing names it any more.
     fn sum_entity(&self, entity: i64) -> rusqlite::Result<()> {
-        let (mut names, mut types) = (BTreeMap::new(), BTreeMap::new());
-        let mut targets = BTreeMap::new();
-        let mut aliases = BTreeSet::new();
-        let mut select = self.tx.prepare_cached(
-            "SELECT name, type_label, weight, aliases, target FROM unit_entities
-             WHERE entity_id = ?1 ORDER BY unit_id, role",
-        )?;
-        let mut rows = select.query([entity])?;
-        while let Some(row) = rows.next()? {
-            let weight: f64 = row.get(2)?;
-            *names.entry(row.get::<_, String>(0)?).or_insert(0.0) += weight;
-            *types.entry(row.get::<_, String>(1)?).or_insert(0.0) += weight;
-            aliases.extend(texts(row, 3)?);
-            if let Some(target) = row.get::<_, Option<String>>(4)? {
-                *targets.entry(target).or_insert(0.0) += weight;
-            }
-        }
-        drop(rows);
-        let roles: BTreeSet<String> =
-            types.keys().map(|label: &String| label.to_lowercase()).collect();
-        let roles = serde_json::json!(roles).to_string();
-        let canonical_key = most(targets);
-        let (Some(name), Some(label)) = (most(names), most(types)) else {
+        let Some(sum) = sums::entity(self.tx, entity)? else {
             self.tx
                 .prepare_cached(
                     "DELETE FROM entities WHERE id = ?1
@@ -324,26 +299,28 @@ impl<'c> GraphWriter<'c> {
         self.tx
             .prepare_cached(
                 "UPDATE entities SET name = ?2, type_label = ?3, updated_at = ?4, roles_json = ?5,
-                        canonical_key = ?6
-                 WHERE id = ?1 AND (name, type_label, roles_json, canonical_key)
-                     IS NOT (?2, ?3, ?5, ?6)",
+                        canonical_key = ?6, attrs_json = ?7
+                 WHERE id = ?1 AND (name, type_label, roles_json, canonical_key, attrs_json)
+                     IS NOT (?2, ?3, ?5, ?6, ?7)",
             )?
-            .execute(params![entity, name, label, self.now, roles, canonical_key])?;
+            .execute(params![
+                entity,
+                sum.name,
+                sum.type_label,
+                self.now,
+                sum.roles_json,
+                sum.canonical_key,
+                sum.attrs_json,
+            ])?;
         self.tx
             .prepare_cached("DELETE FROM entity_aliases WHERE entity_id = ?1")?
             .execute([entity])?;
         let mut insert = self.tx.prepare_cached("INSERT INTO entity_aliases VALUES (?1, ?2)")?;
-        for alias in aliases {
+        for alias in sum.aliases {
             insert.execute(params![entity, alias])?;
         }
         Ok(())
     }
-}
-
-fn most(weights: BTreeMap<String, f64>) -> Option<String> {
-    // The first of equals: a later one has to be above it.
-    let more = |best: (String, f64), next: (String, f64)| if next.1 > best.1 { next } else { best };
-    weights.into_iter().reduce(more).map(|(text, _)| text)
 }
 
 /// Reads what units say.

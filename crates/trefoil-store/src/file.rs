@@ -443,7 +443,7 @@ fn remove_chunk(
     row: RowId,
     ordinal: i64,
 ) -> rusqlite::Result<usize> {
-    graph.forget(row)?;
+    graph.touch(row)?;
     tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row.get().cast_signed()])?;
     if ordinal < 0 {
         return Ok(0);

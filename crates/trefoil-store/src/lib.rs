@@ -70,6 +70,7 @@ mod salvage;
 mod stats;
 mod store;
 mod successor;
+mod sums;
 mod verify;
 
 pub use clock::{Clock, SystemClock};

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/003.sql"),
     include_str!("../migrations/004.sql"),
     include_str!("../migrations/005.sql"),
+    include_str!("../migrations/006.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.

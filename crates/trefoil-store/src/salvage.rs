@@ -17,6 +17,7 @@ use trefoil_core::{Error, Part, Result};
 
 use crate::{
     Access, Clock, Store,
+    extraction::GraphWriter,
     fault::fault,
     file_id,
     store::{connect, open_reader},
@@ -164,6 +165,8 @@ impl Salvage<'_> {
             }
             self.drop_orphans()?;
         }
+        let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
+        GraphWriter::sum_all(self.new, self.new.query_row(last, [], |row| row.get(0))?)?;
         for table in &mut saved {
             table.saved = count(self.new, &table.table)?;
             let before = count(self.old, &table.table).ok();

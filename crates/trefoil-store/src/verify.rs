@@ -11,7 +11,7 @@ use trefoil_core::{ChunkLevel, Error, FileId, Result};
 use crate::{
     Store, chunk_id, embedding, file_id,
     id::{hex, sha256},
-    migration,
+    migration, sums,
 };
 
 /// Findings of one kind that are told one by one.
@@ -172,7 +172,64 @@ fn rows(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
             faults.add(*check, what, named(row)?);
         }
     }
-    jobs(tx, faults)
+    jobs(tx, faults)?;
+    graph(tx, faults)
+}
+
+/// The sums of the graph, each made again.
+fn graph(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let same = |stored: Option<&str>, summed: Option<&str>| {
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).ok();
+        stored.map(read) == summed.map(read)
+    };
+    let mut edges = tx.prepare(
+        "SELECT src_entity_id, relation_label, dst_entity_id, count, evidence_unit_id, weight,
+                first_seen_at, last_seen_at, props_json FROM edges",
+    )?;
+    let mut rows = edges.query([])?;
+    while let Some(row) = rows.next()? {
+        let (source, label, target): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        // One that nothing says has the wrong count, which is told above.
+        let Some(sum) = sums::edge(tx, source, &label, target)? else { continue };
+        let props: Option<String> = row.get(8)?;
+        let is_sum = row.get::<_, Option<i64>>(4)? == Some(sum.evidence)
+            && row.get::<_, Option<f64>>(5)?.is_some_and(|weight| is_near(weight, sum.weight))
+            && row.get::<_, Option<i64>>(6)? == Some(sum.first_seen_at)
+            && row.get::<_, Option<i64>>(7)? == Some(sum.last_seen_at)
+            && same(props.as_deref(), sum.props_json.as_deref());
+        if !is_sum {
+            let what = "relations that are not what the units add up to";
+            faults.add(StoreCheck::Graph, what, format!("{source} {label} {target}"));
+        }
+    }
+    let mut entities = tx.prepare(
+        "SELECT id, name, type_label, roles_json, canonical_key, attrs_json,
+                (SELECT json_group_array(alias) FROM
+                    (SELECT alias FROM entity_aliases WHERE entity_id = e.id ORDER BY alias))
+         FROM entities e",
+    )?;
+    let mut rows = entities.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(sum) = sums::entity(tx, row.get(0)?)? else { continue };
+        let text = |column| row.get::<_, Option<String>>(column);
+        let aliases = serde_json::json!(sum.aliases).to_string();
+        let is_sum = text(1)?.as_ref() == Some(&sum.name)
+            && text(2)?.as_ref() == Some(&sum.type_label)
+            && same(text(3)?.as_deref(), Some(&sum.roles_json))
+            && text(4)? == sum.canonical_key
+            && same(text(5)?.as_deref(), sum.attrs_json.as_deref())
+            && same(text(6)?.as_deref(), Some(&aliases));
+        if !is_sum {
+            let what = "entities that are not what the units add up to";
+            faults.add(StoreCheck::Graph, what, text(1)?.unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Sums of the same numbers may differ in their last digits by their order.
+fn is_near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs()).max(1.0)
 }
 
 /// Each selects what should not be there, in one column.
@@ -187,8 +244,8 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     (
         StoreCheck::Log,
         "chunks whose mentions the change log does not tell of",
-        "SELECT DISTINCT unit_id FROM unit_entities m WHERE NOT EXISTS
-             (SELECT 1 FROM change_log WHERE unit_id = m.unit_id AND kind = 2)",
+        "SELECT DISTINCT m.unit_id FROM unit_entities m JOIN units u ON u.id = m.unit_id AND u.kind = 8
+         WHERE NOT EXISTS (SELECT 1 FROM change_log WHERE unit_id = m.unit_id AND kind = 2)",
     ),
     (
         StoreCheck::Log,
@@ -198,9 +255,13 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     ),
     (
         StoreCheck::Log,
+        // A unit of memory that is archived, secret or scrubbed is there and in no index.
         "removals of units that are there",
         "SELECT seq FROM change_log l WHERE removed = 1
-             AND EXISTS (SELECT 1 FROM units WHERE id = l.unit_id)",
+             AND EXISTS (SELECT 1 FROM units WHERE id = l.unit_id
+                 AND (kind = 8 OR state < 3 AND boundary < 3 AND NOT EXISTS
+                     (SELECT 1 FROM payload_episode WHERE unit_id = units.id
+                         AND scrubbed_at IS NOT NULL)))",
     ),
     (
         StoreCheck::Log,

@@ -84,6 +84,12 @@ pub struct MemoryRelation {
     /// The first claim that says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_claim_id: Option<ClaimId>,
+    /// From when it holds, if a claim says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<Timestamp>,
+    /// Until when it held; absent while a claim says that it holds without an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<Timestamp>,
 }
 
 /// Another unit, in short.
@@ -197,6 +203,8 @@ impl TryFrom<MemoryEdge> for MemoryRelation {
             first_seen_at: rows::time(edge.first_seen_at)?,
             last_seen_at: rows::time(edge.last_seen_at)?,
             evidence_claim_id: edge.evidence_claim_id.map(|id| id.parse()).transpose()?,
+            valid_from: edge.props.valid_from.map(rows::time).transpose()?,
+            valid_to: edge.props.valid_to.map(rows::time).transpose()?,
         })
     }
 }

@@ -1,5 +1,7 @@
+use std::collections::BTreeMap;
+
 use rusqlite::Row;
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trefoil_core::{
     Collection, EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId,
 };
@@ -27,6 +29,9 @@ pub struct MemoryEntity {
     pub canonical_key: Option<String>,
     /// All that a unit takes it for, in small letters.
     pub roles: Vec<String>,
+    /// What holds of it by claims that count: names by relation, `lives_in` and `Kyoto`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub attrs: BTreeMap<String, Vec<String>>,
 }
 
 /// How one entity of memory bears on another: the sum of what units say.
@@ -51,6 +56,20 @@ pub struct MemoryEdge {
     /// The first claim that says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_claim_id: Option<String>,
+    /// When it holds.
+    pub props: EdgeProps,
+}
+
+/// When an edge holds, by the claims that say it and count, in seconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EdgeProps {
+    /// From when, as the earliest of them says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_from: Option<i64>,
+    /// Until when, as the latest of them says; absent while one holds without an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<i64>,
 }
 
 impl MemoryRead<'_> {
@@ -64,7 +83,7 @@ impl MemoryRead<'_> {
         self.sql("read the entities of a unit", |tx| {
             tx.prepare_cached(
                 "SELECT e.public_id, ifnull(e.type_label, 'NAME'), e.name, e.canonical_key,
-                        e.roles_json
+                        e.roles_json, ifnull(e.attrs_json, '{}')
                  FROM unit_entities m JOIN entities e ON e.id = m.entity_id
                  WHERE m.unit_id = ?1 AND m.role = 1 ORDER BY m.weight DESC, e.name",
             )?
@@ -83,7 +102,8 @@ impl MemoryRead<'_> {
                          WHERE o.src_entity_id = r.src_entity_id
                            AND o.relation_label = r.relation_label
                            AND o.dst_entity_id = r.dst_entity_id AND c.kind IN (2, 9)
-                         ORDER BY c.id LIMIT 1)
+                         ORDER BY c.id LIMIT 1),
+                        ifnull(r.props_json, '{}')
                  FROM unit_edges u JOIN edges r ON r.src_entity_id = u.src_entity_id
                      AND r.relation_label = u.relation_label AND r.dst_entity_id = u.dst_entity_id
                  JOIN entities s ON s.id = r.src_entity_id
@@ -104,6 +124,7 @@ fn entity(row: &Row<'_>) -> rusqlite::Result<MemoryEntity> {
         name: row.get(2)?,
         canonical_key: row.get(3)?,
         roles: texts(row, 4)?,
+        attrs: from_json(row, 5)?,
     })
 }
 
@@ -122,7 +143,12 @@ fn relation(row: &Row<'_>) -> rusqlite::Result<MemoryEdge> {
         first_seen_at: row.get(5)?,
         last_seen_at: row.get(6)?,
         evidence_claim_id: row.get(7)?,
+        props: from_json(row, 8)?,
     })
+}
+
+fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
 impl MemoryWrite<'_> {

@@ -90,7 +90,7 @@ impl MemoryWrite<'_> {
         let next = embedded::next(tx, &unit)?;
         let hash = embedded::known(tx, row)?;
         let row_number = row.get().cast_signed();
-        graph.forget(row)?;
+        graph.touch(row)?;
         log(tx, Change::Removed(row))?;
         tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row_number])?;
         tx.prepare_cached("DELETE FROM jobs WHERE payload_json ->> 'row' = ?1")?

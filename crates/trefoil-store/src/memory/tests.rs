@@ -444,6 +444,54 @@ fn entities_of_memory_are_apart_from_those_of_documents() {
     assert_eq!(entities("SELECT count(*) FROM entities WHERE collection = 0"), 2);
 }
 
+#[test]
+fn sums_that_claims_add_to_are_checked_made_anew_and_made_for_older_stores() {
+    let fixture = Fixture::new();
+    let state = |valid_to| {
+        let body = ClaimPayload { valid_from: Some(3), valid_to, ..claim("Ada 京都") };
+        let row = put(&fixture, &UnitRow::new("clm_1", 10), &Payload::Claim(body));
+        let names = extraction(&["Ada", "京都"]);
+        fixture.store.memory_write("test", |memory| memory.put_mentions(row, &names)).unwrap();
+        let told = read(&fixture, |memory| Ok((memory.entities_of(row)?, memory.edges_of(row)?)));
+        let ada = told.0.into_iter().find(|one| one.name == "Ada").unwrap();
+        (ada.attrs, told.1[0].props)
+    };
+    let (attrs, props) = state(None);
+    assert_eq!(attrs.into_values().collect::<Vec<_>>(), [["京都"]]);
+    assert_eq!((props.valid_from, props.valid_to), (Some(3), None));
+    let change = |sql: &str| fixture.store.write("test", |tx, _| tx.execute_batch(sql)).unwrap();
+    let faults = || fixture.store.verify().unwrap().into_iter().map(|one| one.count).sum::<usize>();
+    let older = "UPDATE entities SET attrs_json = NULL; UPDATE edges SET props_json = NULL;";
+    for mend in [include_str!("../../migrations/006.sql"), ""] {
+        assert_eq!(faults(), 0);
+        change(older);
+        assert_eq!(faults(), 2);
+        if mend.is_empty() {
+            fixture.store.write("test", crate::extraction::GraphWriter::sum_all).unwrap();
+        } else {
+            change(mend);
+        }
+    }
+    let (attrs, props) = state(Some(9));
+    assert_eq!((attrs.len(), props.valid_to), (0, Some(9)));
+    assert_eq!(faults(), 0);
+    for wrong in [
+        "UPDATE edges SET weight = weight + 1",
+        "UPDATE edges SET first_seen_at = 1",
+        "UPDATE edges SET last_seen_at = 99",
+        "UPDATE edges SET evidence_unit_id = NULL",
+        "UPDATE entities SET roles_json = '[\"walrus\"]' WHERE name = 'Ada'",
+        "UPDATE entities SET canonical_key = 'walrus' WHERE name = 'Ada'",
+        "UPDATE entities SET type_label = 'WALRUS' WHERE name = 'Ada'",
+        "DELETE FROM entity_aliases WHERE alias = 'the ada'",
+    ] {
+        change(wrong);
+        assert_eq!(faults(), 1, "{wrong}");
+        fixture.store.write("test", crate::extraction::GraphWriter::sum_all).unwrap();
+        assert_eq!(faults(), 0, "{wrong}");
+    }
+}
+
 /// Seven units; which of them each filter admits.
 #[test]
 fn a_filter_admits_what_it_names() {

@@ -1,7 +1,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use trefoil_core::{
-    Allowed, BoundaryClass, Change, MemoryText, Result, RowId, UnitKind, UnitState,
+    Allowed, BoundaryClass, Change, Collection, MemoryText, Result, RowId, UnitKind, UnitState,
 };
 
 use super::{
@@ -12,6 +12,7 @@ use crate::{
     Store,
     change::{limit_of, log},
     chunk::{texts, to_json},
+    extraction::GraphWriter,
     fault::unreadable,
     job,
 };
@@ -240,6 +241,11 @@ impl MemoryWrite<'_> {
             let before = by_id(tx, &unit.id)?;
             let row = upsert(tx, unit, payload)?;
             write_payload(tx, row, payload)?;
+            if before.as_ref().is_some_and(|before| counted(before) != counts(unit, payload)) {
+                let mut graph = GraphWriter::new(tx, self.now).of(Collection::Memory);
+                graph.touch(row)?;
+                graph.finish()?;
+            }
             let after = MemoryUnit { row, unit: unit.clone(), payload: payload.clone() };
             self.follow(tx, before.as_ref(), &after)?;
             if before.is_some() || !matches!(payload, Payload::Episode(_)) {
@@ -330,6 +336,22 @@ impl Store {
             Ok(found)
         })
     }
+}
+
+/// What of a unit bears on the sums of the graph, besides what it says of entities.
+type Counted = (bool, i64, Option<(Option<i64>, Option<i64>)>);
+
+fn counts(unit: &UnitRow, payload: &Payload) -> Counted {
+    let holds = match payload {
+        Payload::Claim(claim) => Some((claim.valid_from, claim.valid_to)),
+        Payload::Episode(_) | Payload::Summary(_) | Payload::Loop(_) => None,
+    };
+    let happened_at = unit.occurred_at.unwrap_or(unit.created_at);
+    (unit.state < UnitState::Archived, happened_at, holds)
+}
+
+fn counted(unit: &MemoryUnit) -> Counted {
+    counts(&unit.unit, &unit.payload)
 }
 
 /// All that an index shows of a unit.

@@ -111,11 +111,18 @@ fn text(record: &UnitRecord) -> String {
     if !record.mentions.is_empty() {
         _ = writeln!(text, "mentions {}", record.mentions.join(", "));
     }
+    for entity in record.entities.iter().filter(|entity| !entity.attrs.is_empty()) {
+        let attrs = entity.attrs.iter();
+        let attrs: Vec<String> =
+            attrs.map(|(relation, names)| format!("{relation} {}", names.join(", "))).collect();
+        _ = writeln!(text, "{}: {}", entity.name, attrs.join(" · "));
+    }
     for edge in &record.relations {
         let MemoryRelation { source, relation, target, weight, .. } = edge;
+        let end = edge.valid_to.map(|end| format!(", held until {end}")).unwrap_or_default();
         _ = writeln!(
             text,
-            "{source} · {relation} · {target}  {DIM}weight {weight:.2}, {} to {}{DIM:#}",
+            "{source} · {relation} · {target}  {DIM}weight {weight:.2}, {} to {}{end}{DIM:#}",
             edge.first_seen_at, edge.last_seen_at,
         );
     }

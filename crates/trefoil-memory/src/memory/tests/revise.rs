@@ -90,6 +90,36 @@ fn a_fact_is_a_relation_of_the_graph() {
 }
 
 #[test]
+fn an_entity_tells_what_holds_of_it_and_a_relation_when_it_held() {
+    let (dir, memory) = memory();
+    let integrate = |text: &str, predicate: &str, object: &str| {
+        let draft = fact_about_mika(&memory, text, predicate, object);
+        memory.integrate(draft, &IntegrateOptions::default(), &Boundary::default()).unwrap().claim
+    };
+    let record = |claim: &Claim| memory.record(claim.id.as_str()).unwrap().unwrap();
+    let attrs = |claim: &Claim| {
+        let mika = record(claim).entities.into_iter().find(|one| one.name == "Mika");
+        serde_json::to_string(&mika.unwrap().attrs).unwrap()
+    };
+    let first = integrate("Mika wants to see walruses.", "goal", "walruses");
+    let likes = integrate("Mika likes green tea.", "likes", "green tea");
+    integrate("Mika likes walks.", "likes", "walks");
+    let before = r#"{"goal":["walruses"],"likes":["green tea","walks"]}"#;
+    assert_eq!(attrs(&likes), before);
+    assert_eq!(record(&first).relations[0].valid_to, None);
+    // What takes its place ends it, and what is taken back does not count.
+    let later = integrate("Mika wants to see herons.", "goal", "herons");
+    assert_eq!(attrs(&later), before.replace("walruses", "herons"));
+    assert!(record(&first).relations[0].valid_to.is_some());
+    assert_eq!(record(&later).relations[0].valid_to, None);
+    memory.rollback(&likes.id).unwrap();
+    assert_eq!(attrs(&later), r#"{"goal":["herons"],"likes":["walks"]}"#);
+    drop(memory);
+    let found = Engine::verify(dir.path().join("index")).unwrap();
+    assert!(found.is_sound(), "{found:?}");
+}
+
+#[test]
 fn a_context_is_distilled_to_what_it_says_in_one() {
     let (_dir, memory) = memory();
     let sure = about_mika(&memory, "Mika lives in Kyoto near the river.", |draft| {
