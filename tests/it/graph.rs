@@ -131,8 +131,12 @@ fn what_most_passages_mention_comes_first() {
             Document::new("c", "All of it was read by Ada Lovelace.").title("Notes"),
         ])
         .unwrap();
-    let first: Vec<String> =
-        engine.entities(2).unwrap().into_iter().map(|view| view.entity.name).collect();
+    let first: Vec<String> = engine
+        .entities(&SearchFilters::default(), 2)
+        .unwrap()
+        .into_iter()
+        .map(|view| view.entity.name)
+        .collect();
     // More others stand beside each guest, and more passages below the title.
     assert_eq!(first, ["Ada Lovelace", "Tove Jansson"]);
 }
@@ -148,7 +152,13 @@ fn names_come_before_common_nouns() {
             Document::new("d", "Nobody was in a control room. Silence fell; the silence grew."),
         ])
         .unwrap();
-    let first = |most| engine.entities(most).unwrap().into_iter().map(|view| view.entity.name);
+    let first = |most| {
+        engine
+            .entities(&SearchFilters::default(), most)
+            .unwrap()
+            .into_iter()
+            .map(|view| view.entity.name)
+    };
     assert_eq!(first(2).collect::<Vec<_>>(), ["control room", "Ada Lovelace"]);
     engine.ingest(&[Document::new("e", "It was read by Ada Lovelace.")]).unwrap();
     assert_eq!(first(2).collect::<Vec<_>>(), ["Ada Lovelace", "control room"]);

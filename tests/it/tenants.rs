@@ -197,3 +197,65 @@ fn context_is_shown_only_where_its_own_language_is_asked_for() {
     query.filters.languages = vec![trefoil::Language::Ja];
     assert_eq!(before(&query), None);
 }
+
+/// Words of a value that stand only with the other tenant.
+fn foreign(value: &impl serde::Serialize, asked: &str, tag: &str) -> Vec<String> {
+    let (own, other) = match tag {
+        "red" => (words_of(&red()), words_of(&blue())),
+        _ => (words_of(&blue()), words_of(&red())),
+    };
+    let asked: BTreeSet<String> = words(asked).collect();
+    let json = serde_json::to_string(value).unwrap();
+    let is_foreign =
+        |word: &String| !asked.contains(word) && other.contains(word) && !own.contains(word);
+    words(&json).filter(is_foreign).collect()
+}
+
+#[test]
+fn the_graph_for_one_tenant_tells_no_word_of_the_other() {
+    let (_dir, engine) = engine();
+    let all = engine.entities(&SearchFilters::default(), 100).unwrap();
+    for tag in ["red", "blue"] {
+        let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
+        let own = engine.entities(&filters, 100).unwrap();
+        assert!(own.len() > 3 && own.len() < all.len(), "{tag}: {}", own.len());
+        assert_eq!(foreign(&own, "", tag), [""; 0], "{tag}");
+        let mut known = 0;
+        for one in &all {
+            let name = &one.entity.name;
+            let view = engine.entity(name, &filters, 20).unwrap();
+            assert_eq!(foreign(&view, name, tag), [""; 0], "{tag}: {name}");
+            assert_eq!(view.is_some(), own.iter().any(|own| own.entity.id == one.entity.id));
+            known += usize::from(view.is_some());
+            let drawn = engine.subgraph(Some(name), &filters, 20).unwrap();
+            assert_eq!(foreign(&drawn, name, tag), [""; 0], "{tag}: {name}");
+        }
+        assert_eq!(known, own.len());
+        let drawn = engine.subgraph(None, &filters, 100).unwrap();
+        assert_eq!((drawn.nodes.len(), foreign(&drawn, "", tag)), (own.len(), vec![]));
+        // Both speak of the place; each is told of its own chunks alone.
+        let place = engine.entity("Central London", &filters, 20).unwrap().unwrap();
+        assert!(
+            place.chunks < all.iter().find(|one| one.entity.id == place.entity.id).unwrap().chunks
+        );
+    }
+}
+
+#[test]
+fn why_a_passage_is_missing_is_told_in_no_word_of_the_other() {
+    let (_dir, engine) = engine();
+    let paths = engine.paths().unwrap();
+    for tag in ["red", "blue"] {
+        for question in QUESTIONS {
+            for path in &paths {
+                for chunk in engine.document_chunks(path).unwrap() {
+                    let filters =
+                        SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
+                    let query = SearchQuery::new(question).unwrap().filters(filters);
+                    let why = engine.why_not(&query, &chunk.id).unwrap();
+                    assert_eq!(foreign(&why, question, tag), [""; 0], "{tag}: {question} {path}");
+                }
+            }
+        }
+    }
+}

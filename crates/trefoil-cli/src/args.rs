@@ -377,6 +377,8 @@ pub(crate) struct GraphArgs {
     /// Draw them as SVG
     #[arg(long, conflicts_with = "json")]
     pub(crate) svg: bool,
+    #[command(flatten)]
+    pub(crate) filters: FilterArgs,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -435,17 +437,17 @@ pub(crate) struct SearchArgs {
     /// Grade the evidence and repair it
     #[arg(long)]
     pub(crate) crag: bool,
+    /// The least score, 0–1 [default: 0.3]
+    #[arg(long, value_name = "SCORE", value_parser = score, help_heading = "Filters")]
+    pub(crate) min_relevance: Option<Score>,
     #[command(flatten)]
     pub(crate) filters: FilterArgs,
 }
 
-/// Which results are acceptable. Each holds on every strategy.
+/// Which documents are looked at. Each holds on every strategy.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// The least score, 0–1 [default: 0.3]
-    #[arg(long, value_name = "SCORE", value_parser = score)]
-    pub(crate) min_relevance: Option<Score>,
     /// Only this language; may be repeated
     #[arg(long = "lang", value_name = "LANG")]
     pub(crate) languages: Vec<LanguageArg>,

@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Calibrate(args) => calibrate::run(&args, settings, console),
         Command::WhyNot(args) => why_not::run(*args, &settings, console),
         Command::Models(command) => models::run(&command, &settings, console),
-        Command::Graph(args) => graph::run(&args, &settings, console),
+        Command::Graph(args) => graph::run(args, &settings, console),
         Command::Memory(command) => memory::run(*command, &settings, console),
         Command::Stats => stats::run(&settings, console),
         Command::Verify => verify::run(&settings, console),

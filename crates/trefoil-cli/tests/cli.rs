@@ -779,3 +779,68 @@ fn with_a_model_a_question_finds_an_answer_in_another_language() {
         assert_eq!(said, None, "{question}");
     }
 }
+
+/// What two tenants write; some words are of both.
+const TENANTS: [(&str, &str); 2] = [
+    (
+        "red",
+        "# Bathyscaphe\n\nJacques Piccard met Sylvia Earle in Central London. Jacques Piccard gave \
+         Sylvia Earle the bathyscaphe.\n\n# 潜水\n\n深海探査艇は琵琶湖で試験された。\n\n\
+         # 잠수\n\n해녀 박물관은 제주도에 있다.\n",
+    ),
+    (
+        "blue",
+        "# Spacesuit\n\nNeil Armstrong met Valentina Tereshkova in Central London. Neil Armstrong \
+         gave Valentina Tereshkova the spacesuit.\n\n# 宇宙\n\n宇宙服は種子島で試験された。\n\n\
+         # 우주\n\n나로호 발사대는 고흥군에 있다.\n",
+    ),
+];
+
+#[test]
+fn every_command_with_a_filter_tells_nothing_of_what_it_leaves_out() {
+    let place = Place::new();
+    for (tenant, text) in TENANTS {
+        place.write(&format!("docs/{tenant}/notes.md"), text);
+        place.write(&format!("docs/{tenant}/more.md"), text.replace("met", "wrote to"));
+    }
+    place.run(&["index", "docs"]).expect(0);
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| word.chars().count() > 2).map(str::to_lowercase).collect()
+    };
+    for (at, (tenant, own)) in TENANTS.into_iter().enumerate() {
+        let (own, other) = (words(own), words(TENANTS[1 - at].1));
+        let only = format!("docs/{tenant}/*");
+        let question = "overview of who met in Central London";
+        let questions = [question, "Jacques Piccard and Neil Armstrong", "試験", "제주도 고흥군"];
+        let mut commands: Vec<Vec<&str>> = Vec::new();
+        for question in questions {
+            for flags in [&["--json"][..], &["--full", "--explain"], &["--crag", "--json"], &[]] {
+                commands.push([&["search", question, "--min-relevance", "0"], flags].concat());
+            }
+            commands.push(vec!["why-not", question, "docs/red/notes.md"]);
+            commands.push(vec!["why-not", question, "docs/blue/notes.md", "--json"]);
+        }
+        for name in ["Jacques Piccard", "Neil Armstrong", "Central London"] {
+            commands.push(vec!["graph", name]);
+            commands.push(vec!["graph", name, "--json"]);
+        }
+        for flag in ["--json", "--dot", "--svg"] {
+            commands.push(vec!["graph", flag]);
+        }
+        let mut told = 0;
+        for command in commands {
+            let run = place.run(&[&command[..], &["--path-glob", &only]].concat());
+            assert!(run.code <= 1, "{command:?}: {}", run.stderr);
+            let asked = words(&command.join(" "));
+            let output = words(&format!("{}\n{}", run.stdout, run.stderr));
+            let foreign: Vec<&String> = output
+                .iter()
+                .filter(|word| other.contains(word) && !own.contains(word) && !asked.contains(word))
+                .collect();
+            assert!(foreign.is_empty(), "{tenant}: {command:?}: {foreign:?}\n{}", run.stdout);
+            told += output.iter().filter(|word| own.contains(word)).count();
+        }
+        assert!(told > 100, "{tenant}: {told}");
+    }
+}

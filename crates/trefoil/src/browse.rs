@@ -1,11 +1,11 @@
 //! The graph as a person browses it: the most important entities, one of them, and a part
 //! of the graph to be drawn.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, EntityType, EntityView, RelatedEntity, Result, RowId, Score, StoredChunk, Subgraph,
-    SubgraphEdge, SubgraphNode,
+    Allowed, EntityType, EntityView, RelatedEntity, Result, RowId, Score, SearchFilters,
+    StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
 };
 use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
 use trefoil_text::normalize_name;
@@ -20,25 +20,49 @@ use crate::{
 const COMMON_NOUNS: f32 = 0.75;
 
 impl Engine {
-    /// The `most` most important entities, each without what it is related to: those that
-    /// most chunks mention, each as surely as it does, and names a little before common nouns.
+    /// The graph of what the chunks mention that `filters` let through; none in an engine without
+    /// an extractor. Under filters it is made of their mentions alone, in time that grows with
+    /// them, so that it tells nothing of other chunks.
     ///
     /// # Errors
-    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a name of the graph is no name.
-    pub fn entities(&self, most: usize) -> Result<Vec<EntityView>> {
-        let Some(index) = self.graph() else { return Ok(Vec::new()) };
+    /// As the store's, and those of a filter that cannot be read.
+    pub fn graph_within(&self, filters: &SearchFilters) -> Result<Option<Arc<GraphIndex>>> {
+        let Allowed::Only(rows) = self.inner().store.allowed(filters)? else {
+            return Ok(self.graph());
+        };
+        if self.graph().is_none() {
+            return Ok(None);
+        }
+        let rows: Vec<RowId> = rows.iter().collect();
+        let said = self.inner().store.extractions(&rows)?;
+        Ok(Some(Arc::new(GraphIndex::build(said, &self.inner().config.graph)?)))
+    }
+
+    /// The `most` most important entities of what the filters let through, each without what it
+    /// is related to: those that most chunks mention, each as surely as it does, and names a
+    /// little before common nouns.
+    ///
+    /// # Errors
+    /// As [`Engine::graph_within`].
+    pub fn entities(&self, filters: &SearchFilters, most: usize) -> Result<Vec<EntityView>> {
+        let Some(index) = self.graph_within(filters)? else { return Ok(Vec::new()) };
         let first = ranked(&index).into_iter().take(most);
         let each = first.filter_map(|node| index.entity(node));
         each.map(|entity| view(&index, &entity, Vec::new())).collect()
     }
 
     /// The entity that goes by this name, however it is spelt, with the `most` entities that
-    /// it is related to most strongly; none if the graph does not know it.
+    /// it is related to most strongly; none if what the filters let through does not speak of it.
     ///
     /// # Errors
-    /// As the store's.
-    pub fn entity(&self, name: &str, most: usize) -> Result<Option<EntityView>> {
-        let Some(index) = self.graph() else { return Ok(None) };
+    /// As [`Engine::graph_within`].
+    pub fn entity(
+        &self,
+        name: &str,
+        filters: &SearchFilters,
+        most: usize,
+    ) -> Result<Option<EntityView>> {
+        let Some(index) = self.graph_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
         let mut beside: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
@@ -52,12 +76,18 @@ impl Engine {
     }
 
     /// The `most` most important entities, or the one that goes by the name of `around` and
-    /// those that it is related to most strongly, with the relations among them.
+    /// those that it is related to most strongly, with the relations among them, in what the
+    /// filters let through.
     ///
     /// # Errors
-    /// As [`Engine::entities`].
-    pub fn subgraph(&self, around: Option<&str>, most: usize) -> Result<Subgraph> {
-        let Some(index) = self.graph() else { return Ok(Subgraph::default()) };
+    /// As [`Engine::graph_within`].
+    pub fn subgraph(
+        &self,
+        around: Option<&str>,
+        filters: &SearchFilters,
+        most: usize,
+    ) -> Result<Subgraph> {
+        let Some(index) = self.graph_within(filters)? else { return Ok(Subgraph::default()) };
         let graph = index.all_related();
         let mut nodes: Vec<Node> = match around {
             None => ranked(&index),

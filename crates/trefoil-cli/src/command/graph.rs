@@ -3,7 +3,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use trefoil::{Engine, EntityView, RelatedEntity};
 
-use super::Outcome;
+use super::{Outcome, search::filters};
 use crate::{
     args::GraphArgs,
     console::{Console, columns, print, print_json},
@@ -25,19 +25,23 @@ struct Overview {
 
 /// Shows the graph at large, what it says of one entity, or a drawing of either.
 pub(super) fn run(
-    args: &GraphArgs,
+    args: GraphArgs,
     settings: &Settings,
     console: Console,
 ) -> anyhow::Result<Outcome> {
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
-    let Some(graph) = engine.graph() else { anyhow::bail!("this engine has no graph") };
-    let view = args.entity.as_ref().map(|name| engine.entity(name, args.limit)).transpose()?;
+    let filters = filters(args.filters)?;
+    let Some(graph) = engine.graph_within(&filters)? else {
+        anyhow::bail!("this engine has no graph")
+    };
+    let view =
+        args.entity.as_ref().map(|name| engine.entity(name, &filters, args.limit)).transpose()?;
     if let (Some(None), Some(name)) = (&view, &args.entity) {
         console.note(format_args!("the graph has no `{name}`; `trefoil graph` lists what it has"));
         return Ok(Outcome::NothingFound);
     }
     if args.dot || args.svg {
-        let drawn = engine.subgraph(args.entity.as_deref(), args.limit)?;
+        let drawn = engine.subgraph(args.entity.as_deref(), &filters, args.limit)?;
         print(if args.dot { draw::dot(&drawn) } else { draw::svg(&drawn) })?;
         return Ok(outcome(drawn.nodes.len()));
     }
@@ -53,7 +57,7 @@ pub(super) fn run(
         entities: graph.entity_count() as usize,
         relations: graph.all_related().edge_count(),
         chunks: graph.chunk_count(),
-        most_important: engine.entities(args.limit)?,
+        most_important: engine.entities(&filters, args.limit)?,
     };
     if console.json {
         print_json(&overview)?;

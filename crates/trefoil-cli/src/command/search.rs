@@ -64,18 +64,19 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
     if !args.strategies.is_empty() {
         options.strategies = args.strategies.into_iter().map(Into::into).collect();
     }
+    let mut filters = filters(args.filters)?;
+    filters.min_relevance = args.min_relevance.unwrap_or(filters.min_relevance);
     Ok(SearchQuery {
         text: QueryText::new(&args.query)?,
         query_type: args.query_type.map(Into::into),
         embedding: None,
-        filters: filters(args.filters)?,
+        filters,
         options,
     })
 }
 
-fn filters(args: FilterArgs) -> trefoil::Result<SearchFilters> {
-    let FilterArgs { min_relevance, languages, path_glob, tags, file_ids, since, until } = args;
-    let defaults = SearchFilters::default();
+pub(super) fn filters(args: FilterArgs) -> trefoil::Result<SearchFilters> {
+    let FilterArgs { languages, path_glob, tags, file_ids, since, until } = args;
     let date_range = match (since, until) {
         (None, None) => None,
         (since, until) => Some(DateRange::new(since, until)?),
@@ -83,10 +84,9 @@ fn filters(args: FilterArgs) -> trefoil::Result<SearchFilters> {
     Ok(SearchFilters {
         file_ids,
         date_range,
-        min_relevance: min_relevance.unwrap_or(defaults.min_relevance),
         tags,
         languages: languages.into_iter().map(Into::into).collect(),
         path_glob,
-        ..defaults
+        ..SearchFilters::default()
     })
 }
