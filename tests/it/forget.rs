@@ -1,12 +1,12 @@
 //! What is forgotten is in no file any more.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::mpsc, thread};
 
 use proptest::prelude::{
     Just, ProptestConfig, Strategy as _, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use trefoil::{
-    Document, Engine,
+    Document, Engine, Error,
     memory::{PatchReason, Payload, SummaryPayload, UnitRow},
 };
 
@@ -148,6 +148,51 @@ fn what_is_left_is_told_until_it_is_gone() {
     assert_eq!((gone.hits, gone.searched), (0, true));
     let nothing = engine.forget_document("a.md").unwrap();
     assert_eq!((nothing.hits, nothing.searched), (0, false));
+}
+
+#[test]
+fn what_a_reader_kept_from_being_erased_is_still_looked_for() {
+    let (dir, engine) = open(without_model());
+    let index = dir.path().join("index");
+    let text = "the walrus hid the key below the third stone";
+    let row = remember(&engine, &UnitRow::new("obs_1", 1), text);
+    let reader = Engine::open_read_only(&index, without_model()).unwrap();
+    let (reads, is_reading) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let forgotten = thread::scope(|scope| {
+        // A reader that does not let go of what it sees.
+        let reader = &reader;
+        scope.spawn(move || {
+            let look = |memory: &trefoil::memory::MemoryRead<'_>| {
+                memory.unit("obs_1")?;
+                reads.send(()).unwrap();
+                wait.recv().unwrap();
+                Ok(())
+            };
+            reader.memory().read("hold", look).unwrap();
+        });
+        is_reading.recv().unwrap();
+        let forgotten = engine.memory().forget_units(&[row]);
+        let_go.send(()).unwrap();
+        forgotten
+    });
+    let locked = forgotten.unwrap_err();
+    assert!(matches!(locked, Error::Locked { .. }), "{locked}");
+    let found = engine.memory().read("look", |memory| memory.unit("obs_1"));
+    assert_eq!(found.unwrap(), None, "it is gone for everybody who asks");
+    drop((engine, reader));
+    // A copy that nobody knows of, made meanwhile.
+    let copy = index.join("copied");
+    fs::write(&copy, text).unwrap();
+    let engine = Engine::open_with(&index, without_model()).unwrap();
+    let again = || engine.memory().forget_units(&[]).unwrap();
+    let receipt = again();
+    assert!(receipt.searched && receipt.hits > 0, "{receipt:?}");
+    fs::remove_file(copy).unwrap();
+    let receipt = again();
+    assert_eq!((receipt.searched, receipt.hits), (true, 0), "{receipt:?}");
+    assert_eq!(left(dir.path(), text, &[]), [""; 0]);
+    assert!(!again().searched, "nothing is left to be looked for");
 }
 
 fn text() -> impl proptest::strategy::Strategy<Value = String> {
