@@ -104,6 +104,13 @@ impl EntityChunks {
         linked.iter().filter_map(|&node| self.row(node))
     }
 
+    /// The same with how strongly each mentions it.
+    pub fn mentions_of(&self, entity: Node) -> impl Iterator<Item = (RowId, f32)> + '_ {
+        let is_entity = entity < self.entities;
+        let linked = is_entity.then(|| self.graph().edges(entity)).into_iter().flatten();
+        linked.filter_map(|(node, weight)| Some((self.row(node)?, weight)))
+    }
+
     /// The row of every chunk, ascending.
     pub fn rows(&self) -> &[RowId] {
         &self.rows

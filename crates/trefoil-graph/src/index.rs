@@ -33,6 +33,8 @@ pub struct GraphIndex {
     related: Csr,
     all_related: Csr,
     pub(crate) relations: Relations,
+    /// Of each entity, how many others the text relates to it.
+    in_degrees: Column<u32>,
     chunks: EntityChunks,
     config: GraphConfig,
 }
@@ -57,8 +59,26 @@ pub struct Entity<'a> {
     ///
     /// (1 − ln df / ln (N + 1))³, where df of N chunks mention it.
     pub specificity: f32,
-    /// min(1, degree / 20), what it is worth showing.
+    /// What it is worth showing, by all chunks: see [`Degrees::importance`].
     pub importance: f32,
+}
+
+/// How well an entity is connected, as far as some chunks show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Degrees {
+    /// How many entities it is related to.
+    pub degree: u32,
+    /// How many of them the text relates to it: by a link, a title or heading above it, a
+    /// citation, a definition. Standing together has no direction.
+    pub in_degree: u32,
+}
+
+impl Degrees {
+    /// min(1, degree / 20 + min(in-degree / 10, .2)).
+    pub fn importance(self) -> f32 {
+        let pointed_at = (self.in_degree as f32 / 10.0).min(0.2);
+        (self.degree as f32 / 20.0 + pointed_at).min(1.0)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -112,11 +132,13 @@ impl GraphIndex {
                 also_called.entry(node).or_default().extend(&mention.aliases);
             }
         }
+        let relations = nodes.relations(&texts, &chunks)?;
         Ok(Self {
             spellings: Spellings::new(names, aliases),
             aliases: also_called,
             types: labels(&texts, entities.iter().map(|entry| entry.label), EntityType::new)?,
-            relations: nodes.relations(&texts, &chunks)?,
+            in_degrees: relations.in_degrees(entities.len()),
+            relations,
             chunks: EntityChunks::new(walked, &mentions, config.damping)?,
             config: config.clone(),
             related,
@@ -142,7 +164,7 @@ impl GraphIndex {
             return None;
         }
         let Entry { key, name, label, chunks, mentioned, specificity } = self.entities[node];
-        let importance = (self.all_related.degree(node) as f32 / 20.0).min(1.0);
+        let importance = self.degrees(node, &Allowed::All).importance();
         Some(Entity {
             node,
             name: self.text(name),
@@ -153,6 +175,25 @@ impl GraphIndex {
             specificity,
             importance,
         })
+    }
+
+    /// How well an entity is connected, as far as the allowed chunks show it.
+    pub fn degrees(&self, node: Node, allowed: &Allowed) -> Degrees {
+        if node >= self.entity_count() {
+            return Degrees::default();
+        }
+        let related = self.all_related.neighbours(node);
+        let count = |other: &dyn Fn(Node) -> bool| {
+            let counted = related.iter().filter(|&&node| other(node)).count();
+            u32::try_from(counted).unwrap_or(u32::MAX)
+        };
+        match allowed {
+            Allowed::All => Degrees { degree: count(&|_| true), in_degree: self.in_degrees[node] },
+            Allowed::Only(_) => Degrees {
+                degree: count(&|other| self.relations.is_shown(node, other, allowed)),
+                in_degree: count(&|other| self.relations.points(other, node, allowed)),
+            },
+        }
     }
 
     /// The entity with this normalised name, or with this alias if it is of one entity only.
@@ -233,6 +274,16 @@ impl GraphIndex {
     /// The chunks that mention an entity, by row.
     pub fn chunks_of(&self, node: Node) -> impl Iterator<Item = RowId> + '_ {
         self.chunks.chunks_of(node)
+    }
+
+    /// The allowed chunks that mention an entity, those that are about it first: by how surely
+    /// they mention it, titles before all else, of equals by row.
+    pub fn mentions_of(&self, node: Node, allowed: &Allowed) -> Vec<RowId> {
+        let mentions = self.chunks.mentions_of(node).filter(|(row, _)| allowed.contains(*row));
+        let mut mentions: Vec<(RowId, f32)> = mentions.collect();
+        // The sort is stable, and the chunks are in the order of their rows.
+        mentions.sort_by(|a, b| b.1.total_cmp(&a.1));
+        mentions.into_iter().map(|(row, _)| row).collect()
     }
 
     fn text(&self, text: Text) -> &str {

@@ -74,7 +74,7 @@ pub use config::GraphConfig;
 pub use csr::{Csr, Node};
 pub use files::GraphFiles;
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
-pub use index::{Entity, GraphIndex};
+pub use index::{Degrees, Entity, GraphIndex};
 pub use indexer::GraphIndexer;
 pub use leiden::{LeidenConfig, Update, improve, leiden, update};
 pub use names::community_name;

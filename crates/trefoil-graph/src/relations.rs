@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil_core::{Allowed, RelationType, RowId};
 
-use crate::{GraphIndex, Node, evidence::Text, paths::shortest_paths};
+use crate::{GraphIndex, Node, column::Column, evidence::Text, paths::shortest_paths};
 
 /// What the chunks say of any two entities.
 #[derive(Debug)]
@@ -108,8 +108,34 @@ impl Relations {
         relations.collect()
     }
 
-    fn is_shown(&self, a: Node, b: Node, allowed: &Allowed) -> bool {
+    pub(crate) fn is_shown(&self, a: Node, b: Node, allowed: &Allowed) -> bool {
         self.of([a.min(b), a.max(b)]).iter().any(|shown| allowed.contains(shown.row))
+    }
+
+    /// True if an allowed chunk relates one entity to another, in this direction.
+    pub(crate) fn points(&self, source: Node, target: Node, allowed: &Allowed) -> bool {
+        let of_both = self.of([source.min(target), source.max(target)]).iter();
+        let points = |shown: &Shown| shown.source == source && self.is_directed(shown.label);
+        of_both.filter(|shown| points(shown)).any(|shown| allowed.contains(shown.row))
+    }
+
+    /// Of each of so many entities, how many others are related to it, in this direction.
+    pub(crate) fn in_degrees(&self, entities: u32) -> Column<u32> {
+        let directed = self.shown.iter().filter(|shown| self.is_directed(shown.label));
+        // They are sorted by their ends and then by their source.
+        let mut pointing: Vec<([Node; 2], Node)> =
+            directed.map(|shown| (shown.ends, shown.source)).collect();
+        pointing.dedup();
+        let mut degrees = Column::filled(entities, 0);
+        for ([a, b], source) in pointing {
+            degrees[if source == a { b } else { a }] += 1;
+        }
+        degrees
+    }
+
+    /// Standing together has no direction.
+    fn is_directed(&self, label: Text) -> bool {
+        self.types.get(&label).is_some_and(|one| *one != RelationType::CO_OCCURS)
     }
 
     /// All that is shown of two entities.
@@ -124,8 +150,10 @@ impl Relations {
 mod tests {
     use std::sync::Arc;
 
+    use trefoil_core::{Extraction, Relation};
+
     use super::*;
-    use crate::{GraphConfig, PruneConfig, fixture::chunk};
+    use crate::{Degrees, GraphConfig, PruneConfig, fixture::chunk};
 
     /// Ada–Babbage in chunks 1 and 2, Babbage–Engine in 3 and 4, Ada–Byron in 5, Byron–Engine
     /// in 6; Seoul–Tokyo in 7.
@@ -204,5 +232,64 @@ mod tests {
         assert_eq!(ends, [(ada, babbage), (babbage, ada)]);
         assert_eq!(relations[1].relation_type, RelationType::CO_OCCURS);
         assert_eq!(graph.relations_between(ada, 99, &Allowed::All), []);
+    }
+
+    /// A chunk in which the first name is stated to contain each of the others.
+    fn containing(row: u64, names: &str) -> (RowId, Extraction) {
+        let (row, extraction) = chunk(row, names);
+        let (mentions, relations) = extraction.into_parts();
+        let head = relations.first().map(|one| one.source.clone()).unwrap_or_default();
+        let stated = relations.into_iter().map(|one| Relation {
+            source: head.clone(),
+            relation_type: RelationType::CONTAINS,
+            ..one
+        });
+        (row, Extraction::new(mentions).with_relations(stated.collect()))
+    }
+
+    #[test]
+    fn what_is_pointed_at_is_more_important() {
+        let chunks = [
+            containing(1, "Ada Babbage Engine"),
+            containing(2, "Byron Babbage"),
+            containing(3, "Seoul Babbage"),
+            chunk(4, "Engine Tokyo"),
+        ];
+        let graph = GraphIndex::build(chunks, &GraphConfig::default()).unwrap();
+        let check = |name: &str, allowed: &Allowed, degree, in_degree, importance: f32| {
+            let node = graph.find(name).unwrap().node;
+            let found = graph.degrees(node, allowed);
+            assert_eq!(found, Degrees { degree, in_degree }, "{name}");
+            assert!((found.importance() - importance).abs() < 1e-6, "{name}: {found:?}");
+            if matches!(allowed, Allowed::All) {
+                let of_graph = graph.entity(node).unwrap().importance;
+                assert!((of_graph - importance).abs() < 1e-6, "{name}: {of_graph}");
+            }
+        };
+        check("ada", &Allowed::All, 2, 0, 0.1);
+        // Standing together with Tokyo has no direction.
+        check("engine", &Allowed::All, 2, 1, 0.2);
+        check("tokyo", &Allowed::All, 1, 0, 0.05);
+        // Being pointed at counts a fifth at most.
+        check("babbage", &Allowed::All, 3, 3, 0.35);
+        check("babbage", &only(&[1, 4]), 1, 1, 0.15);
+        check("babbage", &only(&[4]), 0, 0, 0.0);
+        check("engine", &only(&[4]), 1, 0, 0.05);
+        assert_eq!(graph.degrees(99, &Allowed::All), Degrees::default());
+        assert!((Degrees { degree: 30, in_degree: 9 }.importance() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_about_an_entity_comes_before_what_mentions_it() {
+        let chunks =
+            [chunk(1, "Ada Engine"), chunk(2, "#Ada Engine"), chunk(3, "Ada"), chunk(4, "Engine")];
+        let graph = GraphIndex::build(chunks, &GraphConfig::default()).unwrap();
+        let ada = graph.find("ada").unwrap().node;
+        let rows = |allowed: &Allowed| -> Vec<u64> {
+            graph.mentions_of(ada, allowed).into_iter().map(RowId::get).collect()
+        };
+        assert_eq!(rows(&Allowed::All), [2, 1, 3]);
+        assert_eq!(rows(&only(&[1, 4])), [1]);
+        assert_eq!(graph.mentions_of(99, &Allowed::All), []);
     }
 }
