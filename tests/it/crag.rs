@@ -447,7 +447,7 @@ proptest! {
         let mut ids: Vec<&str> = found.results.iter().map(|hit| hit.id.as_str()).collect();
         ids.sort_unstable();
         prop_assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
-        for hit in &found.results {
+        for hit in found.results.iter().filter(|hit| hit.is_chunk_result()) {
             let metadata = hit.metadata.as_ref().unwrap();
             let inside = folder.is_none_or(|folder| metadata.path.starts_with(&format!("d{folder}/")));
             prop_assert!(inside && tag.is_none_or(|tag| metadata.tags == [tag]));

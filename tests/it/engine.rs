@@ -3,7 +3,8 @@
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil::{
     DateRange, Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language, Score,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, SearchWeights, Stage,
+    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchResultType, SearchStrategy,
+    SearchWeights, Stage,
 };
 
 use crate::models::{with_model, without_model};
@@ -19,8 +20,10 @@ fn ask(engine: &Engine, text: &str) -> SearchResult {
     engine.search(&SearchQuery::new(text).unwrap().filters(filters)).unwrap()
 }
 
+/// Of the passages.
 fn paths(result: &SearchResult) -> Vec<&str> {
-    result.results.iter().map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
+    let passages = result.results.iter().filter(|hit| hit.is_chunk_result());
+    passages.map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
 }
 
 #[test]
@@ -44,7 +47,8 @@ fn a_highlight_covers_what_matched() {
     let (_dir, engine) = open(without_model());
     engine.ingest(&[Document::new("a", "ガラスのコップ。ﾃﾞｰﾀﾍﾞｰｽの設計。")]).unwrap();
     let result = ask(&engine, "データベース");
-    let highlight = &result.results[0].highlights[0];
+    let passage = result.results.iter().find(|hit| hit.is_chunk_result()).unwrap();
+    let highlight = &passage.highlights[0];
     let marked = &highlight.fragment[highlight.offsets[0].start..highlight.offsets[0].end];
     assert_eq!(marked, "ﾃﾞｰﾀﾍﾞｰｽ");
 }
@@ -327,7 +331,9 @@ proptest! {
         prop_assert!(result.results.windows(2).all(|w| w[0].score >= w[1].score));
         for hit in &result.results {
             prop_assert!(hit.score.get() >= least && hit.score.get() <= 1.0);
-            prop_assert!(hit.is_chunk_result() && !hit.is_community_result());
+            prop_assert_eq!(hit.is_chunk_result(), hit.item_type == SearchResultType::Chunk);
+            prop_assert!(!hit.is_community_result());
+            prop_assert!(!hit.content.text.is_empty());
             for highlight in &hit.highlights {
                 prop_assert!(highlight.fragment.chars().count() <= 500);
                 for part in &highlight.offsets {

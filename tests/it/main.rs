@@ -15,6 +15,7 @@ mod crag;
 mod crash;
 mod duplicates;
 mod engine;
+mod entities;
 mod explain;
 mod failing;
 mod faults;

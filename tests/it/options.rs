@@ -14,8 +14,10 @@ fn ask(engine: &Engine, text: &str, options: SearchOptions) -> SearchResult {
     engine.search(&SearchQuery::new(text).unwrap().filters(filters).options(options)).unwrap()
 }
 
+/// Of the passages.
 fn paths(result: &SearchResult) -> Vec<&str> {
-    result.results.iter().map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
+    let passages = result.results.iter().filter(|hit| hit.is_chunk_result());
+    passages.map(|hit| hit.metadata.as_ref().unwrap().path.as_str()).collect()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use trefoil::{
     Document, DocumentFormat, Engine, QueryType, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult,
+    SearchResult, SearchResultType,
 };
 
 use crate::models::without_model;
@@ -99,7 +99,7 @@ fn told(found: &SearchResult, question: &str) -> BTreeSet<String> {
 }
 
 /// Questions that name things of both tenants.
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 17] = [
     "overview of Central London",
     "What are the main themes?",
     "summary of Jacques Piccard and the bathyscaphe",
@@ -112,6 +112,11 @@ const QUESTIONS: [&str; 12] = [
     "試験の概要",
     "제주도 요약",
     "bathyscaphe or moon lander",
+    "Central London",
+    "Who is Valentina Tereshkova?",
+    "Mariana Trench",
+    "種子島",
+    "제주도",
 ];
 
 fn kinds() -> impl proptest::strategy::Strategy<Value = Option<QueryType>> {
@@ -178,6 +183,31 @@ fn a_community_of_one_tenant_is_shown_to_that_one() {
     assert!(!all.is_empty(), "no community is shown to anybody");
     let distinct: BTreeSet<&String> = all.iter().collect();
     assert_eq!(distinct.len(), all.len());
+}
+
+#[test]
+fn an_entity_of_both_tenants_is_to_each_what_its_own_documents_say() {
+    let (_dir, engine) = engine();
+    let shown = |tag: &str, question: &str| {
+        let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
+        let query = SearchQuery::new(question).unwrap().filters(filters);
+        let found = engine.search(&query).unwrap().results.into_iter();
+        found.filter(|one| one.item_type == SearchResultType::Entity).collect::<Vec<_>>()
+    };
+    let [red, blue] = ["red", "blue"].map(|tag| {
+        let [one] = &shown(tag, "Central London")[..] else { panic!("{tag}") };
+        assert_eq!(one.title(), "Central London");
+        assert!(one.sources.passages.iter().all(|passage| passage.path.starts_with(tag)));
+        one.clone()
+    });
+    assert_eq!(red.id, blue.id);
+    assert_ne!(red.content, blue.content);
+    // Two of its documents name it, and the others of each tenant do not.
+    assert_eq!(red.entity.unwrap().chunks, 2);
+    // What is of one tenant is unknown to the other.
+    assert_eq!(shown("red", "Jacques Piccard").len(), 1);
+    assert!(shown("blue", "Jacques Piccard").is_empty());
+    assert!(shown("green", "Central London").is_empty());
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 mod evaluation;
 mod memory;
+mod value;
 
 use std::{path::PathBuf, str::FromStr};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use trefoil::{Cursor, FileId, Language, QueryType, Score, SearchStrategy};
+use trefoil::{Cursor, FileId, Score};
 
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
@@ -16,6 +17,7 @@ pub(crate) use self::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
         PolicyCommand, RecallArgs, RequestArgs,
     },
+    value::{LanguageArg, ResultArg, StrategyArg, TypeArg},
 };
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
@@ -174,6 +176,7 @@ Examples:
   trefoil search \"how do I cut a release?\"
   trefoil search 台風 --lang ja --limit 3
   trefoil search \"releases\" --per-file 1
+  trefoil search \"Ada Lovelace\" --results entity
   trefoil search 'Vec::with_capacity' --strategies keyword --path-glob '**/*.rs'
   trefoil search \"release notes\" --since 2026-01-01 --json | jq '.results[].metadata.path'")]
     Search(Box<SearchArgs>),
@@ -422,6 +425,9 @@ pub(crate) struct SearchArgs {
     /// Which strategies run, separated by commas [default: hybrid]
     #[arg(long, value_delimiter = ',', value_name = "STRATEGY")]
     pub(crate) strategies: Vec<StrategyArg>,
+    /// Which types of results are wanted, separated by commas [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "TYPE")]
+    pub(crate) results: Vec<ResultArg>,
     /// What kind of answer is wanted; left out, it is told from the question
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) query_type: Option<TypeArg>,
@@ -506,75 +512,6 @@ Examples:
         /// A name of `trefoil models list`
         name: Option<String>,
     },
-}
-
-/// A [`SearchStrategy`] by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StrategyArg {
-    /// BM25 over words
-    Keyword,
-    /// Nearest meanings
-    Semantic,
-    /// The graph of entities
-    Graph,
-    /// All of them
-    Hybrid,
-}
-
-impl From<StrategyArg> for SearchStrategy {
-    fn from(arg: StrategyArg) -> Self {
-        match arg {
-            StrategyArg::Keyword => Self::Keyword,
-            StrategyArg::Semantic => Self::Semantic,
-            StrategyArg::Graph => Self::Graph,
-            StrategyArg::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// A [`QueryType`] by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TypeArg {
-    /// A passage that states the answer
-    Local,
-    /// An overview of everything
-    Global,
-    /// How things hang together
-    Relationship,
-    /// Undecided
-    Hybrid,
-}
-
-impl From<TypeArg> for QueryType {
-    fn from(arg: TypeArg) -> Self {
-        match arg {
-            TypeArg::Local => Self::Local,
-            TypeArg::Global => Self::Global,
-            TypeArg::Relationship => Self::Relationship,
-            TypeArg::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// A [`Language`] by its code.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LanguageArg {
-    /// English, and what is not one of the others
-    En,
-    /// Japanese
-    Ja,
-    /// Korean
-    Ko,
-}
-
-impl From<LanguageArg> for Language {
-    fn from(arg: LanguageArg) -> Self {
-        match arg {
-            LanguageArg::En => Self::En,
-            LanguageArg::Ja => Self::Ja,
-            LanguageArg::Ko => Self::Ko,
-        }
-    }
 }
 
 fn score(text: &str) -> Result<Score, String> {

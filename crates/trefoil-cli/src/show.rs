@@ -4,8 +4,9 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    ChunkId, Content, Explanation, Highlight, ItemMetadata, LegPlace, QueryType, RelationType,
-    Score, SearchResult, SearchResultItem, StagePlace, Strategy, StrategyMetrics, WhyNot,
+    ChunkId, Content, EntityFacts, EntityType, Explanation, Highlight, ItemMetadata, LegPlace,
+    QueryType, RelationType, Score, SearchResult, SearchResultItem, SourcePassage, StagePlace,
+    Strategy, StrategyMetrics, WhyNot,
 };
 
 use crate::wrap::{columns, wrap};
@@ -166,6 +167,11 @@ pub(crate) fn score(score: Score) -> String {
     }
 }
 
+/// `1 passage`, `2 passages`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 fn milliseconds(time: f64) -> String {
     if time < 10.0 { format!("{time:.1} ms") } else { format!("{time:.0} ms") }
 }
@@ -196,6 +202,9 @@ impl Page {
             self.line(&heading, at, TITLE);
         }
         self.evidence(item, legs);
+        if let Some(facts) = &item.entity {
+            self.facts(facts);
+        }
         for line in item.explanation.iter().flat_map(explanation) {
             self.margin();
             _ = writeln!(self.text, "{DIM}{line}{DIM:#}");
@@ -206,6 +215,10 @@ impl Page {
                 None => self.fragments(item),
             },
             Extent::Whole => self.passage(&item.content, &item.highlights),
+        }
+        for SourcePassage { path, lines, .. } in &item.sources.passages {
+            self.margin();
+            _ = writeln!(self.text, "{PATH}{}:{}{PATH:#}", printable(path), lines.start);
         }
         self.text.push('\n');
     }
@@ -233,7 +246,7 @@ impl Page {
             used += columns(&part);
             _ = write!(self.text, "{DIM}{part}{DIM:#}");
         }
-        // A community stands in no file.
+        // Communities and entities stand in no file.
         let metadata = item.metadata.as_ref().filter(|metadata| !metadata.path.is_empty());
         if let Some(ItemMetadata { path, lines, .. }) = metadata {
             let place = format!("{}:{}", printable(path), lines.start);
@@ -247,6 +260,25 @@ impl Page {
             _ = write!(self.text, "{PATH}{place}{PATH:#}");
         }
         self.text.push('\n');
+    }
+
+    /// What an entity is and how it is connected.
+    fn facts(&mut self, facts: &EntityFacts) {
+        let kinds: Vec<&str> = facts.kinds.iter().map(EntityType::as_str).collect();
+        let mut parts = vec![
+            printable(&kinds.join(", ")),
+            counted(facts.chunks, "passage"),
+            format!("related to {}", facts.degree),
+            format!("importance {}", score(facts.importance)),
+        ];
+        if !facts.aliases.is_empty() {
+            parts.push(format!("also {}", printable(&facts.aliases.join(", "))));
+        }
+        let line = parts.join(" · ");
+        for at in self.wrapped(&line) {
+            self.margin();
+            _ = writeln!(self.text, "{DIM}{}{DIM:#}", line.get(at).unwrap_or_default());
+        }
     }
 
     fn fragments(&mut self, item: &SearchResultItem) {

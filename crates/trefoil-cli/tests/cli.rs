@@ -89,6 +89,14 @@ impl Run {
         self
     }
 
+    /// Checks what is on stdout.
+    #[track_caller]
+    fn says(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stdout.contains(part), "no `{part}` in:\n{}", self.stdout);
+        }
+    }
+
     /// Both streams, for a snapshot.
     fn shown(&self) -> String {
         format!("exit {}\n── stdout\n{}── stderr\n{}", self.code, self.stdout, self.stderr)
@@ -96,7 +104,8 @@ impl Run {
 
     fn paths(&self) -> Vec<String> {
         let found: SearchResult = serde_json::from_str(&self.stdout).unwrap();
-        found.results.into_iter().map(|item| item.metadata.unwrap().path).collect()
+        let passages = found.results.into_iter().filter(trefoil::SearchResultItem::is_chunk_result);
+        passages.map(|item| item.metadata.unwrap().path).collect()
     }
 }
 
@@ -268,7 +277,6 @@ fn json_is_the_wire_form() {
     let run = place.run(&["search", "tides", "--json"]).expect(0);
     let found: SearchResult = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(found.query.text.as_str(), "tides");
-    assert!(found.results.iter().all(trefoil::SearchResultItem::is_chunk_result));
     assert!(!found.results.is_empty());
     for args in [
         &["index", "docs", "--json"][..],
@@ -341,6 +349,46 @@ fn the_kind_of_a_question_is_told_and_can_be_given() {
     let text = told(&["difference between tides and waves", "--explain", "--min-relevance", "0"]);
     assert!(text.contains("entities  tides · waves"), "{text}");
     assert!(text.contains("weights   keyword .20 · semantic .20 · graph .60"), "{text}");
+}
+
+#[test]
+fn what_a_question_names_is_shown_with_what_is_said_of_it() {
+    let place = Place::new();
+    place.write(
+        "docs/en.md",
+        "Ada Lovelace was a mathematician who wrote the first program of all.",
+    );
+    place.write("docs/letter.md", "A long letter of Ada Lovelace is about the Analytical Engine.");
+    place.write("docs/ja.md", "兼六園は金沢市にある日本三名園の一つとして知られる庭園である。");
+    place.write("docs/ko.md", "창덕궁은 서울에 있는 조선의 궁궐로 후원이 아름답다.");
+    place.run(&["index", "docs"]).expect(0);
+    let only = |question: &str| place.run(&["search", question, "--results", "entity"]).expect(0);
+    only("who was Ada Lovelace?").says(&[
+        "1  Ada Lovelace\n",
+        "2 passages · related to",
+        "Ada Lovelace was a mathematician who wrote the first program of all.",
+        "docs/en.md:1\n",
+        "docs/letter.md:1\n",
+    ]);
+    only("兼六園").says(&["1  兼六園\n", "1 passage ·", "日本三名園の一つ", "docs/ja.md:1"]);
+    only("창덕궁은 어디에 있나요?").says(&["1  창덕궁\n", "조선의 궁궐로", "docs/ko.md:1"]);
+
+    let json = |args: &[&str]| place.run(&[&["search", "Ada Lovelace", "--json"], args].concat());
+    let types = |args: &[&str]| -> Vec<String> {
+        let found: SearchResult = serde_json::from_str(&json(args).expect(0).stdout).unwrap();
+        let types = found.results.iter().map(|item| serde_json::to_value(item.item_type).unwrap());
+        types.map(|one| one.as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(types(&[])[0], "entity");
+    assert!(types(&["--results", "chunk"]).iter().all(|one| one == "chunk"));
+    assert_eq!(types(&["--results", "entity,community"]), ["entity"]);
+    place.run(&["search", "Ada Lovelace", "--results", "page"]).expect(2);
+
+    place.run(&["graph", "ada lovelace"]).expect(0).says(&[
+        "Ada Lovelace",
+        "2 chunks, related to",
+        "Ada Lovelace was a mathematician who wrote the first program of all.",
+    ]);
 }
 
 #[test]

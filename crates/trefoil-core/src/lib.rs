@@ -72,13 +72,13 @@ pub use query::{
 };
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use relationship::{
-    EntityFacet, EntityView, NamedEntity, PathStep, Proof, RelatedEntity, RelationshipPath,
-    ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
+    EntityFacet, EntityFacts, EntityView, NamedEntity, PathStep, Proof, RelatedEntity,
+    RelationshipPath, ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
 };
 pub use result::{
     Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,
-    QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, Sources, Stage,
-    StageMetric, StrategyMetric, StrategyMetrics,
+    QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, SourcePassage, Sources,
+    Stage, StageMetric, StrategyMetric, StrategyMetrics,
 };
 pub use score::Score;
 pub use stage::{

@@ -60,6 +60,8 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
+    /// Whether passages are wanted at all.
+    pub passages: bool,
     /// The least score.
     pub min_relevance: Score,
     /// Whether a passage may adjoin a better one of its section.

@@ -1,7 +1,10 @@
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Cursor, Error, QueryType, Result, Score, SearchFilters, SearchStrategy, Strategy};
+use crate::{
+    Cursor, Error, QueryType, Result, Score, SearchFilters, SearchResultType, SearchStrategy,
+    Strategy,
+};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
@@ -185,6 +188,8 @@ fn check_options(options: &SearchOptions) -> Result<()> {
     } else if errors.errors().contains_key("per_file") {
         let count = options.per_file.unwrap_or_default();
         Error::invalid_query("options.perFile", count, "1–100")
+    } else if errors.errors().contains_key("result_types") {
+        Error::invalid_query("options.resultTypes", options.result_types.len(), "at most 3 types")
     } else {
         Error::invalid_query("options.strategies", "[]", "at least one strategy")
     })
@@ -233,11 +238,23 @@ pub struct SearchOptions {
     /// None by default. A passage below it can still be found by another retriever.
     #[serde(alias = "min_similarity", skip_serializing_if = "Option::is_none")]
     pub min_similarity: Option<Score>,
+    /// Which types of results are wanted; all by default, and if none is named. A caller that
+    /// reads passages only asks for [`SearchResultType::Chunk`].
+    #[serde(alias = "result_types", skip_serializing_if = "Vec::is_empty")]
+    #[validate(length(max = 3))]
+    pub result_types: Vec<SearchResultType>,
     /// Which legs run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
     /// Weight of each leg; the defaults may be adapted to the question.
     pub weights: SearchWeights,
+}
+
+impl SearchOptions {
+    /// Whether results of this type are wanted.
+    pub fn wants(&self, result_type: SearchResultType) -> bool {
+        self.result_types.is_empty() || self.result_types.contains(&result_type)
+    }
 }
 
 impl Default for SearchOptions {
@@ -255,6 +272,7 @@ impl Default for SearchOptions {
             adjoining: false,
             diverse: false,
             min_similarity: None,
+            result_types: Vec::new(),
             strategies: vec![SearchStrategy::Hybrid],
             weights: SearchWeights::default(),
         }
@@ -437,6 +455,21 @@ mod tests {
     }
 
     #[test]
+    fn results_of_all_types_are_wanted_unless_some_are_named() {
+        use SearchResultType::{Chunk, Community, Entity};
+        let all = SearchOptions::default();
+        assert!([Chunk, Entity, Community].into_iter().all(|one| all.wants(one)));
+        let parsed: SearchOptions =
+            serde_json::from_value(json!({"resultTypes": ["chunk", "entity"]})).unwrap();
+        assert!(parsed.wants(Chunk) && parsed.wants(Entity) && !parsed.wants(Community));
+        let many = SearchQuery::new("q")
+            .unwrap()
+            .options(SearchOptions { result_types: vec![Chunk; 4], ..SearchOptions::default() });
+        let error = many.check().unwrap_err();
+        assert!(matches!(error, Error::InvalidQuery { field: "options.resultTypes", .. }));
+    }
+
+    #[test]
     fn camel_case_is_written_and_snake_case_is_read_too() {
         let camel = json!({"text": "q", "options": {"includeMetadata": false, "cragEnabled": true},
             "filters": {"minRelevance": 0.5, "fileIds": ["fil_1"], "pathGlob": "*.md"}});
@@ -585,10 +618,18 @@ mod tests {
             proptest::option::of(cursor),
             proptest::option::of(1_usize..=100),
             proptest::option::of((0.0_f32..=1.0).prop_map(Score::clamped)),
+            proptest::sample::subsequence(
+                vec![
+                    SearchResultType::Chunk,
+                    SearchResultType::Entity,
+                    SearchResultType::Community,
+                ],
+                0..=3,
+            ),
         );
         (page, any::<[bool; 7]>(), strategies, weights).prop_map(
             |(
-                (limit, offset, cursor, per_file, min_similarity),
+                (limit, offset, cursor, per_file, min_similarity, result_types),
                 [metadata, highlights, rerank, crag, explain, adjoining, diverse],
                 strategies,
                 weights,
@@ -606,6 +647,7 @@ mod tests {
                     adjoining,
                     diverse,
                     min_similarity,
+                    result_types,
                     strategies,
                     weights,
                 }

@@ -70,17 +70,43 @@ pub struct EntityFacet {
     pub results: usize,
 }
 
+/// What the graph knows of the entity that a result is, by the chunks that the filters let
+/// through.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EntityFacts {
+    /// What the chunks take it for, first what most do; at least one.
+    pub kinds: Vec<EntityType>,
+    /// What else it is called, normalised.
+    pub aliases: Vec<String>,
+    /// How many chunks mention it.
+    pub chunks: usize,
+    /// How many entities it is related to.
+    pub degree: usize,
+    /// How well it is connected, 0–1: a twentieth for each entity that it is related to, and a
+    /// tenth, at most two, for each that the text relates to it in this direction, by a link,
+    /// a title or heading above it, a citation or a definition.
+    pub importance: Score,
+}
+
 /// What the graph says of an entity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EntityView {
     /// The entity.
     pub entity: NamedEntity,
+    /// The sentences of its passages that say most about it, at most 600 characters; empty in
+    /// a list of entities.
+    #[serde(default)]
+    pub description: String,
     /// What else it is called.
     pub aliases: Vec<String>,
     /// How many chunks mention it.
     pub chunks: usize,
-    /// How well it is connected: a twentieth for each entity that it is related to, up to 1.
+    /// How many entities it is related to.
+    #[serde(default)]
+    pub degree: usize,
+    /// How well it is connected, 0–1, as in [`EntityFacts::importance`].
     pub importance: Score,
     /// The entities that it is related to, the strongest first.
     pub related: Vec<RelatedEntity>,

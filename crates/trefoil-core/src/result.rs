@@ -4,9 +4,9 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityId, Explanation,
-    FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId, RelationshipPath, Score,
-    SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
+    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityFacts, EntityId,
+    Explanation, FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId,
+    RelationshipPath, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -264,6 +264,9 @@ pub struct SearchResultItem {
     pub relevance: Relevance,
     /// What it says.
     pub content: Content,
+    /// What the graph knows of it, if it is an entity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<EntityFacts>,
     /// What matched; empty unless asked for.
     pub highlights: Vec<Highlight>,
     /// Where it comes from.
@@ -282,7 +285,9 @@ impl SearchResultItem {
         self.sources.chunk_id.is_some()
     }
 
-    /// True if at least one entity is linked.
+    /// True if at least one entity is linked: of an entity itself, and of the passages that
+    /// mention one and the communities that are made of some. [`Self::item_type`] tells which it
+    /// is.
     pub const fn is_entity_result(&self) -> bool {
         !self.sources.entity_ids.is_empty()
     }
@@ -326,7 +331,8 @@ pub struct Relevance {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Content {
-    /// The text of the chunk, as it stands in the document.
+    /// The text of the chunk, as it stands in the document; the report of a community, the
+    /// description of an entity.
     pub text: String,
     /// The sentences that matter, where they were picked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -378,6 +384,23 @@ pub struct Sources {
     pub community_id: Option<CommunityId>,
     /// Relations that led here.
     pub relation_ids: Vec<RelationId>,
+    /// The passages that an entity is described by, the most telling first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<SourcePassage>,
+}
+
+/// A passage that a result rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SourcePassage {
+    /// The chunk.
+    pub chunk_id: ChunkId,
+    /// Path of its document.
+    pub path: String,
+    /// Lines of the chunk.
+    pub lines: LineSpan,
+    /// The sentence that shows it, 1–500 characters.
+    pub excerpt: String,
 }
 
 /// What a person wants to see beside the text.

@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery};
+use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, SearchResultType};
 
 use crate::{
     Metric, RetrievalCase, StageList,
@@ -139,6 +139,7 @@ fn ask(
         limit: DEPTH,
         include_highlights: false,
         rerank_enabled: false,
+        result_types: vec![SearchResultType::Chunk],
         ..SearchOptions::default()
     });
     let mut rankings = Rankings::default();

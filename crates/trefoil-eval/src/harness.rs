@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
     Engine, EngineConfig, Language, Plan, QueryText, Result, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResultItem, SearchStrategy, suited_weights,
+    SearchOptions, SearchQuery, SearchResultType, SearchStrategy, suited_weights,
 };
 
 use crate::{
@@ -182,8 +182,7 @@ impl Harness {
         query.options.rerank_enabled = rerank;
         for _ in 0..PAGES {
             let page = index.search(&query)?;
-            // A community is no document.
-            for item in page.results.into_iter().filter(SearchResultItem::is_chunk_result) {
+            for item in page.results {
                 if let (Some(score), Some(id)) = (item.relevance.rerank, &item.sources.chunk_id)
                     && let Some(chunk) = index.engine.chunk(id)?
                 {
@@ -211,6 +210,8 @@ impl Harness {
         Ok(SearchQuery::new(&cut)?.filters(filters).options(SearchOptions {
             limit,
             include_highlights: false,
+            // Documents are judged; entities and communities are none.
+            result_types: vec![SearchResultType::Chunk],
             strategies: self.strategies.clone(),
             rerank_enabled: self.rerank,
             ..SearchOptions::default()
@@ -410,7 +411,7 @@ mod tests {
         };
         for (asked, query) in lists.iter().zip(&towns.queries) {
             let found = engine.search(&harness.query(&query.text, DEPTH).unwrap()).unwrap();
-            let chunks = found.results.into_iter().filter(SearchResultItem::is_chunk_result);
+            let chunks = found.results.into_iter();
             let returned: Vec<(String, Score)> =
                 chunks.map(|item| (item.metadata.unwrap().path, item.relevance.combined)).collect();
             let order: Vec<&String> = returned.iter().map(|(path, _)| path).collect();

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use trefoil::{
     Engine, Evidence, Language, QueryText, RankedList, Result, Score, SearchFilters, SearchOptions,
-    SearchQuery, language_of,
+    SearchQuery, SearchResultType, language_of,
 };
 
 use crate::{Collection, Harness, LegLists, RetrievalCase, Sample, gibberish, harness::spread};
@@ -75,7 +75,11 @@ pub fn samples(engine: &Engine, cases: &[RetrievalCase]) -> Result<Vec<Sample>> 
 fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) -> Result<Sample> {
     let cut: String = text.trim().chars().take(QueryText::MAX_CHARS).collect();
     let filters = SearchFilters { min_relevance: Score::ZERO, ..filters.clone() };
-    let options = SearchOptions { include_highlights: false, ..SearchOptions::default() };
+    let options = SearchOptions {
+        include_highlights: false,
+        result_types: vec![SearchResultType::Chunk],
+        ..SearchOptions::default()
+    };
     let query = SearchQuery::new(&cut)?.filters(filters).options(options);
     let lists = engine.ranked_lists(&query)?;
     let found = engine.search(&query)?.results;

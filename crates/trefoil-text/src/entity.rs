@@ -30,7 +30,7 @@ use trefoil_core::{
 
 #[cfg(feature = "lindera")]
 pub use self::morphological::MorphologicalExtractor;
-pub use self::{document::resolve_names, name::normalize_name};
+pub use self::{definition::defines, document::resolve_names, name::normalize_name};
 use self::{
     english::Class,
     found::{Entry, Found},

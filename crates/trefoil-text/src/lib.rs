@@ -40,7 +40,7 @@ pub use analyze::{ScriptAnalyzer, terms};
 pub use chunk::{CONTEXT_FORM, ChunkSizes, Chunker, contextual_text};
 #[cfg(feature = "lindera")]
 pub use entity::MorphologicalExtractor;
-pub use entity::{ScriptExtractor, normalize_name, resolve_names};
+pub use entity::{ScriptExtractor, defines, normalize_name, resolve_names};
 pub use highlight::{FRAGMENT_CHARS, Highlighter, MAX_FRAGMENT_CHARS};
 pub use language::language_of;
 pub use load::load;

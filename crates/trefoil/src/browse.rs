@@ -38,9 +38,9 @@ impl Engine {
         Ok(Some(Arc::new(GraphIndex::build(said, &self.inner().config.graph)?)))
     }
 
-    /// The `most` most important entities of what the filters let through, each without what it
-    /// is related to: those that most chunks mention, each as surely as it does, and names a
-    /// little before common nouns.
+    /// The `most` most important entities of what the filters let through, each without a
+    /// description and what it is related to: those that most chunks mention, each as surely as
+    /// it does, and names a little before common nouns.
     ///
     /// # Errors
     /// As [`Engine::graph_within`].
@@ -51,8 +51,9 @@ impl Engine {
         each.map(|entity| view(&index, &entity, Vec::new())).collect()
     }
 
-    /// The entity that goes by this name, however it is spelt, with the `most` entities that
-    /// it is related to most strongly; none if what the filters let through does not speak of it.
+    /// The entity that goes by this name, however it is spelt, with what its passages say of it
+    /// and the `most` entities that it is related to most strongly; none if what the filters let
+    /// through does not speak of it.
     ///
     /// # Errors
     /// As [`Engine::graph_within`].
@@ -72,7 +73,9 @@ impl Engine {
         for (other, weight) in beside {
             related.extend(self.related(&index, entity.node, other, weight)?);
         }
-        view(&index, &entity, related).map(Some)
+        let known = self.inner().known(&index, entity.node, &Allowed::All, |_| true, None)?;
+        let description = known.map(|known| known.description).unwrap_or_default();
+        Ok(Some(EntityView { description, ..view(&index, &entity, related)? }))
     }
 
     /// The `most` most important entities, or the one that goes by the name of `around` and
@@ -169,6 +172,8 @@ fn view(
 ) -> Result<EntityView> {
     Ok(EntityView {
         entity: named(entity)?,
+        description: String::new(),
+        degree: index.degrees(entity.node, &Allowed::All).degree as usize,
         aliases: index.aliases(entity.node).map(str::to_owned).collect(),
         chunks: entity.chunks as usize,
         importance: Score::clamped(entity.importance),

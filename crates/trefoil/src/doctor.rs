@@ -10,7 +10,7 @@ use std::{
 use serde::Serialize;
 use trefoil_core::{
     Collection, Contents, Digest, Error, QueryText, Result, Role, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, StoredChunk, Strategy,
+    SearchOptions, SearchQuery, SearchResultType, StoredChunk, Strategy,
 };
 use trefoil_text::{ScriptAnalyzer, contextual_text, sentences, terms};
 
@@ -244,6 +244,7 @@ impl<'e> Examination<'e> {
                     adjoining: true,
                     rerank_enabled: false,
                     include_highlights: false,
+                    result_types: vec![SearchResultType::Chunk],
                     ..SearchOptions::default()
                 },
             };

@@ -1,4 +1,5 @@
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     fs::{File, TryLockError},
     path::{Path, PathBuf},
@@ -402,16 +403,19 @@ impl Engine {
             Relationships::default()
         });
         let mut words_only = Vec::new();
-        let overview =
-            caught("the graph", || self.inner.overview(query, plan, allowed, &mut words_only));
-        let overview = overview.unwrap_or_else(|error| {
-            failed(error);
-            Vec::new()
-        });
+        let mut others = Vec::new();
+        for items in [
+            caught("the graph", || self.inner.overview(query, plan, allowed, &mut words_only)),
+            caught("the graph", || self.inner.entities(query, plan, allowed)),
+        ] {
+            items.map_or_else(&mut failed, |items| others.extend(items));
+        }
+        // The sort is stable: each of them falls in score.
+        others.sort_by_key(|item| Reverse(item.score));
         degraded.extend(words_only);
         let outcomes = run_legs(&documents.retrievers(), plan, allowed, &relationships);
         let allowed = allowed.clone();
-        let mut legs = Legs { relationships, overview, degraded, allowed, ..Legs::default() };
+        let mut legs = Legs { relationships, others, degraded, allowed, ..Legs::default() };
         let asked = SearchStrategy::legs(&query.options.strategies);
         legs.degraded
             .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
@@ -438,7 +442,7 @@ impl Engine {
             }
         }
         trace.skip();
-        if legs.lists.is_empty() && legs.overview.is_empty() {
+        if legs.lists.is_empty() && legs.others.is_empty() {
             return Err(search_failed(query, &legs.degraded));
         }
         Ok(legs)

@@ -60,7 +60,7 @@ impl Engine {
         let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
         let of_this = |one: &Judged| one.ranked.passage.chunk.row == stored.row;
         if let Some(place) = graded.passages.iter().position(of_this) {
-            return self.selected_or_not(&plan, &graded, &legs.overview, place);
+            return self.selected_or_not(&plan, &graded, &legs.others, place);
         }
         if graded.dropped.contains(stored.row) {
             let reason = "it was found, but does not answer the question, and was dropped";
@@ -91,7 +91,7 @@ impl Engine {
         &self,
         plan: &Plan,
         graded: &Graded,
-        overview: &[SearchResultItem],
+        others: &[SearchResultItem],
         place: usize,
     ) -> Result<WhyNot> {
         let Some(one) = graded.passages.get(place) else { return Ok(WhyNot::default()) };
@@ -99,7 +99,7 @@ impl Engine {
         let before = left.iter().take(place).filter(|left| left.is_none()).count();
         let shown = graded.passages.iter().zip(&left).filter(|(_, left)| left.is_none());
         let shown: Vec<&Judged> = shown.map(|(one, _)| one).collect();
-        let Listing { listed, keys } = Listing::of(overview, &shown);
+        let Listing { listed, keys } = Listing::of(others, &shown);
         let at = listed.iter().position(|one| one.passage() == Some(before));
         let at = at.unwrap_or(listed.len());
         let rank = at + 1;
@@ -122,6 +122,7 @@ impl Engine {
 
 fn why_left(left: Left, ranked: &Ranked, plan: &Plan) -> String {
     match left {
+        Left::NotWanted => "passages are not wanted, only results of other types".to_owned(),
         Left::Weak => format!(
             "its score {:.3} is below the least relevance {:.3}",
             ranked.score.get(),

@@ -21,8 +21,9 @@ pub(crate) struct Legs {
     pub(crate) metrics: StrategyMetrics,
     /// How the entities of a question about a relationship hang together.
     pub(crate) relationships: Relationships,
-    /// The communities that a question about the whole is about.
-    pub(crate) overview: Vec<SearchResultItem>,
+    /// The communities that a question about the whole is about and the entities that it names,
+    /// best first: results that are no passages.
+    pub(crate) others: Vec<SearchResultItem>,
     /// How many of the fused passages were reranked.
     pub(crate) reranked: usize,
     pub(crate) degraded: Vec<Degraded>,

@@ -66,6 +66,8 @@ mod collection;
 mod communities;
 #[cfg(feature = "engine")]
 mod correct;
+#[cfg(feature = "graph")]
+mod describe;
 #[cfg(feature = "engine")]
 mod digest;
 #[cfg(feature = "engine")]
@@ -74,6 +76,8 @@ mod doctor;
 mod embed;
 #[cfg(feature = "engine")]
 mod engine;
+#[cfg(feature = "graph")]
+mod entities;
 #[cfg(feature = "engine")]
 mod erasure_scan;
 #[cfg(feature = "engine")]

@@ -112,7 +112,8 @@ impl Inner {
         degraded: &mut Vec<Degraded>,
     ) -> Result<Vec<SearchResultItem>> {
         let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
-        if plan.query_type != QueryType::Global || !planned {
+        let wanted = query.options.wants(SearchResultType::Community);
+        if plan.query_type != QueryType::Global || !planned || !wanted {
             return Ok(Vec::new());
         }
         self.refresh_reports()?;
@@ -215,6 +216,7 @@ impl Inner {
             score: relevance,
             relevance: Relevance { combined: relevance, graph: relevance, ..Relevance::default() },
             content: content(row),
+            entity: None,
             highlights: Vec::new(),
             sources: sources(&self.store, row)?,
             metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),

@@ -2,8 +2,8 @@
 
 use trefoil_core::{
     CragPlan, Error, Fusion, Language, Leg, Plan, QueryClassification, QueryType, Question,
-    RerankPlan, Result, RrfConfig, SearchQuery, SearchStrategy, SearchWeights, Selection, Strategy,
-    Wording,
+    RerankPlan, Result, RrfConfig, SearchQuery, SearchResultType, SearchStrategy, SearchWeights,
+    Selection, Strategy, Wording,
 };
 use trefoil_text::language_of;
 
@@ -100,6 +100,7 @@ pub fn plan(
             budget: config.rerank_budget,
         }),
         selection: Selection {
+            passages: options.wants(SearchResultType::Chunk),
             min_relevance: query.filters.min_relevance,
             adjoining: options.adjoining,
             per_file: options.per_file,

@@ -11,7 +11,7 @@ use trefoil_core::{
     Allowed, Answerability, Chunk, Content, Degraded, EntityFacet, EntityId, Error, FileId, Fusion,
     Highlight, ItemMetadata, Language, NamedEntity, OrderKey, Plan, Ranked, Relevance,
     RerankConfig, Result, RowId, RowSet, Score, SearchFilters, SearchQuery, SearchResult,
-    SearchResultItem, SearchResultType, Sources, Stage, StoredChunk, Strategy,
+    SearchResultItem, SearchResultType, Sources, Stage, StagePlace, StoredChunk, Strategy,
 };
 use trefoil_store::entity_id;
 use trefoil_text::{Highlighter, sentences};
@@ -40,9 +40,9 @@ pub(crate) fn result(
     let Graded { passages, total, best_read, report, .. } = graded;
     let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
     let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
-    let overview = legs.overview;
-    let whole = overview.len();
-    let Listing { listed, keys } = Listing::of(&overview, &shown);
+    let others = legs.others;
+    let total = if plan.selection.passages { total } else { 0 } + others.len();
+    let Listing { listed, keys } = Listing::of(&others, &shown);
     let Page { shown: places, next } = Page::new(&keys, legs.reranked, plan);
     let offset = places.start;
     let listed = listed.get(places).unwrap_or_default();
@@ -77,10 +77,10 @@ pub(crate) fn result(
         })
         .collect::<Result<_>>()?;
     let mut passages = passages.into_iter();
-    let results: Vec<SearchResultItem> = listed
-        .iter()
-        .filter_map(|one| match one {
-            Listed::Community(place) => overview.get(*place).cloned(),
+    let results: Vec<SearchResultItem> = (offset + 1..)
+        .zip(listed)
+        .filter_map(|(rank, one)| match one {
+            Listed::Other(place) => others.get(*place).map(|item| placed(item, rank)),
             Listed::Passage(_) => passages.next(),
         })
         .collect();
@@ -92,7 +92,7 @@ pub(crate) fn result(
     Ok(SearchResult {
         query: query.clone(),
         results,
-        total_count: total + whole,
+        total_count: total,
         processing_time,
         strategies: legs.metrics,
         classification: plan.classification.clone(),
@@ -134,38 +134,38 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn of(overview: &[SearchResultItem], passages: &[&Judged]) -> Self {
-        let listed = merged(overview, passages);
-        let keys = listed.iter().map(|one| one.key(overview, passages)).collect();
+    pub(crate) fn of(others: &[SearchResultItem], passages: &[&Judged]) -> Self {
+        let listed = merged(others, passages);
+        let keys = listed.iter().map(|one| one.key(others, passages)).collect();
         Self { listed, keys }
     }
 }
 
-/// One of the results, by its place among those of its type.
+/// One of the results, by its place among the passages or among the others.
 pub(crate) enum Listed {
-    Community(usize),
+    Other(usize),
     Passage(usize),
 }
 
 impl Listed {
     pub(crate) fn passage(&self) -> Option<usize> {
         match self {
-            Self::Community(_) => None,
+            Self::Other(_) => None,
             Self::Passage(place) => Some(*place),
         }
     }
 
-    fn key(&self, overview: &[SearchResultItem], passages: &[&Judged]) -> OrderKey {
+    fn key(&self, others: &[SearchResultItem], passages: &[&Judged]) -> OrderKey {
         // Should it be gone when the next page is asked for, passages below it are not taken for
         // seen.
-        let of_community = |item: &SearchResultItem| OrderKey {
+        let of_other = |item: &SearchResultItem| OrderKey {
             reranked: Some(item.score),
             combined: Score::ONE,
             date: None,
             id: item.id.clone(),
         };
         let key = match self {
-            Self::Community(place) => overview.get(*place).map(of_community),
+            Self::Other(place) => others.get(*place).map(of_other),
             Self::Passage(place) => passages.get(*place).map(|one| one.ranked.key()),
         };
         key.unwrap_or(OrderKey {
@@ -177,21 +177,28 @@ impl Listed {
     }
 }
 
-/// Communities and passages in one list that falls in score, each in their own order; of equal
-/// score the communities first.
-fn merged(overview: &[SearchResultItem], passages: &[&Judged]) -> Vec<Listed> {
-    let mut listed = Vec::with_capacity(overview.len() + passages.len());
-    let mut communities = overview.iter().enumerate().peekable();
+/// Passages and the others in one list that falls in score, each in their own order; of equal
+/// score the others first.
+fn merged(others: &[SearchResultItem], passages: &[&Judged]) -> Vec<Listed> {
+    let mut listed = Vec::with_capacity(others.len() + passages.len());
+    let mut rest = others.iter().enumerate().peekable();
     for (place, passage) in passages.iter().enumerate() {
-        while let Some((place, _)) =
-            communities.next_if(|(_, item)| item.score >= passage.ranked.score)
-        {
-            listed.push(Listed::Community(place));
+        while let Some((place, _)) = rest.next_if(|(_, item)| item.score >= passage.ranked.score) {
+            listed.push(Listed::Other(place));
         }
         listed.push(Listed::Passage(place));
     }
-    listed.extend(communities.map(|(place, _)| Listed::Community(place)));
+    listed.extend(rest.map(|(place, _)| Listed::Other(place)));
     listed
+}
+
+/// One of the others at its rank, which an explanation tells.
+fn placed(item: &SearchResultItem, rank: usize) -> SearchResultItem {
+    let mut item = item.clone();
+    if let Some(explanation) = &mut item.explanation {
+        explanation.stages.push(StagePlace { stage: Stage::Present, rank, score: item.score });
+    }
+    item
 }
 
 /// Most entities that are counted for a page.
@@ -253,6 +260,7 @@ fn item(
             context_before,
             context_after,
         },
+        entity: None,
         highlights: if options.include_highlights && !plan.question.text.is_empty() {
             highlights(passage.chunk.as_ref(), highlighter, inner.config.highlight_chars)
         } else {

@@ -183,7 +183,7 @@ pub(crate) fn named(entity: &Entity<'_>) -> Result<NamedEntity> {
 /// The sentence that names both, or else the first that names the one and the first that
 /// names the other, cut to [`EXCERPT`] characters; the beginning of the chunk where a name
 /// stands in its title only.
-fn excerpt(chunk: &Chunk, names: [&str; 2]) -> String {
+pub(crate) fn excerpt(chunk: &Chunk, names: [&str; 2]) -> String {
     let spans = sentences(&chunk.text, chunk.language);
     let text = |span: &ByteSpan| chunk.text.get(span.start..span.end).unwrap_or_default();
     let lower: Vec<String> = spans.iter().map(|span| text(span).to_lowercase()).collect();

@@ -16,6 +16,8 @@ const LOOK_AT: usize = 3;
 /// What keeps a passage from being a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
+    /// Only results of other types are wanted.
+    NotWanted,
     /// Its score is below the least.
     Weak,
     /// It adjoins a result of this rank within a section.
@@ -75,6 +77,9 @@ struct Chosen<'r> {
 impl<'r> Chosen<'r> {
     /// Chooses `one` unless something keeps it from being a result.
     fn look_at(&mut self, one: &'r Ranked, selection: &Selection) -> Option<Left> {
+        if !selection.passages {
+            return Some(Left::NotWanted);
+        }
         let file = &one.passage.chunk.file.id;
         let count = self.files.entry(file).or_default();
         if one.score < selection.min_relevance {
@@ -229,8 +234,13 @@ mod tests {
         (1..).zip(passages).map(one).collect()
     }
 
-    const ALL: Selection =
-        Selection { min_relevance: Score::ZERO, adjoining: false, per_file: None, diverse: false };
+    const ALL: Selection = Selection {
+        passages: true,
+        min_relevance: Score::ZERO,
+        adjoining: false,
+        per_file: None,
+        diverse: false,
+    };
 
     #[track_caller]
     fn check(

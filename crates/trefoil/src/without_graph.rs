@@ -22,6 +22,15 @@ impl Inner {
         Ok(Vec::new())
     }
 
+    pub(crate) fn entities(
+        &self,
+        _: &SearchQuery,
+        _: &Plan,
+        _: &Allowed,
+    ) -> Result<Vec<SearchResultItem>> {
+        Ok(Vec::new())
+    }
+
     pub(crate) fn update_reports(&self) -> Result<bool> {
         Ok(false)
     }

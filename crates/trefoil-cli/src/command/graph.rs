@@ -9,7 +9,7 @@ use crate::{
     console::{Console, columns, print, print_json},
     draw,
     settings::Settings,
-    show::{DIM, PATH, TITLE, printable, relation, score},
+    show::{DIM, PATH, TITLE, counted, printable, relation, score},
     wrap::{self, wrap},
 };
 
@@ -85,7 +85,7 @@ fn all(overview: &Overview) -> String {
             text,
             "{TITLE}{name}{TITLE:#}{gap}  {}  {:>12}  {DIM}{}{DIM:#}",
             score(*importance),
-            counted(*chunks),
+            counted(*chunks, "chunk"),
             entity.entity_type,
         );
     }
@@ -94,16 +94,20 @@ fn all(overview: &Overview) -> String {
 
 /// What is said of an entity, each relation with a passage that shows it.
 fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
-    let EntityView { entity, aliases, chunks, importance, related } = view;
+    let EntityView { entity, description, aliases, chunks, degree, importance, related } = view;
     let mut text = format!(
-        "{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}  {}, importance {}\n",
+        "{TITLE}{}{TITLE:#}  {DIM}{}{DIM:#}  {}, related to {degree}, importance {}\n",
         printable(&entity.name),
         entity.entity_type,
-        counted(*chunks),
+        counted(*chunks, "chunk"),
         score(*importance),
     );
     if !aliases.is_empty() {
         _ = writeln!(text, "also {}", printable(&aliases.join(", ")));
+    }
+    let description = printable(description);
+    for line in wrap(&description, columns()) {
+        _ = writeln!(text, "{}", description.get(line).unwrap_or_default());
     }
     for RelatedEntity { entity: other, weight, relations } in related {
         let types: Vec<String> = relations.iter().map(|one| relation(&one.relation_type)).collect();
@@ -125,10 +129,6 @@ fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
         }
     }
     Ok(text)
-}
-
-fn counted(chunks: usize) -> String {
-    if chunks == 1 { "1 chunk".to_owned() } else { format!("{chunks} chunks") }
 }
 
 const MARGIN: &str = "     ";

@@ -59,6 +59,7 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         adjoining: args.adjoining,
         diverse: args.diverse,
         min_similarity: args.min_similarity,
+        result_types: args.results.into_iter().map(Into::into).collect(),
         ..SearchOptions::default()
     };
     if !args.strategies.is_empty() {

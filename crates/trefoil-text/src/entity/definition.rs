@@ -13,6 +13,18 @@ pub(crate) enum Definition {
     Kind(Range<usize>),
 }
 
+/// True for a sentence that begins with `name`, in any case, and goes on to say what it is:
+/// `A tide is a …`. In Japanese and Korean, where what is said of the topic comes last, any
+/// sentence with the name as its topic may.
+pub fn defines(sentence: &str, name: &str, language: Language) -> bool {
+    let rest = sentence.get(lead(sentence)..).unwrap_or_default();
+    let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+    let end = ends.into_iter().nth(name.chars().count());
+    end.and_then(|end| rest.split_at_checked(end)).is_some_and(|(begins, rest)| {
+        begins.to_lowercase() == name.to_lowercase() && read(rest, language).is_some()
+    })
+}
+
 /// Bytes before the first name of a sentence: bullets, marks of emphasis, an article.
 pub(crate) fn lead(sentence: &str) -> usize {
     let is_mark = |c: char| {
@@ -142,6 +154,24 @@ mod tests {
         check("` — the state", Language::En, Some(":"));
         check("：説明です。", Language::Ja, Some(":"));
         check(":", Language::En, None);
+    }
+
+    #[test]
+    fn a_sentence_defines_what_it_begins_with() {
+        use Language::{En, Ja, Ko};
+        for (sentence, name, language, expected) in [
+            ("A **neap tide** is a tide of small range.", "Neap tide", En, true),
+            ("The sea falls at a neap tide.", "neap tide", En, false),
+            ("Neap tides come twice a month.", "neap tide", En, false),
+            ("「小潮」（こしお）は潮の差が小さい時期である。", "小潮", Ja, true),
+            ("月の形で小潮は決まる。", "小潮", Ja, false),
+            ("조금은 조차가 가장 작은 때이다.", "조금", Ko, true),
+            ("달이 반이면 조금이다.", "조금", Ko, false),
+            ("Neap", "neap tide", En, false),
+            ("", "", En, false),
+        ] {
+            assert_eq!(defines(sentence, name, language), expected, "{sentence}");
+        }
     }
 
     #[test]
