@@ -473,6 +473,67 @@ fn pages_of_a_budgeted_reranking_show_each_result_once() {
 }
 
 #[test]
+fn pages_of_repairs_that_were_cut_off_show_each_result_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |n: usize| match n % 3 {
+        0 => format!("A walrus {} by the sea with a clam.", "rests ".repeat(n % 9 + 1)),
+        1 => format!("The clam {} on the reef, the tide is low.", "opens ".repeat(n % 7 + 1)),
+        _ => format!("A seal {} with the tide.", "sleeps ".repeat(n % 5 + 1)),
+    };
+    let documents: Vec<Document> =
+        (0..60).map(|n| Document::new(format!("{n:02}"), text(n))).collect();
+    let mut tried = 0;
+    for read in [0, 1, 5, 20, 24, 30, 41, 200] {
+        let reranker = Arc::new(Hurried { left: 0.into(), is_first: true.into() });
+        let mut config = EngineConfig {
+            rerankers: Rerankers::Custom(vec![Arc::clone(&reranker) as _]),
+            rerank_budget: Some(Duration::from_hours(1)),
+            ..crate::models::without_model()
+        };
+        config.rerank.enabled = true;
+        config.rerank.top_k = 20;
+        config.crag.incorrect = trefoil::IncorrectPolicy::Annotate;
+        config.grade.correct = Score::ONE;
+        config.grade.certain = Score::ONE;
+        let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
+        engine.ingest(&documents).unwrap();
+        let hurry = || {
+            reranker.left.store(read, Ordering::Relaxed);
+            reranker.is_first.store(true, Ordering::Relaxed);
+        };
+        let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+        let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
+        let asked = SearchQuery::new("walrsu clam").unwrap().filters(filters).options(options);
+        let mut walk = |limit| {
+            let mut query = asked.clone().limit(limit);
+            let (mut shown, mut repairs) = (Vec::new(), None);
+            hurry();
+            loop {
+                let page = engine.search(&query).unwrap();
+                // From now on there is time enough, as in a process that is warm.
+                reranker.is_first.store(false, Ordering::Relaxed);
+                shown.extend(page.results.into_iter().map(|one| (one.id, one.score)));
+                let report = page.crag.unwrap();
+                let first = repairs.get_or_insert_with(|| report.repairs.clone());
+                assert_eq!(&report.repairs, first, "{read}");
+                let Some(next) = page.next_cursor else { break };
+                query.options.cursor = Some(next.to_string().parse().unwrap());
+            }
+            tried += repairs.unwrap().iter().filter(|one| one.found > 0).count();
+            assert!(shown.is_sorted_by(|a, b| a.1 >= b.1), "{read}: {shown:?}");
+            let ids: std::collections::BTreeSet<&String> = shown.iter().map(|(id, _)| id).collect();
+            assert_eq!(ids.len(), shown.len(), "{read}: {shown:?}");
+            shown
+        };
+        // However long the pages are (of one depth), put together they are the list that the first was cut of.
+        let shown = walk(4);
+        assert_eq!(walk(6), shown, "{read}");
+        assert_eq!(walk(1), shown, "{read}");
+    }
+    assert!(tried > 4, "{tried}: hardly a repair found anything");
+}
+
+#[test]
 fn pages_of_every_type_of_question_are_those_of_one_large_page() {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::open_with(folder.path().join("index"), with_trigrams()).unwrap();

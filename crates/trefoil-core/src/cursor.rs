@@ -51,7 +51,10 @@ pub struct Cursor {
     pub depth: usize,
     /// How many passages the first page reranked: the others rerank the same, or none.
     pub reranked: usize,
-    /// What was asked of what, with `depth` and `reranked`: a cursor is of use for the same query
+    /// How many passages the first page read for each of the repairs that it tried, in order: the
+    /// others try and read the same. Empty without grading.
+    pub repairs: Vec<usize>,
+    /// What was asked of what, with all of this but the item: a cursor is of use for the same query
     /// and settings only, and as it was given.
     pub fingerprint: u64,
 }
@@ -70,10 +73,13 @@ impl Cursor {
 }
 
 /// Version of the text form.
-const FORM: &str = "2";
+const FORM: &str = "3";
 
 /// More candidates than any search looks at.
 const DEEPEST: usize = 100_000;
+
+/// More repairs than any search tries.
+const MOST_REPAIRS: usize = 16;
 
 /// Stands for a part that is absent.
 const ABSENT: &str = "_";
@@ -82,6 +88,14 @@ impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OrderKey { reranked, combined, date, id } = &self.last;
         write!(f, "{FORM}.{:016x}.{}.{}.", self.fingerprint, self.depth, self.reranked)?;
+        match self.repairs.split_first() {
+            Some((first, others)) => {
+                write!(f, "{first}")?;
+                others.iter().try_for_each(|read| write!(f, "-{read}"))?;
+                f.write_str(".")?;
+            }
+            None => write!(f, "{ABSENT}.")?,
+        }
         match reranked {
             Some(blend) => write!(f, "{:08x}.", blend.get().to_bits())?,
             None => write!(f, "{ABSENT}.")?,
@@ -122,7 +136,7 @@ impl From<Cursor> for String {
 }
 
 fn parse(text: &str) -> Option<Cursor> {
-    let mut parts = text.splitn(8, '.');
+    let mut parts = text.splitn(9, '.');
     let mut next = || parts.next();
     if next()? != FORM {
         return None;
@@ -130,6 +144,7 @@ fn parse(text: &str) -> Option<Cursor> {
     let fingerprint = u64::from_str_radix(next()?, 16).ok()?;
     let depth = next()?.parse().ok().filter(|depth| *depth <= DEEPEST)?;
     let read = next()?.parse().ok().filter(|read| *read <= depth)?;
+    let repairs = optional(next()?, counts)?.unwrap_or_default();
     let reranked = optional(next()?, score)?;
     let combined = score(next()?)?;
     let date = optional(next()?, |part| part.parse().ok())?;
@@ -140,6 +155,7 @@ fn parse(text: &str) -> Option<Cursor> {
         last: OrderKey { reranked, combined, date, id: id.to_owned() },
         depth,
         reranked: read,
+        repairs,
         fingerprint,
     })
 }
@@ -148,6 +164,12 @@ fn parse(text: &str) -> Option<Cursor> {
 #[expect(clippy::option_option, reason = "outside: is it a part at all; inside: is it there")]
 fn optional<T>(part: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if part == ABSENT { Some(None) } else { read(part).map(Some) }
+}
+
+fn counts(text: &str) -> Option<Vec<usize>> {
+    let count = |part: &str| part.parse().ok().filter(|count| *count <= DEEPEST);
+    let counts: Option<Vec<usize>> = text.split('-').map(count).collect();
+    counts.filter(|counts| counts.len() <= MOST_REPAIRS)
 }
 
 fn score(bits: &str) -> Option<Score> {
@@ -187,8 +209,9 @@ mod tests {
     #[test]
     fn the_text_form_is_fixed() {
         let last = key(Some(0.5), 1.0, Some(2026), "chk_1a");
-        let cursor = Cursor { last, depth: 60, reranked: 50, fingerprint: 0xabc };
-        let text = "2.0000000000000abc.60.50.3f000000.3f800000.2026-01-01.chk_1a";
+        let cursor =
+            Cursor { last, depth: 60, reranked: 50, repairs: vec![4, 0], fingerprint: 0xabc };
+        let text = "3.0000000000000abc.60.50.4-0.3f000000.3f800000.2026-01-01.chk_1a";
         assert_eq!(cursor.to_string(), text);
         assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
         assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
@@ -198,25 +221,29 @@ mod tests {
     fn what_was_changed_is_refused_by_name() {
         for bad in [
             "",
-            "2",
-            "20",
+            "3",
+            "30",
             "1.0000000000000abc.60._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0._.3f800000._.chk_1",
-            "2.abc.60.0._.3f800000._.chk_1",
-            "2.0000000000000ABC.60.0._.3f800000._.chk_1",
-            "2.0000000000000abc.+60.0._.3f800000._.chk_1",
-            "2.0000000000000abc.100001.0._.3f800000._.chk_1",
-            "2.0000000000000abc.-1.0._.3f800000._.chk_1",
-            "2.0000000000000abc.60.61._.3f800000._.chk_1",
-            "2.0000000000000abc.60.0._.7fc00000._.chk_1",
-            "2.0000000000000abc.60.0._.40000000._.chk_1",
-            "2.0000000000000abc.60.0._.bf000000._.chk_1",
-            "2.0000000000000abc.60.0._.3f800000.2026-02-30.chk_1",
-            "2.0000000000000abc.60.0._.3f800000.2026-01-01T00:00.chk_1",
-            "2.0000000000000abc.60.0._.3f800000._.",
-            "2.0000000000000abc.60.0._.3f800000._.chk_1.",
-            "2.0000000000000abc.60.0._.3f800000._.chk_é",
-            " 2.0000000000000abc.60.0._.3f800000._.chk_1",
+            "2.0000000000000abc.60.0._.3f800000._.chk_1",
+            "3.abc.60.0._._.3f800000._.chk_1",
+            "3.0000000000000ABC.60.0._._.3f800000._.chk_1",
+            "3.0000000000000abc.+60.0._._.3f800000._.chk_1",
+            "3.0000000000000abc.100001.0._._.3f800000._.chk_1",
+            "3.0000000000000abc.-1.0._._.3f800000._.chk_1",
+            "3.0000000000000abc.60.61._._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0.4-.._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0.-4._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0.04._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0.100001._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0._._.7fc00000._.chk_1",
+            "3.0000000000000abc.60.0._._.40000000._.chk_1",
+            "3.0000000000000abc.60.0._._.bf000000._.chk_1",
+            "3.0000000000000abc.60.0._._.3f800000.2026-02-30.chk_1",
+            "3.0000000000000abc.60.0._._.3f800000.2026-01-01T00:00.chk_1",
+            "3.0000000000000abc.60.0._._.3f800000._.",
+            "3.0000000000000abc.60.0._._.3f800000._.chk_1.",
+            "3.0000000000000abc.60.0._._.3f800000._.chk_é",
+            " 3.0000000000000abc.60.0._._.3f800000._.chk_1",
         ] {
             let error = bad.parse::<Cursor>().unwrap_err();
             assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
@@ -250,8 +277,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn print_and_parse_agree(last in any_key(), depth in 0_usize..40_000, fingerprint in any::<u64>()) {
-            let cursor = Cursor { last, depth, reranked: depth / 2, fingerprint };
+        fn print_and_parse_agree(
+            last in any_key(),
+            depth in 0_usize..40_000,
+            repairs in proptest::collection::vec(0_usize..60, 0..6),
+            fingerprint in any::<u64>(),
+        ) {
+            let cursor = Cursor { last, depth, reranked: depth / 2, repairs, fingerprint };
             prop_assert_eq!(&cursor, &cursor.to_string().parse::<Cursor>()?);
         }
 
@@ -272,7 +304,7 @@ mod tests {
                 let page = &keys[start..keys.len().min(start + limit)];
                 shown.extend_from_slice(page);
                 let last = page.last().cloned().unwrap();
-                let cursor: Cursor = Cursor { last, depth: 9, reranked: 0, fingerprint: 0 }.to_string().parse()?;
+                let cursor: Cursor = Cursor { last, depth: 9, reranked: 0, repairs: vec![], fingerprint: 0 }.to_string().parse()?;
                 start = cursor.seen(&keys);
             }
             prop_assert_eq!(shown, keys);
@@ -285,7 +317,7 @@ mod tests {
             kept in proptest::collection::vec(any::<bool>(), 40),
         ) {
             let at = cut.index(keys.len());
-            let cursor = Cursor { last: keys[at].clone(), depth: 9, reranked: 0, fingerprint: 0 };
+            let cursor = Cursor { last: keys[at].clone(), depth: 9, reranked: 0, repairs: vec![], fingerprint: 0 };
             let after: Vec<OrderKey> = keys.iter().enumerate()
                 .filter(|&(place, _)| place > at || kept[place])
                 .map(|(_, key)| key.clone())

@@ -69,8 +69,8 @@ impl Engine {
         let deadline = crag.budget.map(|budget| Instant::now() + budget);
         let thresholds = &self.inner().config.grade;
         let evidence = Findings::new(thresholds, legs.lists.clone(), ranked, total);
-        let search = Search { plan, crag, filters: &query.filters, allowed, deadline };
-        let (evidence, repairs, wording) = self.repaired(search, evidence, &mut legs.degraded);
+        let search = Search { plan, crag, filters: &query.filters, allowed, deadline, limit: None };
+        let (evidence, repairs, wording) = self.repaired(search, evidence, legs);
         let found = repairs.iter().any(|one| one.found > 0);
         let mut actions = Vec::from_iter(found.then_some(CragAction::Expand));
         let Findings { ranked, total, grade, basis, .. } = evidence;
@@ -123,15 +123,22 @@ impl Engine {
         &self,
         search: Search<'_>,
         mut evidence: Findings,
-        degraded: &mut Vec<Degraded>,
+        legs: &mut Legs,
     ) -> (Findings, Vec<Repaired>, Option<String>) {
         let (mut repairs, mut wording) = (Vec::new(), None);
-        // Each is tried once: as many rounds as there are repairs, at most.
-        for &repair in &search.crag.repairs {
+        // Each is tried once: as many rounds as there are repairs, at most. A later page tries
+        // those that the first did.
+        let before = search.plan.cursor.as_ref().map(|cursor| cursor.repairs.as_slice());
+        let most = before.map_or(usize::MAX, <[usize]>::len);
+        for (place, &repair) in search.crag.repairs.iter().enumerate().take(most) {
             if evidence.grade.relevance == CragRelevance::Correct || search.is_late() {
                 break;
             }
-            match self.try_repair(search, repair, &evidence) {
+            let limit = before.and_then(|read| read.get(place).copied());
+            let tried = self.try_repair(Search { limit, ..search }, repair, &evidence);
+            let read = tried.as_ref().ok().and_then(|(_, more)| Some(more.as_ref()?.read));
+            legs.repairs.push(read.unwrap_or_default());
+            match tried {
                 Ok((candidates, more)) => {
                     let kept = more.filter(|more| more.is_no_worse_than(&evidence));
                     let found = candidates.rows.len();
@@ -144,7 +151,7 @@ impl Engine {
                 }
                 Err(error) => {
                     let reason = format!("{} — {}", repair.name(), error.chain());
-                    degraded.push(Degraded { stage: Stage::Grade, reason });
+                    legs.degraded.push(Degraded { stage: Stage::Grade, reason });
                 }
             }
         }
@@ -180,10 +187,10 @@ impl Engine {
         let unread = all - fused.len();
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
         let found = self.read(&wider, filters, fused)?;
-        let Added { ranked, anew } = self.reread(search, found.passages, ranked, &repaired);
+        let Added { ranked, anew, read } = self.reread(search, found.passages, ranked, &repaired);
         let thresholds = &self.inner().config.grade;
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
-        Ok((candidates, Some(Findings { repaired, anew, ..more })))
+        Ok((candidates, Some(Findings { repaired, anew, read, ..more })))
     }
 
     /// The passages in their order, those of repairs read like the others.
@@ -252,6 +259,8 @@ struct Search<'a> {
     filters: &'a SearchFilters,
     allowed: &'a Allowed,
     deadline: Option<Instant>,
+    /// How many passages are read, as many as the first page did.
+    limit: Option<usize>,
 }
 
 impl Search<'_> {
@@ -263,7 +272,7 @@ impl Search<'_> {
     fn rerank(&self) -> Option<RerankPlan> {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         let budget: Option<Duration> = self.deadline.map(left);
-        self.plan.rerank.clone().map(|plan| RerankPlan { budget, ..plan })
+        self.plan.rerank.clone().map(|plan| RerankPlan { budget, limit: self.limit, ..plan })
     }
 }
 
@@ -277,6 +286,8 @@ struct Findings {
     repaired: RowSet,
     /// Whether another reranker than before gave the scores.
     anew: bool,
+    /// How many passages the last repair read.
+    read: usize,
     grade: CragScore,
     basis: CragBasis,
     /// Σ score/rank of the judged passages: unlike their mean it does not fall when weak
@@ -304,6 +315,7 @@ impl Findings {
             total,
             repaired: RowSet::default(),
             anew: false,
+            read: 0,
         }
     }
 

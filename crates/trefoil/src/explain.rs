@@ -108,7 +108,7 @@ impl Engine {
             let reason = why_left(left, &one.ranked, plan);
             return Ok(WhyNot { lost_at: Some(Stage::Select), reason, explanation });
         }
-        let page = Page::new(&keys, 0, plan).shown;
+        let page = Page::new(&keys, 0, &[], plan).shown;
         let (lost_at, reason) = if page.contains(&at) {
             (None, format!("it is result {rank}"))
         } else {

@@ -26,6 +26,8 @@ pub(crate) struct Legs {
     pub(crate) others: Vec<SearchResultItem>,
     /// How many of the fused passages were reranked.
     pub(crate) reranked: usize,
+    /// How many passages were read for each of the repairs that were tried.
+    pub(crate) repairs: Vec<usize>,
     pub(crate) degraded: Vec<Degraded>,
     /// What the filters let through.
     pub(crate) allowed: Allowed,

@@ -17,21 +17,25 @@ pub struct Page {
 impl Page {
     /// The page that `plan` asks for: after its cursor, or without one after its offset. `keys`
     /// are those of all results in their order; passages among them are in the order of keys.
-    /// `reranked` passages were reranked.
-    pub fn new(keys: &[OrderKey], reranked: usize, plan: &Plan) -> Self {
+    /// `reranked` passages were reranked, and as many read for each repair as `repairs` says.
+    pub fn new(keys: &[OrderKey], reranked: usize, repairs: &[usize], plan: &Plan) -> Self {
         let start = match &plan.cursor {
             Some(cursor) => seen(cursor, keys),
             None => plan.offset.min(keys.len()),
         };
         let end = keys.len().min(start.saturating_add(plan.limit));
         let last = keys.get(start..end).and_then(<[OrderKey]>::last);
-        // Later pages rerank what the first did.
-        let reranked = plan.cursor.as_ref().map_or(reranked, |cursor| cursor.reranked);
+        // Later pages read what the first did.
+        let (reranked, repairs) = match &plan.cursor {
+            Some(cursor) => (cursor.reranked, cursor.repairs.clone()),
+            None => (reranked, repairs.to_vec()),
+        };
         let next = last.filter(|_| end < keys.len()).map(|last| Cursor {
             last: last.clone(),
             depth: plan.candidates,
             reranked,
-            fingerprint: sealed(plan.fingerprint, plan.candidates, reranked),
+            fingerprint: sealed(plan.fingerprint, plan.candidates, reranked, &repairs),
+            repairs: repairs.clone(),
         });
         Self { shown: start..end, next }
     }
@@ -50,13 +54,13 @@ fn seen(cursor: &Cursor, keys: &[OrderKey]) -> usize {
 }
 
 /// The fingerprint of a query bound to what a cursor says of its first page.
-pub(crate) fn sealed(fingerprint: u64, depth: usize, reranked: usize) -> u64 {
-    first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {reranked}")))
+pub(crate) fn sealed(fingerprint: u64, depth: usize, reranked: usize, repairs: &[usize]) -> u64 {
+    first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {reranked} {repairs:?}")))
 }
 
 /// Whether a cursor is of the query with this fingerprint, and as it was given.
 pub(crate) fn is_of(cursor: &Cursor, fingerprint: u64) -> bool {
-    cursor.fingerprint == sealed(fingerprint, cursor.depth, cursor.reranked)
+    cursor.fingerprint == sealed(fingerprint, cursor.depth, cursor.reranked, &cursor.repairs)
 }
 
 fn first_bytes(digest: &[u8]) -> u64 {
@@ -95,7 +99,7 @@ mod tests {
         let question = question(&query, &[]);
         let legs = [Strategy::Keyword];
         let plan = plan(&query, question, None, &legs, &[], &EngineConfig::default()).unwrap();
-        Page::new(keys, 0, &Plan { cursor, offset, limit, ..plan })
+        Page::new(keys, 0, &[], &Plan { cursor, offset, limit, ..plan })
     }
 
     #[test]
@@ -155,8 +159,13 @@ mod tests {
         };
         let same = of(&|_| ());
         assert_eq!(of(&|query| query.options.offset = 40), same);
-        let cursor =
-            Cursor { last: keys(&[0.5]).remove(0), depth: 60, reranked: 0, fingerprint: 7 };
+        let cursor = Cursor {
+            last: keys(&[0.5]).remove(0),
+            depth: 60,
+            reranked: 0,
+            repairs: vec![],
+            fingerprint: 7,
+        };
         assert_eq!(of(&|query| query.options.cursor = Some(cursor.clone())), same);
         assert_ne!(of(&|query| query.options.limit = 5), same);
         assert_ne!(of(&|query| query.query_type = Some(QueryType::Global)), same);

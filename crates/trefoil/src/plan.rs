@@ -97,7 +97,7 @@ pub fn plan(
         crag: crag.map(|crag| CragPlan {
             repairs: crag.repairs.clone(),
             candidates: crag.candidates,
-            budget: config.rerank_budget,
+            budget: config.rerank_budget.filter(|_| options.cursor.is_none()),
         }),
         selection: Selection {
             passages: options.wants(SearchResultType::Chunk),
@@ -252,16 +252,24 @@ mod tests {
         let last =
             OrderKey { reranked: None, combined: Score::ONE, date: None, id: "chk_1".to_owned() };
         let fingerprint = planned(&query).fingerprint;
-        let cursor =
-            Cursor { last, depth: 90, reranked: 7, fingerprint: sealed(fingerprint, 90, 7) };
+        let cursor = Cursor {
+            last,
+            depth: 90,
+            reranked: 7,
+            repairs: vec![4],
+            fingerprint: sealed(fingerprint, 90, 7, &[4]),
+        };
         query.options.cursor = Some(cursor.clone());
         query.options.offset = 500;
         assert_eq!(planned(&query).candidates, 90);
         // It reranks what the first page did, and takes the time that this takes.
         let rerank = planned(&query).rerank.unwrap();
         assert_eq!((rerank.passages, rerank.limit, rerank.budget), (50, Some(7), None));
-        for changed in [Cursor { depth: 900, ..cursor.clone() }, Cursor { reranked: 50, ..cursor }]
-        {
+        for changed in [
+            Cursor { depth: 900, ..cursor.clone() },
+            Cursor { repairs: vec![4, 4], ..cursor.clone() },
+            Cursor { reranked: 50, ..cursor },
+        ] {
             let mut query = query.clone();
             query.options.cursor = Some(changed);
             let error = planned_by(&query, &EngineConfig::default()).unwrap_err();

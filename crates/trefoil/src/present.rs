@@ -43,7 +43,7 @@ pub(crate) fn result(
     let others = legs.others;
     let total = if plan.selection.passages { total } else { 0 } + others.len();
     let Listing { listed, keys } = Listing::of(&others, &shown);
-    let Page { shown: places, next } = Page::new(&keys, legs.reranked, plan);
+    let Page { shown: places, next } = Page::new(&keys, legs.reranked, &legs.repairs, plan);
     let offset = places.start;
     let listed = listed.get(places).unwrap_or_default();
     let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();

@@ -71,6 +71,8 @@ pub(crate) struct Added {
     pub(crate) ranked: Vec<Ranked>,
     /// Whether another reranker than that of the first list read all of it.
     pub(crate) anew: bool,
+    /// How many passages were read.
+    pub(crate) read: usize,
 }
 
 /// Reads what repairs have added to a list, and puts all in order.
@@ -89,11 +91,13 @@ pub(crate) fn reread_more(
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it.
         let Reread { ranked, .. } = reread(found, plan, question, passages, names);
-        return Added { ranked, anew: false };
+        let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
+        return Added { ranked, anew: false, read };
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
-        return Added { ranked: in_order(passages, &scores, repaired, names), anew: false };
+        let ranked = in_order(passages, &scores, repaired, names);
+        return Added { ranked, anew: false, read: 0 };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
     let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
@@ -102,7 +106,8 @@ pub(crate) fn reread_more(
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
     else {
-        return Added { ranked: in_order(passages, &scores, repaired, names), anew: false };
+        let ranked = in_order(passages, &scores, repaired, names);
+        return Added { ranked, anew: false, read: 0 };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
@@ -122,8 +127,9 @@ pub(crate) fn reread_more(
     let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
     // What the budget cuts off stays behind what was read, as in the first list.
     let (read, _) = read(reranker.as_ref(), plan, question, &texts);
+    let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    Added { ranked: in_order(passages, &scores, repaired, names), anew }
+    Added { ranked: in_order(passages, &scores, repaired, names), anew, read: added }
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.
