@@ -6,6 +6,7 @@ use trefoil::{
     ChunkId, CragRelevance, Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result,
     RowId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage,
     blend, lift_named,
+    model::{ModelHome, ModelStatus},
 };
 
 use crate::models::{with_model, without_model};
@@ -258,4 +259,39 @@ fn what_the_best_passage_names_is_lifted() {
         SearchOptions { strategies: vec![SearchStrategy::Keyword], ..asked.options.clone() };
     let names = engine.names(&engine.plan(&asked.options(options)).unwrap());
     assert_eq!(names(rows[0], rows[1]), 0.0);
+}
+
+#[test]
+fn a_reranker_in_a_folder_reads_as_the_same_one_by_its_name() {
+    let named = with_model();
+    let home = ModelHome::platform().unwrap();
+    let mine = home.list().unwrap().into_iter().find(|one| one.name() == named.rerank.model);
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("mine");
+    std::fs::create_dir(&own).unwrap();
+    let ModelStatus { path, card, .. } = mine.unwrap();
+    for file in ["model.onnx", "tokenizer.json"] {
+        std::fs::copy(path.join(file), own.join(file)).unwrap();
+    }
+    let card = format!(
+        "name = 'mine'\nrole = 'reranker'\nlicense = '{}'\nlanguages = {:?}\nmax-tokens = {}\n",
+        card.license, card.languages, card.max_tokens
+    );
+    std::fs::write(own.join("card.toml"), card).unwrap();
+    let index = folder.path().join("index");
+    let scores = |config: EngineConfig| -> Vec<(String, Option<Score>)> {
+        let engine = Engine::open_with(&index, config).unwrap();
+        let texts =
+            ["The tide follows the moon.", "Owls hunt at night.", "The moon pulls the sea."];
+        let numbered = (0..).zip(texts).map(|(n, text)| Document::new(format!("{n}"), text));
+        engine.ingest(&numbered.collect::<Vec<_>>()).unwrap();
+        engine.drain().unwrap();
+        let found = search(&engine, "why does the tide rise?");
+        assert_eq!(found.degraded, []);
+        found.results.into_iter().map(|hit| (hit.id, hit.relevance.rerank)).collect()
+    };
+    let by_name = scores(named.clone());
+    assert!(by_name.iter().all(|(_, score)| score.is_some()), "{by_name:?}");
+    let folder = EngineConfig { rerankers: Rerankers::Folder(own.clone()), ..named };
+    assert_eq!(scores(folder), by_name);
 }

@@ -82,6 +82,15 @@ pub(crate) struct GlobalArgs {
         hide_env_values = true
     )]
     pub(crate) model: Option<String>,
+    /// Reranking model: a name of `trefoil models list`, a folder, or `none`
+    #[arg(
+        long,
+        global = true,
+        value_name = "NAME|DIR",
+        env = "TREFOIL_RERANK_MODEL",
+        hide_env_values = true
+    )]
+    pub(crate) rerank_model: Option<String>,
     /// Folder that models are kept in [default: the platform's cache folder]
     #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_HOME", hide_env_values = true, value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,

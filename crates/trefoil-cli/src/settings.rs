@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::Context;
 use serde::Deserialize;
-use trefoil::{EngineConfig, KeywordConfig, MemoryUpkeep, Model, Profile, model::ModelHome};
+use trefoil::{
+    EngineConfig, KeywordConfig, MemoryUpkeep, Model, Profile, RerankConfig, Rerankers,
+    model::ModelHome,
+};
 
 use crate::args::{GlobalArgs, KeywordBoost};
 
@@ -38,12 +41,16 @@ impl Settings {
         };
         let profile = args.profile.clone().or(file.profile);
         let defaults = EngineConfig::default();
+        let (rerankers, rerank) =
+            rerankers(args.rerank_model.as_deref().map(model).or(file.rerank_model));
         Ok(Self {
             index: args.index.clone().or(file.index),
             engine: EngineConfig {
                 model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
                 threads: file.threads,
+                rerankers,
+                rerank,
                 keyword: boosted(file.keyword.unwrap_or_default(), &args.keyword_boosts),
                 profile: profile.map(Profile::read).transpose()?,
                 max_file_bytes: file.max_file_bytes.unwrap_or(defaults.max_file_bytes),
@@ -91,6 +98,7 @@ impl std::error::Error for InvalidSettings {}
 struct SettingsFile {
     index: Option<PathBuf>,
     model: Option<Model>,
+    rerank_model: Option<Model>,
     model_home: Option<PathBuf>,
     threads: Option<usize>,
     max_file_bytes: Option<u64>,
@@ -105,6 +113,7 @@ struct SettingsFile {
 struct RawSettings {
     index: Option<PathBuf>,
     model: Option<String>,
+    rerank_model: Option<String>,
     model_home: Option<PathBuf>,
     threads: Option<usize>,
     max_file_bytes: Option<u64>,
@@ -133,13 +142,14 @@ impl SettingsFile {
             path: path.to_owned(),
             reason: located(text, &error),
         })?;
-        let mut model = raw.model.as_deref().map(model);
-        if let Some(Model::Folder(path)) = &mut model {
-            *path = folder.join(&*path);
-        }
+        let below = |text: &str| match model(text) {
+            Model::Folder(path) => Model::Folder(folder.join(path)),
+            named @ (Model::None | Model::Default | Model::Named(_) | Model::Custom(_)) => named,
+        };
         Ok(Self {
             index: raw.index.map(|path| folder.join(path)),
-            model,
+            model: raw.model.as_deref().map(below),
+            rerank_model: raw.rerank_model.as_deref().map(below),
             model_home: raw.model_home.map(|path| folder.join(path)),
             threads: raw.threads,
             max_file_bytes: raw.max_file_bytes,
@@ -170,6 +180,17 @@ fn boosted(mut config: KeywordConfig, boosts: &[KeywordBoost]) -> KeywordConfig 
         }
     }
     config
+}
+
+/// What reads passages with the question: `none`, a cross-encoder in a folder, or one by name.
+fn rerankers(wanted: Option<Model>) -> (Rerankers, RerankConfig) {
+    let rerank = RerankConfig::default();
+    match wanted {
+        Some(Model::None) => (Rerankers::Default, RerankConfig { enabled: false, ..rerank }),
+        Some(Model::Named(model)) => (Rerankers::Default, RerankConfig { model, ..rerank }),
+        Some(Model::Folder(folder)) => (Rerankers::Folder(folder), rerank),
+        Some(Model::Default | Model::Custom(_)) | None => (Rerankers::Default, rerank),
+    }
 }
 
 /// The model that a person means: `none`, a folder if it looks like a path, else a name.

@@ -59,6 +59,7 @@ impl Place {
         for name in [
             "TREFOIL_INDEX",
             "TREFOIL_MODEL",
+            "TREFOIL_RERANK_MODEL",
             "TREFOIL_LOG",
             "NO_COLOR",
             "CLICOLOR",
@@ -891,4 +892,35 @@ fn every_command_with_a_filter_tells_nothing_of_what_it_leaves_out() {
         }
         assert!(told > 100, "{tenant}: {told}");
     }
+}
+
+#[test]
+fn a_reranker_is_taken_from_a_folder_and_what_is_wrong_with_it_is_named() {
+    let place = Place::indexed();
+    let search = |place: &Place| place.run(&["search", "tides", "--json"]);
+    let missing = place.run(&["search", "tides", "--rerank-model", "./reranker"]);
+    assert_eq!(missing.code, 3, "{}", missing.stderr);
+    assert!(missing.stderr.contains("reranker"), "{}", missing.stderr);
+    // A settings file names it relative to itself; the model of another role is refused.
+    place.write("trefoil.toml", "rerank_model = './reranker'\n");
+    let named = search(&place);
+    assert_eq!(named.code, 3, "{}", named.stderr);
+    assert!(named.stderr.contains("card.toml"), "{}", named.stderr);
+    for file in ["model.onnx", "tokenizer.json"] {
+        place.write(&format!("reranker/{file}"), "");
+    }
+    let card = "name = 'mine'\nrole = 'ROLE'\nlicense = 'MIT'\nlanguages = ['en', 'ja', 'ko']\n\
+                max-tokens = 512\n";
+    place.write("reranker/card.toml", card.replace("ROLE", "embedder"));
+    let other = search(&place);
+    assert_eq!(other.code, 3, "{}", other.stderr);
+    place.write("reranker/card.toml", card.replace("ROLE", "reranker"));
+    let found = search(&place);
+    // It is taken; here there is nothing to run it with.
+    assert_eq!(found.code, 3, "{}", found.stderr);
+    assert!(found.stderr.contains("onnxruntime"), "{}", found.stderr);
+    let none = place.run(&["search", "tides", "--rerank-model", "none", "--json"]);
+    assert_eq!(none.code, 0, "{}", none.stderr);
+    let none: SearchResult = serde_json::from_str(&none.stdout).unwrap();
+    assert!(none.degraded.iter().all(|one| one.stage != Stage::Rerank), "{:?}", none.degraded);
 }

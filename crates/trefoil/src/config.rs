@@ -131,6 +131,8 @@ pub enum Rerankers {
     /// The model that [`RerankConfig`] names, once it has been pulled.
     #[default]
     Default,
+    /// The cross-encoder in a folder with `model.onnx`, `tokenizer.json` and `card.toml`.
+    Folder(PathBuf),
     /// The caller's own: the first that reads the question and all of the passages.
     #[cfg(feature = "engine")]
     Custom(Vec<Arc<dyn Reranker>>),

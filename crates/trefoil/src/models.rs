@@ -81,6 +81,9 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
             return Err(Error::ModelMissing { name: folder.display().to_string(), reason });
         }
     };
+    if let Rerankers::Folder(folder) = &config.rerankers {
+        return Err(Error::ModelMissing { name: folder.display().to_string(), reason });
+    }
     let rerankers = FoundRerankers { missing: Some(reason), ..FoundRerankers::default() };
     Ok(Models {
         embedder,
@@ -107,7 +110,7 @@ fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> 
 mod onnx {
     use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, TokenReranker};
 
-    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Result};
+    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result};
 
     pub(super) fn embedder(config: &EngineConfig) -> Result<Arc<OnnxEmbedder>> {
         let source = match &config.model {
@@ -125,10 +128,16 @@ mod onnx {
         embedder: Option<Arc<OnnxEmbedder>>,
     ) -> Result<FoundRerankers> {
         let mut found = FoundRerankers::default();
-        let source = ModelSource::Name(config.rerank.model.clone());
+        let source = match &config.rerankers {
+            Rerankers::Folder(folder) => ModelSource::Folder(folder.clone()),
+            Rerankers::Default | Rerankers::Custom(_) => {
+                ModelSource::Name(config.rerank.model.clone())
+            }
+        };
+        let is_named = matches!(source, ModelSource::Name(_));
         match OnnxReranker::open(&home(config)?, &source, threads(config)) {
             Ok(reranker) => found.rerankers.push(Arc::new(reranker)),
-            Err(Error::ModelMissing { name, .. }) => {
+            Err(Error::ModelMissing { name, .. }) if is_named => {
                 found.missing = Some(format!("no model; run `trefoil models pull {name}`"));
             }
             Err(error) => return Err(error),

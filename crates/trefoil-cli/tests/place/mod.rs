@@ -36,7 +36,13 @@ impl Place {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
         command.args(args).current_dir(self.0.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in ["TREFOIL_INDEX", "TREFOIL_MODEL", "TREFOIL_LOG", "CLICOLOR_FORCE"] {
+        for name in [
+            "TREFOIL_INDEX",
+            "TREFOIL_MODEL",
+            "TREFOIL_RERANK_MODEL",
+            "TREFOIL_LOG",
+            "CLICOLOR_FORCE",
+        ] {
             command.env_remove(name);
         }
         let mut child = command.env("TREFOIL_HOME", self.path("no-models")).spawn().unwrap();
