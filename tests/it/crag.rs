@@ -10,9 +10,10 @@ use proptest::prelude::{
 };
 use trefoil::{
     CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat, Embedder,
-    EmbeddingSpace, Engine, EngineConfig, Error, IncorrectPolicy, Language, Pooling, Quantization,
-    Repair, Reranker, Rerankers, Result, Role, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, SearchStrategy, Stage, Trust, WebFailure, WebMetadata, WebPage, WebSearch,
+    EmbeddingSpace, Engine, EngineConfig, Error, GradeCalibration, GradeSeparation,
+    GradeThresholds, IncorrectPolicy, Language, Pooling, Profile, Quantization, Repair, Reranker,
+    Rerankers, Result, Role, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchStrategy, Settings, Stage, Trust, WebFailure, WebMetadata, WebPage, WebSearch,
 };
 
 use crate::models::{with_model, without_model};
@@ -523,4 +524,46 @@ fn what_no_passage_answers_is_incorrect_in_every_language() {
         // Annotated, not dropped.
         assert!(!found.results.is_empty() && crag.score.needs_web_search);
     }
+}
+
+#[test]
+fn grades_begin_where_the_profile_says_for_the_reranker_that_read() {
+    use CragRelevance::{Ambiguous, Correct, Incorrect};
+    let thresholds = |incorrect: f32, keep: f32, correct: f32| GradeThresholds {
+        incorrect: Score::clamped(incorrect),
+        keep: Score::clamped(keep),
+        correct: Score::clamped(correct),
+        certain: Score::clamped(correct),
+    };
+    let calibrated = |reranker: &str, thresholds| GradeCalibration {
+        reranker: reranker.to_owned(),
+        thresholds,
+        measured: GradeSeparation::default(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let grades = |explicit: Option<GradeThresholds>, grades: Vec<GradeCalibration>| {
+        // As a person would have it: written by the one and read by the other.
+        let file = folder.path().join("profile.toml");
+        let profile = Profile { grades, ..Profile::new(Settings::default()) };
+        profile.write(&file, "").unwrap();
+        let (_dir, engine) = by_words(|config| {
+            config.grade = explicit;
+            config.profile = Some(Profile::read(&file).unwrap());
+            config.crag.repairs.clear();
+        });
+        // One of two words of the question: `Beginnings` gives it .5.
+        engine.ingest(&[Document::new("a", "walruses sleep on the ice")]).unwrap();
+        report(&ask(&engine, "walrus tusks")).score.relevance
+    };
+    let [low, high] = [thresholds(0.1, 0.1, 0.4), thresholds(0.6, 0.6, 0.8)];
+    assert_eq!(grades(None, vec![]), Ambiguous);
+    assert_eq!(grades(None, vec![calibrated("beginnings", low)]), Correct);
+    assert_eq!(grades(None, vec![calibrated("beginnings", high)]), Incorrect);
+    let both = vec![calibrated("another", low), calibrated("beginnings", high)];
+    assert_eq!(grades(None, both.clone()), Incorrect);
+    assert_eq!(grades(None, both[..1].to_vec()), Ambiguous, "another reranker's are not its own");
+    assert_eq!(grades(Some(low), both), Correct, "what the configuration says holds");
+    let wrong = calibrated("beginnings", thresholds(0.9, 0.1, 0.4));
+    let profile = Profile { grades: vec![wrong], ..Profile::new(Settings::default()) };
+    assert!(matches!(profile.check(), Err(Error::InvalidConfig { .. })));
 }

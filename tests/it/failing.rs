@@ -13,9 +13,10 @@ use std::{
 
 use trefoil::{
     CentralSentences, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, EntityExtractor,
-    Error, Extraction, Extractor, Model, NameLookup, QueryClassification, QueryClassifier,
-    QueryType, Question, Reranker, Rerankers, Result, Role, RuleClassifier, Score, SearchFilters,
-    SearchOptions, SearchQuery, Stage, Summarizer, Summary, SummaryRequest, TitledText,
+    Error, Extraction, Extractor, GradeThresholds, Model, NameLookup, QueryClassification,
+    QueryClassifier, QueryType, Question, Reranker, Rerankers, Result, Role, RuleClassifier, Score,
+    SearchFilters, SearchOptions, SearchQuery, Stage, Summarizer, Summary, SummaryRequest,
+    TitledText,
 };
 
 use crate::{
@@ -493,8 +494,8 @@ fn pages_of_repairs_that_were_cut_off_show_each_result_once() {
         config.rerank.enabled = true;
         config.rerank.top_k = 20;
         config.crag.incorrect = trefoil::IncorrectPolicy::Annotate;
-        config.grade.correct = Score::ONE;
-        config.grade.certain = Score::ONE;
+        let (correct, certain) = (Score::ONE, Score::ONE);
+        config.grade = Some(GradeThresholds { correct, certain, ..GradeThresholds::default() });
         let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
         engine.ingest(&documents).unwrap();
         let hurry = || {

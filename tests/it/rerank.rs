@@ -290,8 +290,14 @@ fn a_reranker_in_a_folder_reads_as_the_same_one_by_its_name() {
         assert_eq!(found.degraded, []);
         found.results.into_iter().map(|hit| (hit.id, hit.relevance.rerank)).collect()
     };
+    let reads = |config: &EngineConfig| {
+        let engine = Engine::open_with(&index, config.clone()).unwrap();
+        engine.reranker_of("why?").map(str::to_owned)
+    };
+    assert_eq!(reads(&named).as_deref(), Some(&*named.rerank.model));
     let by_name = scores(named.clone());
     assert!(by_name.iter().all(|(_, score)| score.is_some()), "{by_name:?}");
     let folder = EngineConfig { rerankers: Rerankers::Folder(own.clone()), ..named };
+    assert_eq!(reads(&folder).as_deref(), Some("mine"));
     assert_eq!(scores(folder), by_name);
 }

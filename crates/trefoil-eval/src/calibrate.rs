@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use trefoil::{Calibration, Evidence, Feature, Isotonic, Language, Separation};
+use trefoil::{Calibration, Evidence, Feature, Isotonic, Language, Score, Separation};
 
 use crate::{
     logistic::{Logistic, platt_targets, sigmoid},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A question of which it is known whether it has an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     /// The question's language.
@@ -22,6 +22,12 @@ pub struct Sample {
     pub evidence: Evidence,
     /// Whether the corpus answers it.
     pub answered: bool,
+    /// The reranker that reads the question, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reranker: Option<String>,
+    /// What it says of the passages that it likes best, at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judged: Vec<Score>,
 }
 
 /// What a calibration has to reach.
@@ -57,7 +63,7 @@ pub enum Refusal {
 }
 
 /// Folds of the cross-validation.
-const FOLDS: usize = 5;
+pub(crate) const FOLDS: usize = 5;
 /// Weight of ½ Σ weight², on features of unit variance.
 const RIDGE: f64 = 1.0;
 const BINS: usize = 10;
@@ -197,7 +203,7 @@ fn known_features(samples: &[Sample]) -> Vec<Feature> {
 }
 
 /// Deals each class evenly to the folds, in a fixed random order.
-fn stratified(labels: &[bool]) -> Vec<usize> {
+pub(crate) fn stratified(labels: &[bool]) -> Vec<usize> {
     let mut random = Random::seeded(5);
     let mut order: Vec<(bool, u64, usize)> =
         labels.iter().zip(0..).map(|(&label, index)| (label, random.bits(), index)).collect();
@@ -310,7 +316,13 @@ mod tests {
             let coverage = noise() + if answered { gap } else { 0.0 };
             let evidence =
                 Evidence { coverage: Some(coverage), margin: Some(noise()), ..Evidence::default() };
-            Sample { language: Language::En, evidence, answered }
+            Sample {
+                language: Language::En,
+                evidence,
+                answered,
+                reranker: None,
+                judged: Vec::new(),
+            }
         };
         (0..count).map(one).collect()
     }

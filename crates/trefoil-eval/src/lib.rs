@@ -37,6 +37,7 @@ mod gate;
 #[cfg(feature = "engine")]
 mod gate_report;
 #[cfg(feature = "engine")]
+mod grades;
 mod harness;
 #[cfg(feature = "engine")]
 mod index;
@@ -76,6 +77,7 @@ pub use folds::folds;
 pub use gate::Gate;
 #[cfg(feature = "engine")]
 pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
+pub use grades::{GradeTable, calibrate_grades};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured};
 pub use lists::{LegLists, StoredHit, StoredList};

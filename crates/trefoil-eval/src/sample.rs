@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 use trefoil::{
-    Engine, Evidence, Language, QueryText, RankedList, Result, Score, SearchFilters, SearchOptions,
-    SearchQuery, SearchResultType, language_of,
+    Engine, Evidence, JUDGED, Language, QueryText, RankedList, Result, Score, SearchFilters,
+    SearchOptions, SearchQuery, SearchResultType, language_of,
 };
 
 use crate::{Collection, Harness, LegLists, RetrievalCase, Sample, gibberish, harness::spread};
@@ -18,17 +18,23 @@ impl Harness {
     /// Those of the engine.
     pub fn samples(&self, collection: &Collection, all: &[Collection]) -> Result<Vec<Sample>> {
         let lists = self.leg_lists(collection)?;
-        let mut samples: Vec<Sample> = lists.iter().map(|one| sample_of(one, true)).collect();
+        let engine = self.engine_of(collection)?;
+        let mut samples: Vec<Sample> = Vec::new();
+        for one in &lists {
+            samples.push(sample_of(&engine, collection, one, true));
+        }
         let mut probes: Vec<String> =
             collection.unanswerable().map(|query| query.text.clone()).collect();
         if probes.is_empty() {
             let share = samples.len() / 3;
             let near = spread(&lists.iter().collect::<Vec<_>>(), share);
-            samples.extend(near.into_iter().map(|one| sample_of(&one.without_answers(), false)));
+            samples.extend(
+                near.into_iter()
+                    .map(|one| sample_of(&engine, collection, &one.without_answers(), false)),
+            );
             probes = meaningless(&lists, share);
             probes.extend(foreign(collection, all, &lists, share));
         }
-        let engine = self.engine_of(collection)?;
         let anywhere = SearchFilters::default();
         let asked: Result<Vec<Sample>> =
             probes.par_iter().map(|text| sample(&engine, text, &anywhere, false)).collect();
@@ -85,12 +91,25 @@ fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) 
     let found = engine.search(&query)?.results;
     let best = found.iter().filter_map(|item| item.relevance.rerank).max();
     let evidence = Evidence::of(&lists, best);
-    Ok(Sample { language: language_of(&cut), evidence, answered })
+    let judged = judged(found.iter().filter_map(|item| item.relevance.rerank));
+    let reranker = engine.reranker_of(&cut).map(str::to_owned);
+    Ok(Sample { language: language_of(&cut), evidence, answered, reranker, judged })
+}
+
+/// The best scores, as many as grading looks at.
+fn judged(scores: impl Iterator<Item = Score>) -> Vec<Score> {
+    let mut scores: Vec<Score> = scores.collect();
+    scores.sort_unstable_by(|a, b| b.cmp(a));
+    scores.truncate(JUDGED);
+    scores
 }
 
 /// The same from lists that are there already.
-fn sample_of(asked: &LegLists, answered: bool) -> Sample {
+fn sample_of(engine: &Engine, collection: &Collection, asked: &LegLists, answered: bool) -> Sample {
     let lists: Vec<RankedList> = asked.ranked_lists();
     let evidence = Evidence::of(&lists, asked.reranked.values().max().copied());
-    Sample { language: asked.language, evidence, answered }
+    let judged = judged(asked.reranked.values().copied());
+    let text = collection.answerable().find(|query| query.id == asked.query);
+    let reranker = text.and_then(|query| engine.reranker_of(&query.text)).map(str::to_owned);
+    Sample { language: asked.language, evidence, answered, reranker, judged }
 }

@@ -63,8 +63,9 @@ pub struct EngineConfig {
     /// How long reading may take before it stops where it is; 500 ms by default, `None`
     /// for as long as it takes.
     pub rerank_budget: Option<Duration>,
-    /// Where the grades of evidence begin.
-    pub grade: GradeThresholds,
+    /// Where the grades of evidence begin; if absent, where `profile` says for the reranker that
+    /// read it, or else [`GradeThresholds::default`].
+    pub grade: Option<GradeThresholds>,
     /// What a graded search does about its evidence; it may take `rerank_budget` once more.
     pub crag: CragConfig,
     /// What the worker does for memory by itself.
@@ -191,7 +192,7 @@ impl Default for EngineConfig {
             rerank: RerankConfig::default(),
             rerankers: Rerankers::default(),
             rerank_budget: Some(Duration::from_millis(500)),
-            grade: GradeThresholds::default(),
+            grade: None,
             crag: CragConfig::default(),
             #[cfg(feature = "engine")]
             memory: MemoryUpkeep::default(),
@@ -207,6 +208,14 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// Where the grades begin of what this reranker read, or of what none did.
+    #[cfg(feature = "engine")]
+    pub(crate) fn thresholds(&self, reranker: Option<&str>) -> GradeThresholds {
+        let profile = self.profile.as_ref();
+        let of_it = || reranker.and_then(|name| profile?.thresholds(name).copied());
+        self.grade.or_else(of_it).unwrap_or_default()
+    }
+
     /// Checks every range.
     ///
     /// # Errors
@@ -229,7 +238,7 @@ impl EngineConfig {
         }
         #[cfg(feature = "keyword")]
         self.keyword.validate()?;
-        self.grade.check()?;
+        self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;
         self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
         if !(20..=500).contains(&self.highlight_chars) {

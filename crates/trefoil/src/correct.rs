@@ -67,18 +67,18 @@ impl Engine {
             return Graded { passages, total, dropped, best_read, report: None };
         };
         let deadline = crag.budget.map(|budget| Instant::now() + budget);
-        let thresholds = &self.inner().config.grade;
+        let thresholds = self.thresholds(&plan.question.text, &ranked);
         let evidence = Findings::new(thresholds, legs.lists.clone(), ranked, total);
         let search = Search { plan, crag, filters: &query.filters, allowed, deadline, limit: None };
         let (evidence, repairs, wording) = self.repaired(search, evidence, legs);
         let found = repairs.iter().any(|one| one.found > 0);
         let mut actions = Vec::from_iter(found.then_some(CragAction::Expand));
-        let Findings { ranked, total, grade, basis, .. } = evidence;
+        let Findings { ranked, total, grade, basis, thresholds, .. } = evidence;
         let score = CragScore { refined_query: wording, ..grade };
 
         let config = &self.inner().config.crag;
         let best_read = best_read(&ranked);
-        let mut passages = graded(thresholds, ranked);
+        let mut passages = graded(&thresholds, ranked);
         let row = |one: &Judged| one.ranked.passage.chunk.row;
         let mut dropped: RowSet = passages.iter().map(row).collect();
         match (score.relevance, config.incorrect) {
@@ -115,6 +115,22 @@ impl Engine {
         }
         let report = Some(CragReport { score, basis, actions, repairs, web });
         Graded { passages, total, dropped, best_read, report }
+    }
+
+    /// Where the grades begin of a list, by who read its first passages.
+    pub(crate) fn thresholds(&self, question: &str, ranked: &[Ranked]) -> GradeThresholds {
+        let judged = ranked.get(..JUDGED).unwrap_or(ranked);
+        let read_by = (!judged.is_empty())
+            .then(|| reader(self.inner().rerankers(), question, judged.iter()))
+            .flatten();
+        self.inner().config.thresholds(read_by.map(trefoil_core::Reranker::model))
+    }
+
+    /// The name of the reranker that reads a question of this text, and so passages in its
+    /// language; none if none does.
+    pub fn reranker_of(&self, question: &str) -> Option<&str> {
+        let rerankers = &self.inner().rerankers().rerankers;
+        rerankers.iter().find(|one| one.reads(question)).map(|one| one.model())
     }
 
     /// Tries the planned repairs in order while the evidence is not correct. What makes
@@ -188,7 +204,7 @@ impl Engine {
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
         let found = self.read(&wider, filters, fused)?;
         let Added { ranked, anew, read } = self.reread(search, found.passages, ranked, &repaired);
-        let thresholds = &self.inner().config.grade;
+        let thresholds = self.thresholds(&plan.question.text, &ranked);
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
         Ok((candidates, Some(Findings { repaired, anew, read, ..more })))
     }
@@ -289,6 +305,8 @@ struct Findings {
     /// How many passages the last repair read.
     read: usize,
     grade: CragScore,
+    /// Where its grades begin.
+    thresholds: GradeThresholds,
     basis: CragBasis,
     /// Σ score/rank of the judged passages: unlike their mean it does not fall when weak
     /// passages come after good ones.
@@ -297,7 +315,7 @@ struct Findings {
 
 impl Findings {
     fn new(
-        thresholds: &GradeThresholds,
+        thresholds: GradeThresholds,
         lists: Vec<RankedList>,
         ranked: Vec<Ranked>,
         total: usize,
@@ -308,6 +326,7 @@ impl Findings {
         let gain = scores.iter().zip(1_u8..).map(|(score, i)| score.get() / f32::from(i)).sum();
         Self {
             grade: thresholds.overall(&scores),
+            thresholds,
             basis: if read { CragBasis::Rerank } else { CragBasis::Legs },
             gain,
             lists,

@@ -85,6 +85,35 @@ impl GradeThresholds {
     }
 }
 
+/// Thresholds on the scale of a reranker, fitted by `trefoil calibrate`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GradeCalibration {
+    /// The reranker, by the name that [`Reranker::model`](trefoil_core::Reranker::model) tells.
+    pub reranker: String,
+    /// Its thresholds.
+    pub thresholds: GradeThresholds,
+    /// How well they do on questions that they were not fitted to.
+    pub measured: GradeSeparation,
+}
+
+/// How well thresholds separate what is answered from what is not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GradeSeparation {
+    /// Questions with an answer.
+    pub answered: usize,
+    /// Questions without.
+    pub unanswered: usize,
+    /// Share of the questions with an answer whose evidence is correct, of those that the
+    /// thresholds were fitted to.
+    pub correct_rate: f64,
+    /// Share of the questions without an answer whose evidence is correct, on held-out folds.
+    pub false_correct_rate: f64,
+    /// Share of the questions with an answer whose evidence is incorrect, on held-out folds.
+    pub false_incorrect_rate: f64,
+}
+
 /// Passages that the overall grade looks at.
 pub const JUDGED: usize = 5;
 

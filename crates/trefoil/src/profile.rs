@@ -7,7 +7,10 @@ use trefoil_core::{
     Error, Fused, Fuser, Language, Leg, QueryType, RankedList, Result, SearchWeights,
 };
 
-use crate::{Adaptive, Calibration, DistributionBased, Fusion, RelativeScore, Rrf};
+use crate::{
+    Adaptive, Calibration, DistributionBased, Fusion, GradeCalibration, GradeThresholds,
+    RelativeScore, Rrf,
+};
 
 /// Settings that were chosen by evidence, and where each applies. A TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct Profile {
     /// question applies.
     #[serde(default, rename = "calibration", skip_serializing_if = "Vec::is_empty")]
     pub calibrations: Vec<Calibration>,
+    /// Where the grades of corrective retrieval begin, for each reranker that was calibrated.
+    #[serde(default, rename = "grade", skip_serializing_if = "Vec::is_empty")]
+    pub grades: Vec<GradeCalibration>,
 }
 
 /// How lists become one.
@@ -67,7 +73,13 @@ impl Profile {
 
     /// The same settings for every question.
     pub fn new(default: Settings) -> Self {
-        Self { version: Self::VERSION, default, rules: Vec::new(), calibrations: Vec::new() }
+        Self {
+            version: Self::VERSION,
+            default,
+            rules: Vec::new(),
+            calibrations: Vec::new(),
+            grades: Vec::new(),
+        }
     }
 
     /// Reads a file.
@@ -119,13 +131,20 @@ impl Profile {
         self.rules.iter().find(applies).map_or(&self.default, |rule| &rule.settings)
     }
 
+    /// The thresholds of a reranker, if it was calibrated.
+    pub fn thresholds(&self, reranker: &str) -> Option<&GradeThresholds> {
+        let of_it = self.grades.iter().find(|grade| grade.reranker == reranker);
+        of_it.map(|grade| &grade.thresholds)
+    }
+
     /// Checks every range.
     ///
     /// # Errors
     /// [`Error::InvalidK`] and [`Error::InvalidConfig`] for the first value out of its range.
     pub fn check(&self) -> Result<()> {
         let rules = self.rules.iter().map(|rule| &rule.settings);
-        rules.chain([&self.default]).try_for_each(Settings::check)
+        rules.chain([&self.default]).try_for_each(Settings::check)?;
+        self.grades.iter().try_for_each(|grade| grade.thresholds.check())
     }
 }
 

@@ -64,7 +64,7 @@ impl Engine {
     fn by_feedback(&self, found: Found<'_>) -> Result<Candidates> {
         let question = &found.plan.question;
         let judged = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
-        let keep = self.inner().config.grade.keep;
+        let keep = self.thresholds(&question.text, found.ranked).keep;
         let good = judged.iter().filter(|one| one.evidence() >= keep);
         let good: Vec<Sample<'_>> = good.map(sample).collect();
         let all: Vec<Sample<'_>> = found.ranked.iter().map(sample).collect();

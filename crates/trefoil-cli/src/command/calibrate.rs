@@ -4,8 +4,8 @@ use trefoil::{
     Calibration, Engine, EngineConfig, Language, Model, Profile, language_of, model::ModelSource,
 };
 use trefoil_eval::{
-    CalibrationBounds, CalibrationTable, Collection, Harness, RetrievalCase, Sample, calibrate,
-    samples,
+    CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase, Sample,
+    calibrate, calibrate_grades, samples,
 };
 
 use super::Outcome;
@@ -46,16 +46,25 @@ pub(super) fn run(
         console.status(format_args!("{}: asking", collection.name));
         all.extend(harness.samples(collection, &collections)?);
     }
-    let (calibrations, refused) = by_language(&all, model_name(&config.model).as_deref());
-    let fitted = !calibrations.is_empty();
+    let (calibrations, mut refused) = by_language(&all, model_name(&config.model).as_deref());
+    let mut grades = Vec::new();
+    for (reranker, fitted) in calibrate_grades(&all, &CalibrationBounds::default()) {
+        match fitted {
+            Ok(grade) => grades.push(grade),
+            Err(refusal) => refused.push(format!("grades of {reranker}: {refusal}")),
+        }
+    }
+    let fitted = !(calibrations.is_empty() && grades.is_empty());
     if fitted {
         let start = config.profile.unwrap_or_else(|| Profile::new(trefoil::Settings::default()));
-        let profile = Profile { calibrations, ..start };
-        profile.write(&args.output, "Answerability fitted by `trefoil calibrate`.")?;
+        let profile = Profile { calibrations, grades, ..start };
+        let remarks = "Answerability and grades of evidence, fitted by `trefoil calibrate`.";
+        profile.write(&args.output, remarks)?;
         if console.json {
             print_json(&profile)?;
         } else {
             print(CalibrationTable(&profile.calibrations))?;
+            print(format_args!("\n{}", GradeTable(&profile.grades)))?;
         }
         console.status(format_args!("written to {}", args.output.display()));
     }
@@ -87,7 +96,7 @@ fn model_name(model: &Model) -> Option<String> {
 fn by_language(samples: &[Sample], model: Option<&str>) -> (Vec<Calibration>, Vec<String>) {
     let mut languages: BTreeMap<Language, Vec<Sample>> = BTreeMap::new();
     for sample in samples {
-        languages.entry(sample.language).or_default().push(*sample);
+        languages.entry(sample.language).or_default().push(sample.clone());
     }
     let mut fitted = Vec::new();
     let mut refused = Vec::new();
