@@ -255,6 +255,17 @@ fn the_graph_for_one_tenant_tells_no_word_of_the_other() {
             let name = &one.entity.name;
             let view = engine.entity(name, &filters, 20).unwrap();
             assert_eq!(foreign(&view, name, tag), [""; 0], "{tag}: {name}");
+            // Sums over all chunks are told only where all count.
+            let seen = |view: &trefoil::EntityView| {
+                let relations = view.related.iter().flat_map(|one| &one.relations);
+                relations.filter(|one| one.seen.is_some()).count()
+            };
+            assert_eq!(view.as_ref().map_or(0, seen), 0);
+            let whole = engine.entity(name, &SearchFilters::default(), 20).unwrap().unwrap();
+            assert_eq!(
+                seen(&whole),
+                whole.related.iter().map(|one| one.relations.len()).sum::<usize>()
+            );
             assert_eq!(view.is_some(), own.iter().any(|own| own.entity.id == one.entity.id));
             known += usize::from(view.is_some());
             let drawn = engine.subgraph(Some(name), &filters, 20).unwrap();

@@ -73,7 +73,7 @@ pub use query::{
 pub use rank::{Fused, Hit, LegHit, RankedList};
 pub use relationship::{
     EntityFacet, EntityFacts, EntityView, NamedEntity, PathStep, Proof, RelatedEntity,
-    RelationshipPath, ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
+    RelationshipPath, Seen, ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
 };
 pub use result::{
     Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,

@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{ChunkId, EntityId, EntityType, RelationId, RelationType, Score};
@@ -48,6 +49,23 @@ pub struct ShownRelation {
     pub relation_type: RelationType,
     /// Chunks that show it; at least one.
     pub proofs: Vec<Proof>,
+    /// How often and when all chunks say so; absent where only some of them count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+}
+
+/// How often and when chunks state a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Seen {
+    /// How often.
+    pub count: u64,
+    /// The same, each time as sure as the less sure of both names.
+    pub weight: f64,
+    /// The date of the earliest of their documents; when it was indexed, for one without a date.
+    pub first_seen_at: Timestamp,
+    /// The same of the latest.
+    pub last_seen_at: Timestamp,
 }
 
 /// A passage that shows a relation.

@@ -1,7 +1,8 @@
 //! The graph that the chunks add up to, as rows; that of memory is apart.
 
-use rusqlite::Row;
-use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId};
+use jiff::Timestamp;
+use rusqlite::{OptionalExtension, Row};
+use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId, Seen};
 
 use crate::{Store, chunk::texts, extraction::spans_from_json, fault::unreadable, id::relation_id};
 
@@ -78,6 +79,36 @@ impl Store {
                 found.extend(select.query_map([id.as_str()], entity)?);
             }
             found.into_iter().collect()
+        })
+    }
+
+    /// How often and when all chunks state a relation; none if no chunk does.
+    pub fn seen(
+        &self,
+        source: &str,
+        relation_type: &RelationType,
+        target: &str,
+    ) -> Result<Option<Seen>> {
+        self.read("read when a relation was seen", |tx| {
+            tx.prepare_cached(
+                "SELECT r.count, r.weight, ifnull(r.first_seen_at, 0), ifnull(r.last_seen_at, 0)
+                 FROM entities s JOIN entities t
+                 JOIN edges r ON r.src_entity_id = s.id AND r.dst_entity_id = t.id
+                 WHERE s.normalized = ?1 AND r.relation_label = ?2 AND t.normalized = ?3
+                   AND s.collection = 0 AND t.collection = 0",
+            )?
+            .query_row([source, relation_type.as_str(), target], |row| {
+                let time = |column| {
+                    Timestamp::from_second(row.get(column)?).map_err(|e| unreadable(column, e))
+                };
+                Ok(Seen {
+                    count: row.get(0)?,
+                    weight: row.get(1)?,
+                    first_seen_at: time(2)?,
+                    last_seen_at: time(3)?,
+                })
+            })
+            .optional()
         })
     }
 
@@ -179,5 +210,9 @@ mod tests {
         let rows: Vec<_> = evidence.iter().map(|(row, _)| *row).collect();
         assert_eq!(rows, [fixture.rows("a")[0], fixture.rows("b")[0]]);
         assert_eq!(evidence[0].1, [ByteSpan { start: 0, end: 11 }]);
+        let seen = |target| fixture.store.seen("ada", &RelationType::CO_OCCURS, target).unwrap();
+        let twice = seen("babbage").unwrap();
+        assert_eq!((twice.count, twice.first_seen_at <= twice.last_seen_at), (2, true));
+        assert_eq!((seen("engine").unwrap().count, seen("ada")), (1, None));
     }
 }

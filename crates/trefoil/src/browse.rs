@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Allowed, EntityType, EntityView, RelatedEntity, Result, RowId, Score, SearchFilters,
-    StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
+    ShownRelation, StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
 };
 use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
 use trefoil_text::normalize_name;
@@ -65,13 +65,14 @@ impl Engine {
     ) -> Result<Option<EntityView>> {
         let Some(index) = self.graph_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
+        let is_whole = matches!(self.inner().store.allowed(filters)?, Allowed::All);
         let mut beside: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
         beside.sort_by(|a, b| b.1.total_cmp(&a.1));
         beside.truncate(most);
         let mut related = Vec::with_capacity(beside.len());
         for (other, weight) in beside {
-            related.extend(self.related(&index, entity.node, other, weight)?);
+            related.extend(self.related(&index, entity.node, other, weight, is_whole)?);
         }
         let known = self.inner().known(&index, entity.node, &Allowed::All, |_| true, None)?;
         let description = known.map(|known| known.description).unwrap_or_default();
@@ -134,6 +135,7 @@ impl Engine {
         entity: Node,
         other: Node,
         weight: f32,
+        is_whole: bool,
     ) -> Result<Option<RelatedEntity>> {
         let relations = index.relations_between(entity, other, &Allowed::All);
         let rows: Vec<RowId> =
@@ -143,7 +145,18 @@ impl Engine {
             chunks.iter().map(|chunk| (chunk.row, chunk.as_ref())).collect();
         let mut all = Vec::with_capacity(relations.len());
         for relation in &relations {
-            all.extend(shown(index, relation, &chunks)?.map(|(relation, _)| relation));
+            let ends = [relation.source, relation.target].map(|node| index.entity(node));
+            let seen = match ends {
+                // The sums are over all chunks, and so tell of all.
+                [Some(source), Some(target)] if is_whole => self.inner().store.seen(
+                    source.normalized_name,
+                    &relation.relation_type,
+                    target.normalized_name,
+                )?,
+                _ => None,
+            };
+            let shown = shown(index, relation, &chunks)?;
+            all.extend(shown.map(|(relation, _)| ShownRelation { seen, ..relation }));
         }
         let Some(entity) = index.entity(other).filter(|_| !all.is_empty()) else { return Ok(None) };
         let weight = Score::clamped(weight);

@@ -169,7 +169,7 @@ pub(crate) fn shown(
     let id = relation_id(source.normalized_name, relation_type, target.normalized_name)?;
     let (source, target) = (named(&source)?.id, named(&target)?.id);
     let relation_type = relation_type.clone();
-    Ok(Some((ShownRelation { id, source, target, relation_type, proofs }, rows)))
+    Ok(Some((ShownRelation { id, source, target, relation_type, proofs, seen: None }, rows)))
 }
 
 pub(crate) fn named(entity: &Entity<'_>) -> Result<NamedEntity> {

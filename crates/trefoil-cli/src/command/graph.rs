@@ -1,7 +1,8 @@
 use std::fmt::Write;
 
+use jiff::Timestamp;
 use serde::Serialize;
-use trefoil::{Engine, EntityView, RelatedEntity};
+use trefoil::{Engine, EntityView, RelatedEntity, Seen};
 
 use super::{Outcome, search::filters};
 use crate::{
@@ -118,6 +119,14 @@ fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
             printable(&other.name),
             types.join(", "),
         );
+        if let Some(Seen { count, first_seen_at, last_seen_at, .. }) =
+            relations.first().and_then(|one| one.seen)
+        {
+            let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+            let day = |at: Timestamp| at.strftime("%F");
+            let (first, last) = (day(first_seen_at), day(last_seen_at));
+            _ = writeln!(text, "{MARGIN}{DIM}seen {times}, {first} to {last}{DIM:#}");
+        }
         let Some(proof) = relations.first().and_then(|one| one.proofs.first()) else { continue };
         let excerpt = printable(&proof.excerpt).replace('\n', " ");
         for line in wrap(&excerpt, columns().saturating_sub(MARGIN.len()).max(10)) {
