@@ -305,7 +305,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 5]
+            [2, 1, 2, 6]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -516,7 +516,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 7, supported: 5 }),
+                matches!(error, Error::UnsupportedFormat { found: 7, supported: 6 }),
                 "{error}"
             );
         }
