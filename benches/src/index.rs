@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use trefoil::{Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery};
+use trefoil::{Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery, SearchResultType};
 
 use crate::{Fixtures, Outcome, Question, StoredVectors, folder, label};
 
@@ -62,11 +62,13 @@ impl EngineIndex {
     }
 }
 
-/// The share of questions that are answered by the first ten results.
+/// The share of questions that are answered by the first ten passages.
 pub fn answered(engine: &Engine, questions: &[(&Question, SearchQuery)]) -> Outcome<f64> {
     let mut answered = 0;
     for (question, query) in questions {
-        answered += usize::from(question.is_answered(&engine.search(query)?));
+        let mut query = query.clone();
+        query.options.result_types = vec![SearchResultType::Chunk];
+        answered += usize::from(question.is_answered(&engine.search(&query)?));
     }
     Ok(answered as f64 / questions.len() as f64)
 }
