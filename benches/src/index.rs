@@ -4,7 +4,9 @@ use std::{
     sync::Arc,
 };
 
-use trefoil::{Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery, SearchResultType};
+use trefoil::{
+    Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery, SearchResultType,
+};
 
 use crate::{Fixtures, Outcome, Question, StoredVectors, folder, label};
 

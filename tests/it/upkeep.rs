@@ -2,16 +2,17 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicI64, AtomicUsize, Ordering},
+        mpsc,
     },
     thread,
     time::Duration,
 };
 
 use trefoil::{
-    Clock, Engine, EngineConfig, Error, MemoryUpkeep, Model, Result, Stage, UnitState,
-    memory::MemoryRead,
+    BackgroundTask, Clock, Engine, EngineConfig, Error, MemoryUpkeep, Model, Result, Stage,
+    UnitState, memory::MemoryRead,
 };
 use trefoil_memory::{
     Boundary, ClaimDraft, ContentProbe, EpistemicStatus, FindOptions, Memory, Observation,
@@ -251,4 +252,48 @@ fn an_engine_is_closed_whatever_the_worker_is_at() {
     let (_, memory) = opened(&dir, words_only());
     memory.drain().unwrap();
     assert_eq!(recalled(&memory, "green tea").len(), 12);
+}
+
+/// Waits within its step, and holds an engine.
+#[derive(Debug)]
+struct Holding {
+    engine: Arc<Engine>,
+    entered: Mutex<mpsc::Sender<()>>,
+    leave: Mutex<mpsc::Receiver<()>>,
+}
+
+impl BackgroundTask for Holding {
+    fn name(&self) -> &'static str {
+        "a task that holds an engine"
+    }
+
+    fn run(self: Arc<Self>, _: Arc<Engine>) -> Result<bool> {
+        assert_eq!(self.engine.stats()?.background, []);
+        self.entered.lock().unwrap().send(()).unwrap();
+        self.leave.lock().unwrap().recv().unwrap();
+        Ok(false)
+    }
+
+    fn next_at(&self) -> Option<i64> {
+        None
+    }
+}
+
+#[test]
+fn an_engine_whose_last_holder_is_a_task_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (engine, memory) = opened(&dir, words_only());
+    drop(memory);
+    let (entered, has_entered) = mpsc::channel();
+    let (go, leave) = mpsc::channel();
+    let (entered, leave) = (Mutex::new(entered), Mutex::new(leave));
+    let task = Arc::new(Holding { engine: Arc::clone(&engine), entered, leave });
+    engine.run_in_background(&(Arc::clone(&task) as Arc<dyn BackgroundTask>));
+    has_entered.recv().unwrap();
+    // The worker holds the task now, and the task the engine that the worker is of.
+    drop((engine, task));
+    go.send(()).unwrap();
+    eventually("the lock is free", || {
+        Engine::open_with(dir.path().join("index"), words_only()).is_ok()
+    });
 }

@@ -113,7 +113,9 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.signal.stop.store(true, Ordering::Relaxed);
         self.signal.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
+        // A task may hold what holds the last engine: a thread does not wait for itself.
+        let is_own = |thread: &JoinHandle<()>| thread.thread().id() == std::thread::current().id();
+        if let Some(thread) = self.thread.take().filter(|thread| !is_own(thread)) {
             // A panic of the worker is noted among its troubles.
             drop(thread.join());
         }
