@@ -7,7 +7,8 @@ use serde::Serialize;
 use trefoil::{
     RowId, caught,
     memory::{
-        AffectRow, EpisodePayload, Job, LoopPayload, MemoryWrite, PatchReason, Payload, UnitRow,
+        AffectRow, EpisodePayload, Job, LoopPayload, MemoryUnit, MemoryWrite, PatchReason, Payload,
+        UnitRow,
     },
 };
 use trefoil_core::{BoundaryClass, Error, Result};
@@ -40,9 +41,11 @@ pub struct Worked {
 
 impl Memory {
     /// Does what observations ask for, as far as it is due: reflects, extracts mentions,
-    /// claims and loops, and tells in short what happened in the last days. All but what is secret is learnt from, and what is learnt has the class
-    /// of what it is from: a boundary limits what is shown. Each job is done wholly or not at
-    /// all; one that is done again changes nothing.
+    /// claims and loops, and tells in short what happened in the last days. All but what is
+    /// secret is learnt from, and what is learnt has the class of what it is from: a boundary
+    /// limits what is shown. Each job is done wholly or not at all; one that is done again
+    /// changes nothing. What the worker of the engine has taken up is left to it:
+    /// [`Memory::drain`] waits for both.
     pub fn work(&self) -> Result<Worked> {
         let (mut worked, mut queue) = (Worked::default(), self.queue());
         while let Some(step) = queue.step(BATCH)? {
@@ -125,25 +128,23 @@ impl Memory {
         let unit = memory.read("read an observation", |read| Ok(read.units(&[row])?.pop()))?;
         // What is gone, or was scrubbed, asks for nothing any more.
         let observation = unit.as_ref().map(rows::to_observation).transpose()?.flatten();
-        let (Some(unit), Some(observation)) = (unit, observation) else { return Ok(()) };
+        let Some(observation) = observation else { return Ok(()) };
         if job.kind == "reflect" {
             let found = reflect(&observation);
-            let Payload::Episode(episode) = unit.payload else { return Ok(()) };
-            let episode =
-                EpisodePayload { reflection_json: Some(rows::to_json(&found)?), ..episode };
-            let reflected = UnitRow {
-                salience: f64::from(found.salience.get()),
-                confidence: f64::from(found.confidence.get()),
-                affect: Some(AffectRow {
-                    label: found.affect.label.to_string(),
-                    intensity: f64::from(found.affect.intensity.get()),
-                }),
-                ..unit.unit
-            };
             return self.write("reflect", |write| {
-                if !is_there(write, row)? {
-                    return Ok(());
-                }
+                let Some(unit) = there(write, row)? else { return Ok(()) };
+                let Payload::Episode(episode) = unit.payload else { return Ok(()) };
+                let episode =
+                    EpisodePayload { reflection_json: Some(rows::to_json(&found)?), ..episode };
+                let reflected = UnitRow {
+                    salience: f64::from(found.salience.get()),
+                    confidence: f64::from(found.confidence.get()),
+                    affect: Some(AffectRow {
+                        label: found.affect.label.to_string(),
+                        intensity: f64::from(found.affect.intensity.get()),
+                    }),
+                    ..unit.unit
+                };
                 write.put_unit(&reflected, &Payload::Episode(episode), PatchReason::Reflect)?;
                 write.add_event("reflected", Some(row), "{}")
             });
@@ -151,7 +152,7 @@ impl Memory {
         let found = self.tools.extractor.extract(&observation, boundary)?;
         let (policy, now) = (self.policy()?, self.now()?);
         self.write("learn from an observation", |write| match job.kind.as_str() {
-            _ if !is_there(write, row)? => Ok(()),
+            _ if there(write, row)?.is_none() => Ok(()),
             "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
             "extract_facts" => {
                 let options = &IntegrateOptions {
@@ -207,11 +208,11 @@ impl Memory {
     }
 }
 
-/// Whether an observation has its text: it may have been forgotten or scrubbed since it was read,
+/// An observation that has its text: it may have been forgotten or scrubbed since it was read,
 /// and what is learnt from it would bring the text back.
-fn is_there(write: &MemoryWrite<'_>, row: RowId) -> Result<bool> {
-    let unit = write.units(&[row])?.pop();
-    Ok(unit.as_ref().map(rows::to_observation).transpose()?.flatten().is_some())
+fn there(write: &MemoryWrite<'_>, row: RowId) -> Result<Option<MemoryUnit>> {
+    let Some(unit) = write.units(&[row])?.pop() else { return Ok(None) };
+    Ok(rows::to_observation(&unit)?.map(|_| unit))
 }
 
 /// What may be learnt from: all scopes, all classes but secret.
