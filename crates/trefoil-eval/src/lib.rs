@@ -36,8 +36,8 @@ mod folds;
 mod gate;
 #[cfg(feature = "engine")]
 mod gate_report;
-#[cfg(feature = "engine")]
 mod grades;
+#[cfg(feature = "engine")]
 mod harness;
 #[cfg(feature = "engine")]
 mod index;
