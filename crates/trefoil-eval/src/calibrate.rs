@@ -60,6 +60,13 @@ pub enum Refusal {
         /// What is needed.
         needed: f64,
     },
+    /// With thresholds that keep the errors within bounds, next to nothing counts as correct.
+    NeverCorrect {
+        /// Share of the questions with an answer whose evidence would be correct.
+        correct: f64,
+        /// What is needed.
+        needed: f64,
+    },
 }
 
 /// Folds of the cross-validation.
@@ -153,6 +160,13 @@ impl fmt::Display for Refusal {
                 f,
                 "not calibrated: the evidence does not tell answered questions from the others \
                  (AUROC {auroc:.3}, {needed:.3} is needed)"
+            ),
+            Self::NeverCorrect { correct, needed } => write!(
+                f,
+                "not calibrated: within the allowed errors, the evidence of {:.1} % of the \
+                 questions with an answer would be correct; {:.1} % is needed",
+                100.0 * correct,
+                100.0 * needed
             ),
         }
     }

@@ -22,7 +22,7 @@ struct Graded<'s> {
 /// from where at most a share `bounds.errors` of the questions without an answer do, and as
 /// incorrect up to where at most that share of the others do. One passage is certain, or is kept,
 /// by the same share of the best of each question. A reranker that read too few questions of a
-/// class, or does not tell the classes apart, has none.
+/// class, or does not tell the classes apart well enough, has none.
 pub fn calibrate_grades(
     samples: &[Sample],
     bounds: &CalibrationBounds,
@@ -77,6 +77,10 @@ fn fitted(
     let right = all.iter().filter(|one| {
         one.answered && thresholds.overall(one.scores).relevance == CragRelevance::Correct
     });
+    let correct = right.count() as f64 / answered as f64;
+    if correct < USEFUL {
+        return Err(Refusal::NeverCorrect { correct, needed: USEFUL });
+    }
     let [false_correct, false_incorrect] = wrong;
     Ok(GradeCalibration {
         reranker: reranker.to_owned(),
@@ -84,7 +88,7 @@ fn fitted(
         measured: GradeSeparation {
             answered,
             unanswered,
-            correct_rate: right.count() as f64 / answered as f64,
+            correct_rate: correct,
             false_correct_rate: false_correct as f64 / unanswered as f64,
             false_incorrect_rate: false_incorrect as f64 / answered as f64,
         },
@@ -122,6 +126,8 @@ impl fmt::Display for GradeTable<'_> {
     }
 }
 
+/// Thresholds under which less than this share of what is answered counts as correct only say no.
+const USEFUL: f64 = 0.1;
 /// The least distance of two thresholds that must differ.
 const APART: f32 = 1e-3;
 
@@ -235,6 +241,7 @@ mod tests {
                 for (_, fitted) in calibrate_grades(&samples("one", 120, [low, low + gap]), &bounds)
                 {
                     let Ok(fitted) = fitted else { continue };
+                    assert!(fitted.measured.correct_rate >= USEFUL, "{fitted:?}");
                     fitted.thresholds.check().unwrap();
                     assert!(fitted.measured.false_correct_rate <= 0.15, "{low} {gap} {fitted:?}");
                 }

@@ -15,6 +15,8 @@ use crate::{
     settings::Settings,
 };
 
+/// The largest share of either class that a grade may take for the other.
+const GRADE_ERRORS: f64 = 0.1;
 /// Passages that are read for the evidence.
 const READ: usize = 16;
 
@@ -48,7 +50,9 @@ pub(super) fn run(
     }
     let (calibrations, mut refused) = by_language(&all, model_name(&config.model).as_deref());
     let mut grades = Vec::new();
-    for (reranker, fitted) in calibrate_grades(&all, &CalibrationBounds::default()) {
+    // Between correct and incorrect there is a third grade, so that each may err a little more.
+    let bounds = CalibrationBounds { errors: GRADE_ERRORS, ..CalibrationBounds::default() };
+    for (reranker, fitted) in calibrate_grades(&all, &bounds) {
         match fitted {
             Ok(grade) => grades.push(grade),
             Err(refusal) => refused.push(format!("grades of {reranker}: {refusal}")),
