@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use trefoil::{CragRelevance, GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, Score};
+use trefoil::{
+    CragRelevance, GradeCalibration, GradeSeparation, GradeThresholds, Score, overall_score,
+};
 
 use crate::{
     CalibrationBounds, Refusal, Sample,
@@ -167,12 +169,8 @@ fn allowed(values: &[f32], errors: f64) -> usize {
     (errors * values.len() as f64) as usize
 }
 
-/// What the first passages get together, each by 1/rank.
 fn weighted(scores: &[Score]) -> f32 {
-    let judged = scores.iter().take(JUDGED).zip(1_u8..);
-    let parts = judged.map(|(score, rank)| (score.get() / f32::from(rank), 1.0 / f32::from(rank)));
-    let (sum, weight) = parts.fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
-    if weight > 0.0 { sum / weight } else { 0.0 }
+    overall_score(scores).get()
 }
 
 fn best(scores: &[Score]) -> f32 {

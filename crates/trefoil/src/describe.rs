@@ -282,9 +282,10 @@ fn describe(name: &str, mentioning: &[Mentioning<'_>], language: Language) -> Re
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan};
+    use trefoil_core::{ChunkId, FileId, FileInfo};
 
     use super::*;
+    use crate::present::tests::chunk;
 
     /// A chunk with how it mentions a name, at every place where it stands.
     fn said(
@@ -294,15 +295,7 @@ mod tests {
         name: &str,
         kind: MentionKind,
     ) -> (StoredChunk, Mention) {
-        let chunk = Chunk {
-            level: ChunkLevel::Leaf,
-            ordinal: 0,
-            heading_path: Vec::new(),
-            text: text.to_owned(),
-            bytes: ByteSpan { start: 0, end: text.len() },
-            lines: LineSpan { start: 1, end: 1 },
-            language,
-        };
+        let chunk = chunk(text, language);
         let file = FileInfo {
             id: FileId::new("fil_1").unwrap(),
             path: "a.md".to_owned(),

@@ -70,13 +70,8 @@ impl GradeThresholds {
     /// The grade of passages with these scores, best first: of their first
     /// [`JUDGED`], whose score weighs 1/rank. No passages are incorrect with a score of 0.
     pub fn overall(&self, scores: &[Score]) -> CragScore {
-        let judged = scores.get(..JUDGED).unwrap_or(scores);
-        let weights = || (1..=judged.len()).map(|rank| 1.0 / rank as f32);
-        let sum: f32 =
-            judged.iter().zip(weights()).map(|(score, weight)| score.get() * weight).sum();
-        let mean = if judged.is_empty() { 0.0 } else { sum / weights().sum::<f32>() };
-        let overall = Score::clamped(mean);
-        let best = judged.iter().max().copied().unwrap_or_default();
+        let overall = overall_score(scores);
+        let best = scores.iter().take(JUDGED).max().copied().unwrap_or_default();
         if best >= self.certain {
             scored(CragRelevance::Correct, overall.max(best))
         } else {
@@ -112,6 +107,15 @@ pub struct GradeSeparation {
     pub false_correct_rate: f64,
     /// Share of the questions with an answer whose evidence is incorrect, on held-out folds.
     pub false_incorrect_rate: f64,
+}
+
+/// The mean of the scores of the first [`JUDGED`] passages, each weighing 1/rank; 0 without any.
+pub fn overall_score(scores: &[Score]) -> Score {
+    let judged = scores.get(..JUDGED).unwrap_or(scores);
+    let weights = || (1..=judged.len()).map(|rank| 1.0 / rank as f32);
+    let sum: f32 = judged.iter().zip(weights()).map(|(score, weight)| score.get() * weight).sum();
+    let mean = if judged.is_empty() { 0.0 } else { sum / weights().sum::<f32>() };
+    Score::clamped(mean)
 }
 
 /// Passages that the overall grade looks at.

@@ -164,7 +164,7 @@ pub use engine::{Engine, EngineStats};
 #[cfg(feature = "engine")]
 pub use forget::{ForgetReceipt, ScannedFile};
 pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};
-pub use grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED};
+pub use grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
 #[cfg(feature = "engine")]
 pub use index_repair::IndexRepair;
 #[cfg(feature = "engine")]

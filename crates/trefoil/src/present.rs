@@ -440,12 +440,13 @@ impl Inner {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use trefoil_core::{ByteSpan, ChunkLevel, Language, LineSpan};
 
     use super::*;
 
-    fn chunk(text: &str, language: Language) -> Chunk {
+    /// A chunk that is all of its document.
+    pub(crate) fn chunk(text: &str, language: Language) -> Chunk {
         Chunk {
             level: ChunkLevel::Leaf,
             ordinal: 0,

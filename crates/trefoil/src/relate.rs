@@ -212,21 +212,14 @@ pub(crate) fn excerpt(chunk: &Chunk, names: [&str; 2]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{ChunkLevel, Language, LineSpan};
+    use trefoil_core::Language;
 
     use super::*;
+    use crate::present::tests::chunk;
 
     #[track_caller]
     fn check(text: &str, language: Language, names: [&str; 2], expected: &str) {
-        let chunk = Chunk {
-            level: ChunkLevel::Leaf,
-            ordinal: 0,
-            heading_path: Vec::new(),
-            text: text.to_owned(),
-            bytes: ByteSpan { start: 0, end: text.len() },
-            lines: LineSpan { start: 1, end: 1 },
-            language,
-        };
+        let chunk = chunk(text, language);
         assert_eq!(excerpt(&chunk, names), expected);
     }
 
