@@ -31,11 +31,12 @@ pub trait BackgroundTask: Debug + Send + Sync {
     /// What errors call it, such as `the upkeep of memory`.
     fn name(&self) -> &str;
 
-    /// Does a little of what there is to do; false if there was nothing. It is asked again as
-    /// long as it says true, after everything that was written meanwhile was embedded, and
+    /// Does one small step of its work; false if there was nothing to do. The worker calls it
+    /// again until it returns false, embeds what was written between two steps, and calls it
     /// whenever something is written.
     ///
-    /// `engine` must be given back: an engine that is closed waits for it.
+    /// Do not keep `engine`: closing the engine waits until the task has returned, and the lock of
+    /// the directory is held as long as `engine` is.
     ///
     /// # Errors
     /// What kept it from its work. It is told by [`Engine::drain`] and in
@@ -43,8 +44,8 @@ pub trait BackgroundTask: Debug + Send + Sync {
     /// something is written, or its time comes.
     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool>;
 
-    /// When it wants to be asked though nothing was written, in seconds since 1970 by the
-    /// engine's clock; never, if absent.
+    /// When the worker is to call it next although nothing was written, in seconds since 1970 by
+    /// the engine's clock; never, if absent.
     fn next_at(&self) -> Option<i64>;
 }
 

@@ -144,11 +144,11 @@ pub enum Rerankers {
 #[cfg(feature = "engine")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUpkeep {
-    /// Whether what was observed is learnt as soon as it is stored: claims, loops, mentions,
-    /// and the narrative of the last days. It is, by default.
+    /// Whether claims, open loops and mentions are extracted from an observation as soon as it is
+    /// stored, and the rolling summary of the last seven days is made. True by default.
     pub learn: bool,
-    /// How often memory is looked after: claims fade and age, summaries are made, what is over
-    /// goes. Each hour by default, in seconds of the engine's clock; `None` for never.
+    /// How often `Memory::maintain` runs: claims decay and age, rolling summaries are made, and
+    /// what has expired is removed. Each hour by default, by the engine's clock; `None` for never.
     pub maintain_every: Option<Duration>,
 }
 

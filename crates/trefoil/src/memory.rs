@@ -283,13 +283,13 @@ impl MemoryCollection<'_> {
 
     /// Notes that work in the background failed: [`Engine::drain`] tells it once, and
     /// [`EngineStats::background`](crate::EngineStats) and recalls until
-    /// [`is_well`](Self::is_well).
+    /// [`note_recovery`](Self::note_recovery).
     pub fn note_failure(&self, error: Error) {
         self.inner().troubles.note(Stage::Memory, error);
     }
 
-    /// Says that work in the background succeeds again.
-    pub fn is_well(&self) {
+    /// Notes that work in the background succeeds again.
+    pub fn note_recovery(&self) {
         self.inner().troubles.clear(Stage::Memory);
     }
 

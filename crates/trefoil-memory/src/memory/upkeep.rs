@@ -90,7 +90,7 @@ impl Memory {
                 self.engine.memory().note_failure(last);
             }
             None if failing.remove(taken.kind) && failing.is_empty() => {
-                self.engine.memory().is_well();
+                self.engine.memory().note_recovery();
             }
             None => {}
         }
