@@ -1,9 +1,9 @@
 //! The graph asked alone: it walks from what a question names. The fixtures' questions in each
 //! language, one by one.
 
-use benches::{Outcome, measure_leg};
+use benches::{Outcome, measure_retriever};
 use trefoil::SearchStrategy;
 
 fn main() -> Outcome {
-    measure_leg("graph", SearchStrategy::Graph)
+    measure_retriever("graph", SearchStrategy::GRAPH)
 }

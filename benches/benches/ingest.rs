@@ -79,7 +79,7 @@ impl Empty {
     /// Is returned, so that closing and removing are not timed.
     fn fill(self, documents: &[Document]) -> Outcome<Self> {
         self.engine.ingest(documents)?;
-        self.engine.drain()?;
+        self.engine.wait_until_indexed()?;
         Ok(self)
     }
 }

@@ -1,8 +1,8 @@
-//! The keyword leg: the fixtures' questions in each language, one by one.
+//! The keyword retriever: the fixtures' questions in each language, one by one.
 
-use benches::{Outcome, measure_leg};
+use benches::{Outcome, measure_retriever};
 use trefoil::SearchStrategy;
 
 fn main() -> Outcome {
-    measure_leg("keyword", SearchStrategy::Keyword)
+    measure_retriever("keyword", SearchStrategy::KEYWORD)
 }

@@ -1,4 +1,4 @@
-//! A search from question to results, with one leg and with all. The embedding of the
+//! A search from question to results, with one retriever and with all. The embedding of the
 //! question is cached, so this is what the engine takes beside its model.
 
 use std::sync::Arc;
@@ -18,17 +18,17 @@ fn main() -> Outcome {
     let fixtures = Fixtures::load()?;
     let vectors = Arc::new(StoredVectors::of(&fixtures)?);
     let strategies = [
-        ("keyword", SearchStrategy::Keyword),
-        ("semantic", SearchStrategy::Semantic),
+        ("keyword", SearchStrategy::KEYWORD),
+        ("semantic", SearchStrategy::SEMANTIC),
         ("hybrid", SearchStrategy::Hybrid),
     ];
     for size in SIZES {
         let engine = EngineIndex::of(&fixtures, &vectors, size)?.open()?;
-        for (name, strategy) in strategies {
+        for (name, retriever) in strategies {
             let queries: Vec<(&Question, SearchQuery)> = fixtures
                 .questions
                 .iter()
-                .map(|question| Ok((question, question.query(strategy)?)))
+                .map(|question| Ok((question, question.query(retriever)?)))
                 .collect::<Outcome<_>>()?;
             let mut cycle = queries.iter().cycle();
             group.bench_function(BenchmarkId::new(name, label(size)), |bencher| {

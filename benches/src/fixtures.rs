@@ -36,18 +36,18 @@ pub struct Question {
 }
 
 impl Question {
-    /// The question, to be asked of one leg or of all: ten results, however poor.
-    pub fn query(&self, strategy: SearchStrategy) -> Outcome<SearchQuery> {
-        self.asked(strategy, false)
+    /// The question, to be asked of one retriever or of all: ten results, however poor.
+    pub fn query(&self, retriever: SearchStrategy) -> Outcome<SearchQuery> {
+        self.asked(retriever, false)
     }
 
-    /// The same asked of all legs, and their list reranked.
+    /// The same asked of all retrievers, and their list reranked.
     pub fn reranked(&self) -> Outcome<SearchQuery> {
         self.asked(SearchStrategy::Hybrid, true)
     }
 
-    fn asked(&self, strategy: SearchStrategy, rerank_enabled: bool) -> Outcome<SearchQuery> {
-        let strategies = vec![strategy];
+    fn asked(&self, retriever: SearchStrategy, rerank_enabled: bool) -> Outcome<SearchQuery> {
+        let strategies = vec![retriever];
         let options =
             SearchOptions { strategies, limit: 10, rerank_enabled, ..SearchOptions::default() };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };

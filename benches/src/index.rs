@@ -35,7 +35,7 @@ impl EngineIndex {
         if engine.stats()?.store.chunks != chunks {
             engine.ingest(&fixtures.grown(chunks))?;
         }
-        let waiting = engine.drain()?;
+        let waiting = engine.wait_until_indexed()?;
         let made = engine.stats()?.store.chunks;
         if made != chunks || waiting.queued + waiting.running + waiting.failed > 0 {
             return Err(format!("{made} chunks instead of {chunks}, or {waiting:?}").into());

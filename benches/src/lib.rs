@@ -7,15 +7,15 @@
 mod chain;
 mod fixtures;
 mod index;
-mod leg;
 mod measure;
+mod retriever;
 mod vector_set;
 mod vectors;
 
 pub use fixtures::{Fixtures, Question};
 pub use index::{EngineIndex, answered, with_vectors};
-pub use leg::measure_leg;
 pub use measure::{SIZES, folder, label, must, record_recall, settings, target};
+pub use retriever::measure_retriever;
 pub use vector_set::{NEIGHBOURS, VectorSet};
 pub use vectors::{StoredVectors, model};
 

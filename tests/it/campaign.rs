@@ -10,8 +10,8 @@ use std::{
 };
 
 use trefoil::{
-    Document, Engine, RankedList, Result, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchStrategy, Strategy,
+    Document, Engine, RankedList, Result, RetrieverId, Score, SearchFilters, SearchOptions,
+    SearchQuery,
 };
 
 /// Lines of a document; they make two or three chunks.
@@ -85,15 +85,13 @@ pub(crate) fn held(engine: &Engine) -> Expected {
     held
 }
 
-/// The whole list of one leg for `text`, nothing cut off.
-pub(crate) fn list(engine: &Engine, text: &str, leg: Strategy) -> Result<RankedList> {
-    let legs = [SearchStrategy::Keyword, SearchStrategy::Semantic, SearchStrategy::Graph];
-    let alone = |strategy: &SearchStrategy| SearchStrategy::legs(&[*strategy]) == [leg];
-    let strategies = legs.into_iter().filter(alone).collect();
+/// The whole list of one retriever for `text`, nothing cut off.
+pub(crate) fn list(engine: &Engine, text: &str, retriever: RetrieverId) -> Result<RankedList> {
+    let strategies = vec![retriever.into()];
     let options = SearchOptions { limit: 100, strategies, ..SearchOptions::default() };
     let query = any_relevance(text).options(options);
     let lists = engine.ranked_lists(&query)?;
-    Ok(lists.into_iter().find(|list| list.strategy() == leg).unwrap())
+    Ok(lists.into_iter().find(|list| list.retriever() == retriever).unwrap())
 }
 
 /// A question with every answer, however weak.
@@ -102,10 +100,10 @@ pub(crate) fn any_relevance(text: &str) -> SearchQuery {
     SearchQuery::new(text).unwrap().filters(filters)
 }
 
-/// Rows that a leg can find.
-pub(crate) fn rows(engine: &Engine, leg: Strategy) -> u64 {
+/// Rows that a retriever can find.
+pub(crate) fn rows(engine: &Engine, retriever: RetrieverId) -> u64 {
     let rows = engine.stats().unwrap().rows;
-    rows.into_iter().find(|(one, _)| *one == leg).unwrap().1
+    rows.into_iter().find(|(one, _)| *one == retriever).unwrap().1
 }
 
 /// One test of this program in a process of its own, whose output is read.

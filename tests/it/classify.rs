@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trefoil::{
     Document, Engine, EngineConfig, Error, NameLookup, QueryClassification, QueryClassifier,
-    QueryType, Question, Result, SearchFilters, SearchOptions, SearchQuery, SearchWeights, Stage,
-    Strategy,
+    QueryType, Question, Result, RetrieverId, SearchFilters, SearchOptions, SearchQuery,
+    SearchWeights, Stage,
 };
 
 use crate::models::without_model;
@@ -39,7 +39,7 @@ fn a_search_without_a_question_is_of_no_kind() {
         model: trefoil::Model::Custom(Arc::new(crate::engine::letters::Letters::default())),
         ..without_model()
     });
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let vector = crate::engine::letters::vector("arc");
     let found = engine
         .search_by_embedding(&vector, SearchFilters::default(), SearchOptions::default())
@@ -53,13 +53,14 @@ fn what_the_caller_says_stands_above_what_is_told() {
     let mut query = SearchQuery::new("overview of the handbook").unwrap();
     let weight = |query: &SearchQuery| {
         let plan = engine.plan(query).unwrap();
-        let keyword = plan.legs.iter().find(|leg| leg.strategy == Strategy::Keyword).unwrap();
+        let keyword =
+            plan.retrievers.iter().find(|retriever| retriever.id == RetrieverId::KEYWORD).unwrap();
         (plan.query_type, keyword.weight)
     };
     assert_eq!(weight(&query).0, QueryType::Global);
     query.query_type = Some(QueryType::Local);
     assert_eq!(weight(&query), (QueryType::Local, 0.35));
-    query.options.weights = SearchWeights::new(0.8, 0.1, 0.1).unwrap();
+    query.options.weights = Some(SearchWeights::default_set([0.8, 0.1, 0.1]).unwrap());
     assert_eq!(weight(&query), (QueryType::Local, 0.8));
     let found = engine.search(&query).unwrap();
     assert_eq!(found.classification.unwrap().query_type, QueryType::Global);
@@ -80,7 +81,7 @@ impl QueryClassifier for Fixed {
             query_type,
             confidence: trefoil::Score::ONE,
             extracted_entities: Vec::new(),
-            suggested_weights: SearchWeights::suited_to(query_type),
+            suggested_weights: trefoil::suited_to(query_type),
             expanded_queries: Vec::new(),
         })
     }

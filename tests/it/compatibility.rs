@@ -59,7 +59,7 @@ fn an_index_of_the_first_version_is_written() {
     answers(&engine);
     engine.ingest(&[Document::new("new", "A heron wades at dusk.")]).unwrap();
     assert_eq!(engine.remove("en/tides.md").unwrap(), 1);
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert!(finds(&engine, "heron", "new"));
     assert!(!finds(&engine, "tides", "en/tides.md"));
     drop(engine);
@@ -80,5 +80,5 @@ fn make_the_fixture() {
         Document::new(path, body).format(trefoil::DocumentFormat::Markdown)
     };
     engine.ingest(&DOCUMENTS.map(document)).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
 }

@@ -12,7 +12,8 @@ use std::{
 };
 
 use trefoil::{
-    BoundaryClass, Degraded, Document, Engine, Error, Language, SearchFilters, Strategy, UnitState,
+    BoundaryClass, Degraded, Document, Engine, Error, Language, RetrieverId, SearchFilters,
+    UnitState,
     memory::{RecallDepth, UnitFilter, UnitRow},
 };
 
@@ -24,7 +25,7 @@ use crate::{
 
 /// A trial takes a tenth of a second, but a campaign may be given next to nothing of the machine.
 const PATIENCE: Duration = Duration::from_hours(1);
-/// What each leg is asked alone.
+/// What each retriever is asked alone.
 const ALONE: &str = "Captain Ellis1, Line 3";
 /// The folders of the indexes, which the store has all of.
 const INDEXES: [&str; 2] = ["documents", "memory"];
@@ -86,7 +87,7 @@ fn damage_is_repaired_or_told() {
 
 /// A sound index and what it answers.
 struct Whole {
-    /// Left by a process that ended, and by one that was killed.
+    /// Exclusion by a process that ended, and by one that was killed.
     ended: tempfile::TempDir,
     killed: tempfile::TempDir,
     answers: Vec<String>,
@@ -110,7 +111,7 @@ impl Whole {
         remember(&engine, &unit(0), "The walrus left the ice.");
         remember(&engine, &UnitRow { state: UnitState::Archived, ..unit(1) }, REMEMBERED[1]);
         remember(&engine, &UnitRow { boundary: BoundaryClass::Secret, ..unit(2) }, REMEMBERED[2]);
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         drop(engine);
         // Indexes that are made anew count no removed rows: those that are not shall not either.
         for folder in INDEXES {
@@ -119,7 +120,7 @@ impl Whole {
         let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
         engine.ingest(&[document(13, 1)]).unwrap();
         remember(&engine, &unit(6), "Captain Ellis2 sails to Sado on Sunday.");
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let killed = tempfile::tempdir().unwrap();
         copy(dir.path(), killed.path());
         let answers = Told::of(&engine).unwrap();
@@ -234,11 +235,11 @@ impl Told {
             told.said.push(format!("{results:?}", results = results.collect::<Vec<_>>()));
             told.degraded.extend(found.degraded);
         }
-        for leg in [Strategy::Keyword, Strategy::Semantic, Strategy::Graph] {
-            let available = engine.stats()?.rows.iter().any(|(one, _)| *one == leg);
-            let list = if available { Some(list(engine, ALONE, leg)?) } else { None };
+        for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
+            let available = engine.stats()?.rows.iter().any(|(one, _)| *one == retriever);
+            let list = if available { Some(list(engine, ALONE, retriever)?) } else { None };
             let rows = list.iter().flat_map(trefoil::RankedList::hits).map(|hit| hit.row);
-            told.said.push(format!("{leg}: {:?}", rows.collect::<Vec<_>>()));
+            told.said.push(format!("{retriever}: {:?}", rows.collect::<Vec<_>>()));
         }
         told.ask_memory(engine)?;
         Ok(told)
@@ -271,7 +272,7 @@ fn answers(dir: &Path) -> (Told, Result<Told, Error>) {
     let reader = reader.and_then(|engine| Told::of(&engine));
     let reader = reader.unwrap_or_else(|error| Told { error: Some(error), ..Told::default() });
     let writer = Engine::open_with(dir, with_trigrams()).and_then(|engine| {
-        engine.drain()?;
+        engine.wait_until_indexed()?;
         Told::of(&engine)
     });
     (reader, writer)

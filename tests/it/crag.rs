@@ -9,11 +9,12 @@ use proptest::prelude::{
     Just, Strategy as Generator, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use trefoil::{
-    CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat, Embedder,
-    EmbeddingSpace, Engine, EngineConfig, Error, GradeCalibration, GradeSeparation,
-    GradeThresholds, IncorrectPolicy, Language, Pooling, Profile, Quantization, Repair, Reranker,
-    Rerankers, Result, Role, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Settings, Stage, Trust, WebFailure, WebMetadata, WebPage, WebSearch,
+    Correction, CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat,
+    Embedder, EmbeddingSpace, Engine, EngineConfig, Error, GradeCalibration, GradeSeparation,
+    GradeThresholds, IncorrectPolicy, Language, Pooling, Profile, Quantization, Reranker,
+    Rerankers, Result, RetrieverId, RetrieverMetric, Role, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchStrategy, Settings, Stage, Trust, WebFailure, WebMetadata,
+    WebPage, WebSearch,
 };
 
 use crate::models::{with_model, without_model};
@@ -194,7 +195,7 @@ fn a_word_that_the_index_does_not_know_is_taken_for_the_nearest() {
         let found = ask(&engine, question);
         let crag = report(&found);
         assert_eq!(paths(&found).first(), Some(&path), "{question}: {crag:?}");
-        let loose = crag.repairs.iter().find(|one| one.repair == Repair::Loose);
+        let loose = crag.repairs.iter().find(|one| one.repair == Correction::Fuzzy);
         assert!(loose.is_some_and(|one| one.kept && one.found > 0), "{question}: {crag:?}");
         assert_eq!(crag.actions[0], CragAction::Expand);
     }
@@ -202,7 +203,7 @@ fn a_word_that_the_index_does_not_know_is_taken_for_the_nearest() {
 
 #[test]
 fn what_the_good_passages_say_finds_others() {
-    let (_dir, engine) = by_words(|config| config.crag.repairs = vec![Repair::Feedback]);
+    let (_dir, engine) = by_words(|config| config.crag.repairs = vec![Correction::Feedback]);
     let mut documents: Vec<Document> = (0..20)
         .map(|n| Document::new(format!("other{n}"), format!("page {n} of the road atlas")))
         .collect();
@@ -230,13 +231,13 @@ fn an_answer_in_another_language_is_looked_for_and_read_by_one_who_can() {
         let (_dir, engine) = by_words(|config| {
             config.model = ByLanguage::model();
             config.rerankers = Rerankers::Custom(rerankers.collect());
-            config.crag.repairs = vec![Repair::Languages];
+            config.crag.repairs = vec![Correction::Languages];
         });
         let english = (0..80).map(|n| Document::new(format!("en{n}"), format!("walrus {n}")));
         let documents: Vec<Document> =
             english.chain([Document::new("ja", "これが答えです")]).collect();
         engine.ingest(&documents).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let found = ask(&engine, "walrus");
         let crag = report(&found);
         assert_eq!(crag.repairs[0].found, 1, "{crag:?}");
@@ -249,7 +250,7 @@ fn an_answer_in_another_language_is_looked_for_and_read_by_one_who_can() {
 fn what_stands_beside_a_judged_passage_is_read_too() {
     let (_dir, engine) = by_words(|config| {
         config.rerankers = Rerankers::Custom(vec![Arc::new(Oracle { reads_japanese: true })]);
-        config.crag.repairs = vec![Repair::Neighbours];
+        config.crag.repairs = vec![Correction::Neighbours];
     });
     let text = "# One\n\nThe walrus dives.\n\n# Two\n\nここに答えがある。\n";
     let document = Document { format: DocumentFormat::Markdown, ..Document::new("a", text) };
@@ -421,8 +422,10 @@ fn any_question() -> impl Generator<Value = String> {
 fn timeless(mut found: SearchResult) -> String {
     found.processing_time = 0.0;
     found.stages.clear();
-    found.strategies.keyword.processing_time = 0.0;
-    found.strategies.graph.processing_time = 0.0;
+    for id in RetrieverId::DEFAULT_SET {
+        let metric = RetrieverMetric { processing_time: 0.0, ..found.strategies.get(id) };
+        found.strategies.insert(id, metric);
+    }
     serde_json::to_string(&found).unwrap()
 }
 
@@ -458,7 +461,7 @@ proptest! {
         prop_assert!(found.total_count >= found.results.len());
 
         let crag = report(&found);
-        let tried: Vec<Repair> = crag.repairs.iter().map(|one| one.repair).collect();
+        let tried: Vec<Correction> = crag.repairs.iter().map(|one| one.repair).collect();
         let planned = EngineConfig::default().crag.repairs;
         prop_assert_eq!(&tried[..], &planned[..tried.len()]);
         prop_assert!(crag.repairs.iter().all(|one| one.found <= 5));
@@ -480,17 +483,17 @@ fn fixtures() -> &'static Engine {
         let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/corpus");
         engine.ingest_path(corpus.canonicalize().unwrap()).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         (dir, engine)
     });
     engine
 }
 
-/// A question about the passages of one language, by the legs named.
-fn about(question: &str, language: Language, strategy: SearchStrategy) -> SearchQuery {
+/// A question about the passages of one language, by the retrievers named.
+fn about(question: &str, language: Language, retriever: SearchStrategy) -> SearchQuery {
     let mut query = graded(question);
     query.filters.languages = vec![language];
-    query.options.strategies = vec![strategy];
+    query.options.strategies = vec![retriever];
     query
 }
 
@@ -499,7 +502,7 @@ fn a_poor_first_list_is_repaired_by_words_written_nearly_alike() {
     for (question, language, answer) in
         [("hegdehogs", Language::En, "hedgehogs.md"), ("ゴミ", Language::Ja, "gomi-bunbetsu.md")]
     {
-        let mut query = about(question, language, SearchStrategy::Keyword);
+        let mut query = about(question, language, SearchStrategy::KEYWORD);
         let holds = |found: &SearchResult| paths(found).iter().any(|path| path.ends_with(answer));
         query.options.crag_enabled = false;
         assert!(!holds(&fixtures().search(&query).unwrap()), "{question}");

@@ -61,7 +61,7 @@ fn merged(pairs: &[Pair]) -> Vec<bool> {
         }));
     }
     let claims = memory.insert_claims(drafts).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let merged = |pair: &[Claim]| {
         let opinion = Opinion::new(pair[1].id.clone(), FeedbackSignal::Duplicate);
         let heard = memory.feedback(&opinion).unwrap();
@@ -126,7 +126,7 @@ fn another_value_of_what_one_has_once_is_no_duplicate_unless_somebody_says_so() 
         ..ClaimDraft::observed(text, ObservationId::new("obs_1").unwrap())
     });
     let claims = memory.insert_claims(drafts.collect()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let merged = |opinion: &Opinion| memory.feedback(opinion).unwrap().representative;
     let [kyoto, nara, unsaid] = [0, 1, 2].map(|at| claims[at].id.clone());
     let duplicate = |id: &ClaimId| Opinion::new(id.clone(), FeedbackSignal::Duplicate);
@@ -144,7 +144,7 @@ fn claims_that_are_linked_as_a_contradiction_are_not_merged() {
     let texts = ["Jun has a dog.", "Jun owns a dog."];
     let drafts = texts.map(|text| ClaimDraft::observed(text, ObservationId::new("obs_1").unwrap()));
     let claims = memory.insert_claims(drafts.to_vec()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let link = |write: &MemoryWrite<'_>| {
         let row = |at: usize| write.row_of(claims[at].id.as_str()).map(Option::unwrap);
         write.link_claims(row(0)?, row(1)?, LinkRelation::Contradicts)

@@ -2,9 +2,9 @@
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil::{
-    DateRange, Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language, Score,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchResultType, SearchStrategy,
-    SearchWeights, Stage,
+    DateRange, Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language,
+    RetrieverId, RetrieverMetric, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchResultType, SearchStrategy, SearchWeights, Stage,
 };
 
 use crate::models::{with_model, without_model};
@@ -87,7 +87,7 @@ fn a_folder_is_followed() {
 }
 
 #[test]
-fn filters_hold_on_every_leg() {
+fn filters_hold_on_every_retriever() {
     let (_dir, engine) = open(with_model());
     let document = |path: &str, day: i8, tag: &str, body: &str| {
         let mut document = Document::new(path, body);
@@ -102,12 +102,15 @@ fn filters_hold_on_every_leg() {
             document("y/three.txt", 3, "red", "潮は正午に変わる tide"),
         ])
         .unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let found = |filters: SearchFilters| {
         let filters = SearchFilters { min_relevance: Score::ZERO, ..filters };
         let query = SearchQuery::new("when does the tide turn?").unwrap().filters(filters);
         let result = engine.search(&query).unwrap();
-        assert!(result.strategies.semantic.enabled && result.strategies.keyword.enabled);
+        assert!(
+            result.strategies.get(RetrieverId::SEMANTIC).enabled
+                && result.strategies.get(RetrieverId::KEYWORD).enabled
+        );
         let mut found: Vec<String> = paths(&result).into_iter().map(str::to_owned).collect();
         found.sort();
         found
@@ -142,17 +145,17 @@ fn jiff(day: i8) -> trefoil::Date {
 }
 
 #[test]
-fn without_a_model_the_keyword_leg_answers_and_the_result_says_so() {
+fn without_a_model_the_keyword_retriever_answers_and_the_result_says_so() {
     let (_dir, engine) = open(without_model());
     engine.ingest(&[Document::new("a", "walrus")]).unwrap();
     let result = ask(&engine, "walrus");
     assert_eq!(paths(&result), ["a"]);
     let degraded = &result.degraded[0];
-    assert_eq!(degraded.stage, Stage::Semantic);
+    assert_eq!(degraded.stage, Stage::Retriever(RetrieverId::SEMANTIC));
     assert!(degraded.reason.contains("trefoil models pull"), "{degraded:?}");
-    assert!(!result.strategies.semantic.enabled);
+    assert!(!result.strategies.get(RetrieverId::SEMANTIC).enabled);
     let semantic =
-        SearchOptions { strategies: vec![SearchStrategy::Semantic], ..Default::default() };
+        SearchOptions { strategies: vec![SearchStrategy::SEMANTIC], ..Default::default() };
     let error = engine.search(&SearchQuery::new("walrus").unwrap().options(semantic)).unwrap_err();
     assert!(matches!(error, Error::SearchFailed { .. }), "{error}");
 }
@@ -163,7 +166,7 @@ fn an_index_refuses_another_model_and_reindex_accepts_it() {
     let path = dir.path().join("index");
     let engine = Engine::open_with(&path, with_model()).unwrap();
     engine.ingest(&[Document::new("a", "walrus")]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
     let other = || EngineConfig {
         model: trefoil::Model::Custom(std::sync::Arc::new(
@@ -174,7 +177,7 @@ fn an_index_refuses_another_model_and_reindex_accepts_it() {
     let error = Engine::open_with(&path, other()).unwrap_err();
     assert!(matches!(error, Error::ModelMismatch { .. }), "{error}");
     let engine = Engine::reindex(&path, other()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let found = engine
         .search_by_embedding(
             &letters::vector("walrus"),
@@ -195,7 +198,7 @@ fn an_index_refuses_another_model_and_reindex_accepts_it() {
 fn a_vector_of_another_length_is_refused() {
     let (_dir, engine) = open(with_model());
     engine.ingest(&[Document::new("a", "walrus")]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let search = |vector: &[f32]| {
         engine.search_by_embedding(vector, SearchFilters::default(), SearchOptions::default())
     };
@@ -252,14 +255,14 @@ fn a_result_is_the_same_bytes_on_repeat_and_parses_back() {
             Document::new("c", "noon is when the sun is highest"),
         ])
         .unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let bytes = || {
         let mut result = ask(&engine, "noon tide");
         result.processing_time = 0.0;
         result.stages.iter_mut().for_each(|stage| stage.duration = 0.0);
-        let legs = &mut result.strategies;
-        for metric in [&mut legs.keyword, &mut legs.semantic, &mut legs.graph] {
-            metric.processing_time = 0.0;
+        let retrievers = &mut result.strategies;
+        for id in RetrieverId::DEFAULT_SET {
+            retrievers.insert(id, RetrieverMetric { processing_time: 0.0, ..retrievers.get(id) });
         }
         serde_json::to_string(&result).unwrap()
     };
@@ -277,7 +280,7 @@ fn every_fuser_answers() {
         engine
             .ingest(&[Document::new("a", "the tide turns"), Document::new("b", "bread and butter")])
             .unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         assert_eq!(paths(&ask(&engine, "when does the tide turn"))[0], "a", "{fusion:?}");
     }
 }
@@ -294,7 +297,7 @@ fn reciprocal_ranks_are_shown_raw_where_asked_and_score_the_same() {
         engine.ingest(&documents).unwrap();
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
         let mut query = SearchQuery::new("walrus").unwrap().filters(filters);
-        query.options.strategies = vec![trefoil::SearchStrategy::Keyword];
+        query.options.strategies = vec![trefoil::SearchStrategy::KEYWORD];
         engine.search(&query).unwrap().results
     };
     let (raw, normal) = (found(false), found(true));
@@ -360,9 +363,9 @@ fn chosen_weights_are_used_as_they_are() {
             Document::new("sense", "the sea rises and falls"),
         ])
         .unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let options = |keyword, semantic| SearchOptions {
-        weights: SearchWeights::new(keyword, semantic, 0.0).unwrap(),
+        weights: Some(SearchWeights::default_set([keyword, semantic, 0.0]).unwrap()),
         ..SearchOptions::default()
     };
     let filters = || SearchFilters { min_relevance: Score::ZERO, ..Default::default() };

@@ -1,8 +1,8 @@
 //! Entities as results: what a question names, with what the documents say of it.
 
 use trefoil::{
-    Document, Engine, EntityType, QueryType, Score, SearchFilters, SearchQuery, SearchResult,
-    SearchResultItem, SearchResultType, SearchStrategy, Stage, WhyNot,
+    Document, Engine, EntityType, QueryType, RetrieverId, Score, SearchFilters, SearchQuery,
+    SearchResult, SearchResultItem, SearchResultType, SearchStrategy, Stage, WhyNot,
 };
 
 use crate::models::without_model;
@@ -13,7 +13,7 @@ fn engine(documents: &[(&str, &str)]) -> (tempfile::TempDir, Engine) {
     let documents: Vec<Document> =
         documents.iter().map(|&(path, text)| Document::new(path, text)).collect();
     engine.ingest(&documents).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     (dir, engine)
 }
 
@@ -123,7 +123,7 @@ fn entities_stand_among_the_passages_by_their_score_and_change_nothing_of_them()
         assert!(!entities(&all).is_empty(), "{question}");
         assert!(all.results.is_sorted_by(|a, b| a.score >= b.score), "{question}");
         for entity in entities(&all) {
-            assert_eq!(entity.score, entity.relevance.graph);
+            assert_eq!(entity.score, entity.relevance.retrievers.get(RetrieverId::GRAPH));
         }
         asked.options.result_types = vec![SearchResultType::Chunk];
         let passages = engine.search(&asked).unwrap();
@@ -167,7 +167,7 @@ fn the_least_relevance_and_the_strategies_hold_for_entities() {
     assert!(entities(&engine.search(&asked).unwrap()).is_empty());
     // The graph knows them, and a search without it does not.
     asked.filters.min_relevance = Score::ZERO;
-    asked.options.strategies = vec![SearchStrategy::Keyword];
+    asked.options.strategies = vec![SearchStrategy::KEYWORD];
     assert!(entities(&engine.search(&asked).unwrap()).is_empty());
 }
 

@@ -1,8 +1,8 @@
 //! How a result came to its place, and at which stage another passage was lost.
 
 use trefoil::{
-    Document, Engine, Error, Language, Score, SearchFilters, SearchOptions, SearchQuery, Stage,
-    Strategy, WhyNot,
+    Document, Engine, Error, Language, RetrieverId, Score, SearchFilters, SearchOptions,
+    SearchQuery, Stage, WhyNot,
 };
 
 use crate::models::without_model;
@@ -42,15 +42,20 @@ fn the_stage_at_which_a_passage_was_lost_is_named() {
         ..SearchFilters::default()
     };
     let found = check("w00", least(0.0), None, "result 1");
-    assert_eq!(found.explanation.legs[0].strategy, Strategy::Keyword);
-    assert_eq!(found.explanation.legs[0].rank, 1);
-    check("other", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword leg");
+    assert_eq!(found.explanation.retrievers[0].retriever, RetrieverId::KEYWORD);
+    assert_eq!(found.explanation.retrievers[0].rank, 1);
+    check(
+        "other",
+        least(0.0),
+        Some(Stage::Fuse),
+        "not among the first 50 of the keyword retriever",
+    );
     let library = why_not(&engine, &SearchQuery::new("library").unwrap(), "w00");
     assert_eq!(
         library.reason,
-        "the keyword leg finds 1 and not it; the graph leg finds 0 and not it"
+        "the keyword retriever finds 1 and not it; the graph retriever finds 0 and not it"
     );
-    check("w69", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword leg");
+    check("w69", least(0.0), Some(Stage::Fuse), "not among the first 50 of the keyword retriever");
     check("w08", least(0.0), Some(Stage::Present), "the page shows 1 to 5");
     check("w30", least(0.9), Some(Stage::Select), "below the least relevance");
     let japanese = SearchFilters { languages: vec![Language::Ja], ..SearchFilters::default() };
@@ -79,6 +84,9 @@ fn results_say_how_they_came_to_their_place_if_asked() {
         assert_eq!(stages, [(Stage::Fuse, rank), (Stage::Present, rank)]);
         assert_eq!(explanation.stages[1].score, hit.score);
         assert_eq!(explanation.stages[0].score, hit.relevance.combined);
-        assert_eq!(explanation.legs[0].relevance, hit.relevance.keyword);
+        assert_eq!(
+            explanation.retrievers[0].relevance,
+            hit.relevance.retrievers.get(RetrieverId::KEYWORD)
+        );
     }
 }

@@ -14,9 +14,9 @@ use std::{
 use trefoil::{
     CentralSentences, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, EntityExtractor,
     Error, Extraction, Extractor, GradeThresholds, Model, NameLookup, QueryClassification,
-    QueryClassifier, QueryType, Question, Reranker, Rerankers, Result, Role, RuleClassifier, Score,
-    SearchFilters, SearchOptions, SearchQuery, Stage, Summarizer, Summary, SummaryRequest,
-    TitledText,
+    QueryClassifier, QueryType, Question, Reranker, Rerankers, Result, RetrieverId, Role,
+    RuleClassifier, Score, SearchFilters, SearchOptions, SearchQuery, Stage, Summarizer, Summary,
+    SummaryRequest, TitledText,
 };
 
 use crate::{
@@ -194,7 +194,7 @@ fn whatever_fails_the_rest_answers_every_type_of_question() {
     let switches = Switches::default();
     let engine = Engine::open_with(&whole, switches.config()).unwrap();
     engine.ingest(&documents()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
     let indexes =
         ["documents/keyword/meta.json", "documents/semantic/MANIFEST", "documents/graph/EVIDENCE"];
@@ -222,12 +222,16 @@ fn whatever_fails_the_rest_answers_every_type_of_question() {
                         let names = |stage| found.degraded.iter().any(|one| one.stage == stage);
                         let semantic = is_damaged(1) || embedder > 0;
                         assert_eq!(
-                            names(Stage::Semantic),
+                            names(Stage::Retriever(RetrieverId::SEMANTIC)),
                             semantic,
                             "{case}: {:?}",
                             found.degraded
                         );
-                        assert_eq!(names(Stage::Keyword), is_damaged(0), "{case}");
+                        assert_eq!(
+                            names(Stage::Retriever(RetrieverId::KEYWORD)),
+                            is_damaged(0),
+                            "{case}"
+                        );
                         assert_eq!(names(Stage::Classify), others > 0, "{case}");
                         assert_eq!(names(Stage::Rerank), others > 0, "{case}");
                     }
@@ -248,11 +252,11 @@ fn a_question_brings_its_own_vector_to_the_communities() {
     let switches = Switches::default();
     let engine = Engine::open_with(folder.path().join("index"), switches.config()).unwrap();
     engine.ingest(&documents()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let asked = query(QueryType::Global, false);
     let before = engine.search(&asked).unwrap();
     let semantic = |found: &trefoil::SearchResult| {
-        found.degraded.iter().any(|one| one.stage == Stage::Semantic)
+        found.degraded.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::SEMANTIC))
     };
     assert!(!semantic(&before), "{:?}", before.degraded);
     // The embedding of the question is remembered.
@@ -279,19 +283,22 @@ fn a_text_whose_embedding_panics_is_set_aside_and_told() {
     let mut given = documents();
     given.insert(1, Document::new("bad", "This one is poison to the model."));
     engine.ingest(&given).unwrap();
-    let error = engine.drain().unwrap_err();
+    let error = engine.wait_until_indexed().unwrap_err();
     assert!(matches!(&error, Error::Panicked { what, .. } if what == "the embedder"), "{error:?}");
     let told = engine.stats().unwrap().background;
-    assert!(told.iter().any(|one| one.stage == Stage::Semantic), "{told:?}");
+    assert!(
+        told.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::SEMANTIC)),
+        "{told:?}"
+    );
     let found = engine.search(&query(QueryType::Local, false)).unwrap();
     assert!(found.degraded.iter().any(|one| one.reason.contains("a text is poison")), "{found:?}");
     // The others have their vectors, and the worker goes on.
-    let left = engine.drain().unwrap();
+    let left = engine.wait_until_indexed().unwrap();
     assert_eq!((left.queued, left.running, left.failed), (0, 0, 1));
     engine.ingest(&[Document::new("late", "The heron came late to the estuary.")]).unwrap();
-    assert_eq!(engine.drain().unwrap().failed, 1);
+    assert_eq!(engine.wait_until_indexed().unwrap().failed, 1);
     let mut by_meaning = SearchQuery::new("a heron at the estuary, late").unwrap();
-    by_meaning.options.strategies = vec![trefoil::SearchStrategy::Semantic];
+    by_meaning.options.strategies = vec![trefoil::SearchStrategy::SEMANTIC];
     by_meaning.filters.min_relevance = Score::ZERO;
     let found = engine.search(&by_meaning).unwrap();
     assert_eq!(found.results[0].metadata.as_ref().unwrap().path, "late");
@@ -305,16 +312,27 @@ fn a_summariser_that_panics_holds_nothing_up() {
     switches.summarizer.set(2);
     let engine = Engine::open_with(folder.path().join("index"), switches.config()).unwrap();
     engine.ingest(&documents()).unwrap();
-    let error = engine.drain().unwrap_err();
+    let error = engine.wait_until_indexed().unwrap_err();
     assert!(matches!(error, Error::Panicked { .. }), "{error:?}");
-    assert!(engine.stats().unwrap().background.iter().any(|one| one.stage == Stage::Graph));
+    assert!(
+        engine
+            .stats()
+            .unwrap()
+            .background
+            .iter()
+            .any(|one| one.stage == Stage::Retriever(RetrieverId::GRAPH))
+    );
     let found = engine.search(&query(QueryType::Global, false)).unwrap();
     assert!(!found.results.is_empty());
-    assert!(found.degraded.iter().any(|one| one.stage == Stage::Graph), "{:?}", found.degraded);
+    assert!(
+        found.degraded.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::GRAPH)),
+        "{:?}",
+        found.degraded
+    );
     // It is asked again when the graph changes.
     switches.summarizer.set(0);
     engine.ingest(&[Document::new("mill", "The Old Mill is home to the Barn Owl.")]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert_eq!(engine.stats().unwrap().background, []);
     assert_ne!(engine.communities().unwrap(), []);
 }
@@ -338,14 +356,18 @@ fn an_index_that_cannot_be_shown_anew_leaves_the_others() {
     let index = folder.path().join("index");
     let writer = Engine::open_with(&index, with_trigrams()).unwrap();
     writer.ingest(&documents()).unwrap();
-    writer.drain().unwrap();
+    writer.wait_until_indexed().unwrap();
     let reader = Engine::open_read_only(&index, with_trigrams()).unwrap();
     writer.ingest(&[Document::new("late", "The heron came late.")]).unwrap();
-    writer.drain().unwrap();
+    writer.wait_until_indexed().unwrap();
     fs::write(index.join("documents/graph/EVIDENCE"), "damaged").unwrap();
     assert!(finds(&reader, "heron", "late"));
     let found = reader.search(&SearchQuery::new("heron").unwrap()).unwrap();
-    assert!(found.degraded.iter().any(|one| one.stage == Stage::Graph), "{:?}", found.degraded);
+    assert!(
+        found.degraded.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::GRAPH)),
+        "{:?}",
+        found.degraded
+    );
 }
 
 /// Waits, where its question says so, until it is told to go on.
@@ -379,7 +401,10 @@ fn a_reader_that_lags_waits_for_no_other_search() {
     let config = EngineConfig { classifier: Arc::new(classifier), ..with_trigrams() };
     let reader = Engine::open_read_only(&index, config).unwrap();
     let lags = reader.search(&SearchQuery::new("owl").unwrap()).unwrap().degraded;
-    assert!(lags.iter().any(|one| one.stage == Stage::Semantic), "{lags:?}");
+    assert!(
+        lags.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::SEMANTIC)),
+        "{lags:?}"
+    );
     let (done, is_done) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| reader.search(&SearchQuery::new("wait").unwrap()).unwrap());
@@ -539,7 +564,7 @@ fn pages_of_every_type_of_question_are_those_of_one_large_page() {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::open_with(folder.path().join("index"), with_trigrams()).unwrap();
     engine.ingest(&documents()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     for query_type in TYPES {
         let whole = engine.search(&query(query_type, false)).unwrap();
         assert!(!whole.has_more);
@@ -570,7 +595,7 @@ fn communities_are_as_relevant_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::open_with(folder.path().join("index"), with_trigrams()).unwrap();
     engine.ingest(&documents()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let mut asked = query(QueryType::Global, false);
     asked.text = trefoil::QueryText::new("tell me of the moon and the sea").unwrap();
     let whole = engine.search(&asked).unwrap();
@@ -607,9 +632,9 @@ fn every_file_of_an_index_is_its_owners_alone() {
     let path = |name: &str| folder.path().join(name);
     let engine = Engine::open_with(path("index"), with_trigrams()).unwrap();
     engine.ingest(&documents()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     crate::memory::remember(&engine, &trefoil::memory::UnitRow::new("obs_1", 1), "an owl");
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     check(&path("index"));
     Engine::export(path("index"), path("snapshot")).unwrap();
     check(&path("snapshot"));

@@ -64,7 +64,7 @@ fn a_directory_that_cannot_be_written_is_read() {
     let index = disk.0.path().join("index");
     let engine = Engine::open_with(&index, with_trigrams()).unwrap();
     engine.ingest(&[document(1, 1)]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
     disk.mount("remount,ro");
     let error = Engine::open_with(&index, with_trigrams()).unwrap_err();
@@ -89,7 +89,7 @@ fn a_disk_that_is_full_is_told_and_read() {
     drop(engine);
     disk.mount("remount,size=32m");
     let engine = Engine::open_with(&index, with_trigrams()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     engine.ingest(&[document(1, 2)]).unwrap();
     let found = engine.search(&any_relevance("walrus1v2x39")).unwrap();
     assert!(!found.results.is_empty());

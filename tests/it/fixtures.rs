@@ -1,4 +1,4 @@
-//! The query cases of `fixtures/queries`, through each leg and the fused list.
+//! The query cases of `fixtures/queries`, through each retriever and the fused list.
 
 use std::{fs, path::Path, sync::OnceLock};
 
@@ -33,7 +33,7 @@ fn engine() -> &'static Engine {
         let report = engine.ingest_path(corpus()).unwrap();
         assert_eq!(report.skipped, []);
         assert!(report.written >= 120, "{report:?}");
-        let left = engine.drain().unwrap();
+        let left = engine.wait_until_indexed().unwrap();
         assert_eq!((left.queued, left.running, left.failed), (0, 0, 0));
         (dir, engine)
     });
@@ -108,7 +108,7 @@ fn a_search_says_whether_its_question_is_answered() {
     ] {
         check(question, &all, Answerability::Supported);
         // Half of the evidence is no evidence.
-        check(question, &[SearchStrategy::Keyword], Answerability::Uncalibrated);
+        check(question, &[SearchStrategy::KEYWORD], Answerability::Uncalibrated);
     }
     for question in [
         "how do I file a tax return in Portugal?",

@@ -84,7 +84,7 @@ fn a_document_is_forgotten_with_its_names_and_a_damaged_copy() {
     let text = "# The Walrus Protocol\n\nDoctor Emmeline Featherstonehaugh signed it in Reykjavik.";
     let kept = "# Herons\n\nThey wade in the shallow water of the estuary.";
     engine.ingest(&[Document::new("a.md", text), Document::new("b.md", kept)]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let aside = dir.path().join("index/documents/keyword.damaged");
     fs::create_dir_all(&aside).unwrap();
     fs::write(aside.join("old"), text).unwrap();

@@ -1,5 +1,5 @@
 //! Several processes read while one writes: what a search shows is one committed state, in
-//! every leg, or the result says which leg is behind.
+//! every retriever, or the result says which retriever is behind.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 };
 
 use trefoil::{
-    Document, Engine, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, Strategy,
+    Document, Engine, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
 };
 
 use crate::{campaign::process_of, verify::letters};
@@ -27,7 +27,7 @@ fn readers_see_one_state_while_another_process_writes() {
     let index = folder.path().join("index");
     let engine = Engine::open_with(&index, letters()).unwrap();
     engine.ingest(&pair(0)).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let readers: Vec<Child> = (0..2).map(|_| spawn(&index)).collect();
     for n in 1..PAIRS {
         // Both of a pair come in one transaction, and go in one.
@@ -36,10 +36,10 @@ fn readers_see_one_state_while_another_process_writes() {
             assert_eq!(engine.remove(&format!("pair-{old}")).unwrap(), 2);
         }
         if n % 4 == 0 {
-            engine.drain().unwrap();
+            engine.wait_until_indexed().unwrap();
         }
     }
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     std::fs::write(folder.path().join(STOP), "").unwrap();
     for reader in readers {
         let output = reader.wait_with_output().unwrap();
@@ -82,7 +82,7 @@ fn pair(n: usize) -> Vec<Document> {
         .to_vec()
 }
 
-/// Asks what every document answers, of both legs.
+/// Asks what every document answers, of both retrievers.
 fn search(engine: &Engine) -> SearchResult {
     let query = SearchQuery::new("walrus on the ice").unwrap();
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
@@ -91,11 +91,17 @@ fn search(engine: &Engine) -> SearchResult {
     engine.search(&query.filters(filters).options(options)).unwrap()
 }
 
-/// The results with the legs that found them.
-fn paths(found: &SearchResult) -> BTreeMap<String, Vec<Strategy>> {
+/// The results with the retrievers that found them.
+fn paths(found: &SearchResult) -> BTreeMap<String, Vec<RetrieverId>> {
     let result = |one: &trefoil::SearchResultItem| {
-        let legs = one.explanation.as_ref().unwrap().legs.iter().map(|leg| leg.strategy);
-        (one.metadata.as_ref().unwrap().path.clone(), legs.collect())
+        let retrievers = one
+            .explanation
+            .as_ref()
+            .unwrap()
+            .retrievers
+            .iter()
+            .map(|retriever| retriever.retriever);
+        (one.metadata.as_ref().unwrap().path.clone(), retrievers.collect())
     };
     found.results.iter().map(result).collect()
 }
@@ -105,9 +111,12 @@ fn check(found: &SearchResult) {
         return;
     }
     let paths = paths(found);
-    for (path, legs) in &paths {
-        for leg in [Strategy::Keyword, Strategy::Semantic] {
-            assert!(legs.contains(&leg), "{path} is not in the {leg} leg: {paths:?}");
+    for (path, retrievers) in &paths {
+        for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC] {
+            assert!(
+                retrievers.contains(&retriever),
+                "{path} is not in the {retriever} retriever: {paths:?}"
+            );
         }
         let (pair, side) = path.split_once('/').unwrap();
         let other = if side == "left" { "right" } else { "left" };

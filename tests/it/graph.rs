@@ -1,11 +1,11 @@
-//! The graph leg as its user sees it: what it adds, shows and forgets.
+//! The graph retriever as its user sees it: what it adds, shows and forgets.
 
 use std::sync::Arc;
 
 use trefoil::{
     Document, Engine, EngineConfig, EntityExtractor, Extraction, Extractor, QueryType, Result,
-    Score, ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Stage, Strategy, TitledText,
+    RetrieverId, Score, ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchStrategy, Stage, TitledText,
 };
 
 use crate::models::without_model;
@@ -65,12 +65,18 @@ fn a_passage_is_found_that_shares_no_word_with_the_question() {
     let found = engine.search(&query("who wrote the first program?")).unwrap();
     assert_eq!(paths(&found)[0], "countess");
     let father = found.results.iter().find(|hit| hit.id == id(&engine, "father")).unwrap();
-    assert!(father.relevance.graph > Score::ZERO && father.relevance.keyword == Score::ZERO);
+    assert!(
+        father.relevance.retrievers.get(RetrieverId::GRAPH) > Score::ZERO
+            && father.relevance.retrievers.get(RetrieverId::KEYWORD) == Score::ZERO
+    );
     assert!(!paths(&found).contains(&"far"));
-    assert!(found.strategies.graph.enabled && found.strategies.graph.result_count >= 2);
+    assert!(
+        found.strategies.get(RetrieverId::GRAPH).enabled
+            && found.strategies.get(RetrieverId::GRAPH).result_count >= 2
+    );
 
     let mut keyword = query("who wrote the first program?");
-    keyword.options.strategies = vec![SearchStrategy::Keyword];
+    keyword.options.strategies = vec![SearchStrategy::KEYWORD];
     assert!(!paths(&engine.search(&keyword).unwrap()).contains(&"father"));
 }
 
@@ -82,13 +88,13 @@ fn id(engine: &Engine, path: &str) -> String {
 fn the_graph_alone_answers_by_what_the_question_names() {
     let (_dir, engine) = engine();
     let mut alone = query("Analytical Engine");
-    alone.options.strategies = vec![SearchStrategy::Graph];
+    alone.options.strategies = vec![SearchStrategy::GRAPH];
     let found = engine.search(&alone).unwrap();
     let first: Vec<&str> = paths(&found).into_iter().take(2).collect();
     assert!(first.contains(&"machine") && first.contains(&"mill"), "{first:?}");
     assert_eq!(found.degraded, []);
     let mut nothing = query("lighthouse");
-    nothing.options.strategies = vec![SearchStrategy::Graph];
+    nothing.options.strategies = vec![SearchStrategy::GRAPH];
     assert_eq!(engine.search(&nothing).unwrap().results, []);
 }
 
@@ -184,7 +190,7 @@ fn a_document_takes_with_it_what_only_it_supported() {
 }
 
 #[test]
-fn an_entity_type_is_a_filter_of_every_leg() {
+fn an_entity_type_is_a_filter_of_every_retriever() {
     let (_dir, engine) = engine_with(without_model());
     let code = Document::new("code", "Call `Vec::with_capacity` to make a vector.");
     let prose = Document::new("prose", "A vector is made by calling the vector maker.");
@@ -215,12 +221,12 @@ fn an_engine_without_a_graph_says_so_only_where_it_is_asked_for() {
     let (_dir, engine) = engine_with(config);
     engine.ingest(&documents()).unwrap();
     let found = engine.search(&query("Ada Lovelace")).unwrap();
-    assert!(!found.strategies.graph.enabled);
-    assert!(!says(&found, Stage::Graph));
+    assert!(!found.strategies.get(RetrieverId::GRAPH).enabled);
+    assert!(!says(&found, Stage::Retriever(RetrieverId::GRAPH)));
     let mut asked = query("Ada Lovelace");
-    asked.options.strategies = vec![SearchStrategy::Keyword, SearchStrategy::Graph];
+    asked.options.strategies = vec![SearchStrategy::KEYWORD, SearchStrategy::GRAPH];
     let found = engine.search(&asked).unwrap();
-    assert!(says(&found, Stage::Graph));
+    assert!(says(&found, Stage::Retriever(RetrieverId::GRAPH)));
 }
 
 /// Finds what the other finds, under another name.
@@ -252,10 +258,16 @@ fn an_index_gets_a_graph_when_it_is_opened_with_an_extractor() {
         EngineConfig { extractor: Extractor::Custom(Arc::new(Renamed)), ..without_model() };
     let engine = Engine::open_with(&index, renamed.clone()).unwrap();
     let degraded = engine.search(&query("Ada Lovelace")).unwrap().degraded;
-    assert!(degraded.iter().any(|one| one.stage == Stage::Graph && one.reason.contains("reindex")));
+    assert!(
+        degraded.iter().any(|one| one.stage == Stage::Retriever(RetrieverId::GRAPH)
+            && one.reason.contains("reindex"))
+    );
     drop(engine);
     let engine = Engine::reindex(&index, renamed).unwrap();
-    assert!(!says(&engine.search(&query("Ada Lovelace")).unwrap(), Stage::Graph));
+    assert!(!says(
+        &engine.search(&query("Ada Lovelace")).unwrap(),
+        Stage::Retriever(RetrieverId::GRAPH)
+    ));
     assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
 }
 
@@ -269,12 +281,15 @@ fn a_damaged_graph_is_made_anew_from_the_store() {
     }
     let reader = Engine::open_read_only(&index, without_model()).unwrap();
     let found = reader.search(&query("Ada Lovelace")).unwrap();
-    assert!(says(&found, Stage::Graph));
+    assert!(says(&found, Stage::Retriever(RetrieverId::GRAPH)));
     assert_eq!(found.results.len(), 2);
     let engine = Engine::open_with(&index, without_model()).unwrap();
     assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
     let found = engine.search(&query("Ada Lovelace")).unwrap();
-    assert!(found.strategies.graph.enabled && !says(&found, Stage::Graph));
+    assert!(
+        found.strategies.get(RetrieverId::GRAPH).enabled
+            && !says(&found, Stage::Retriever(RetrieverId::GRAPH))
+    );
 }
 
 #[test]
@@ -285,7 +300,7 @@ fn documents_in_any_order_give_one_graph() {
         other.ingest(&[document]).unwrap();
     }
     assert_eq!(names(&engine), names(&other));
-    let rows = |engine: &Engine| -> Vec<(Strategy, u64)> { engine.stats().unwrap().rows };
+    let rows = |engine: &Engine| -> Vec<(RetrieverId, u64)> { engine.stats().unwrap().rows };
     assert_eq!(rows(&engine), rows(&other));
     for question in ["who wrote the first program?", "Charles Babbage", "Lord Byron and the mill"] {
         let found = |engine: &Engine| -> Vec<(String, Score)> {
@@ -338,7 +353,7 @@ fn two_groups() -> Vec<Document> {
 fn a_question_about_the_whole_is_answered_by_communities_first() {
     let (_dir, engine) = engine_with(without_model());
     engine.ingest(&two_groups()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let communities = engine.communities().unwrap();
     assert!(communities.iter().any(|one| one.name.contains("Piccard")), "{communities:?}");
 
@@ -382,7 +397,7 @@ fn a_question_about_the_whole_is_answered_by_communities_first() {
 fn a_community_has_its_own_relevance_and_the_least_holds_for_it() {
     let (_dir, engine) = engine_with(without_model());
     engine.ingest(&two_groups()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let mut asked = query("overview of the Mariana Trench and Jacques Piccard");
     let communities = |found: &SearchResult| -> Vec<(Score, Score)> {
         let communities = found.results.iter().filter(|hit| hit.is_community_result());
@@ -409,14 +424,14 @@ fn a_community_has_its_own_relevance_and_the_least_holds_for_it() {
 fn communities_follow_the_documents() {
     let (_dir, engine) = engine_with(without_model());
     engine.ingest(&two_groups()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let sea = |engine: &Engine| {
         let communities = engine.communities().unwrap();
         communities.into_iter().filter(|one| one.summary.contains("Mariana")).count()
     };
     assert!(sea(&engine) > 0);
     engine.remove("sea").unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert_eq!(sea(&engine), 0);
     assert!(!engine.communities().unwrap().is_empty());
 }

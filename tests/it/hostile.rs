@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use trefoil::{Document, Engine, EngineConfig, Error, Model, SearchQuery, Stage};
+use trefoil::{Document, Engine, EngineConfig, Error, Model, RetrieverId, SearchQuery, Stage};
 
 use crate::models::without_model;
 
@@ -74,7 +74,10 @@ fn a_model_that_is_not_there_is_named() {
     engine.ingest(&[Document::new("a", "walrus")]).unwrap();
     let found = engine.search(&SearchQuery::new("walrus").unwrap()).unwrap();
     let missed: Vec<Stage> = found.degraded.iter().map(|degraded| degraded.stage).collect();
-    assert_eq!((found.results.len(), missed), (1, vec![Stage::Semantic, Stage::Rerank]));
+    assert_eq!(
+        (found.results.len(), missed),
+        (1, vec![Stage::Retriever(RetrieverId::SEMANTIC), Stage::Rerank])
+    );
 }
 
 #[test]

@@ -149,7 +149,7 @@ impl World {
         let done = world.memory.maintain(&ContentProbe::new(""), &personal).unwrap();
         assert!(done.steps.len() > 20, "{done:?}");
         world.list();
-        world.engine.drain().unwrap();
+        world.engine.wait_until_indexed().unwrap();
         for topic in TOPICS {
             let all = RecallQuery { allow: vec![tag("tool:mail")], ..RecallQuery::new(topic) };
             let found = world.memory.activate(&all, &everything()).unwrap();
@@ -286,8 +286,8 @@ impl World {
                 }
             }
         }
-        for (strategy, rows) in memory.rows() {
-            assert_eq!(rows, in_indexes, "{strategy}");
+        for (retriever, rows) in memory.rows() {
+            assert_eq!(rows, in_indexes, "{retriever}");
         }
         let secrets: Vec<&String> =
             self.carriers.keys().filter(|word| class_of(word) == BoundaryClass::Secret).collect();

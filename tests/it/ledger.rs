@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use trefoil::{Engine, Error, SearchOptions, SearchQuery, SearchStrategy, Strategy};
+use trefoil::{Engine, Error, RetrieverId, SearchOptions, SearchQuery, SearchStrategy};
 
 use crate::{
     campaign::{Expected, any_relevance, document, held, list, path, rows, word},
@@ -124,7 +124,7 @@ impl Ledger {
             assert_eq!(found, self.with_begun(), "round {round}, {:?}", self.begun);
         }
         (self.done, self.begun) = (found, None);
-        let left = engine.drain().unwrap();
+        let left = engine.wait_until_indexed().unwrap();
         assert_eq!((left.queued, left.running, left.failed), (0, 0, 0), "round {round}");
         Self::check_indexes(&engine, index, round);
         if let Some((document, version)) =
@@ -135,10 +135,10 @@ impl Ledger {
     }
 
     /// A word that stands only in the last document that was written finds it: by keyword
-    /// before all others, by all legs among the others that they believe to be meant.
+    /// before all others, by all retrievers among the others that they believe to be meant.
     fn check_last(engine: &Engine, document: u32, version: u32, round: u32) {
         let by_all = any_relevance(&word(document, version, 39));
-        let strategies = vec![SearchStrategy::Keyword];
+        let strategies = vec![SearchStrategy::KEYWORD];
         let options = SearchOptions { strategies, ..SearchOptions::default() };
         let paths = |query: &SearchQuery| -> Vec<String> {
             let found = engine.search(query).unwrap();
@@ -157,8 +157,8 @@ impl Ledger {
         assert!(verification.is_sound(), "round {round}: {verification:?}");
         assert_eq!(verification.lagging, [], "round {round}");
         let chunks = engine.stats().unwrap().store.chunks as u64;
-        for leg in [Strategy::Keyword, Strategy::Semantic, Strategy::Graph] {
-            assert_eq!(rows(engine, leg), chunks, "round {round}, {leg}");
+        for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
+            assert_eq!(rows(engine, retriever), chunks, "round {round}, {retriever}");
         }
         let dir = tempfile::tempdir().unwrap();
         // The store alone: the files of the indexes come and go while they are merged.
@@ -167,23 +167,25 @@ impl Ledger {
             std::fs::copy(index.join(&name), dir.path().join(&name)).unwrap();
         }
         let anew = Engine::open_with(dir.path(), with_trigrams()).unwrap();
-        anew.drain().unwrap();
+        anew.wait_until_indexed().unwrap();
         for question in ["Captain Ellis3", "Station Tern5, walrus", "Line 17"] {
-            for leg in [Strategy::Keyword, Strategy::Semantic, Strategy::Graph] {
-                let [ours, theirs] = [engine, &anew].map(|engine| ranks(engine, question, leg));
-                assert_eq!(ours, theirs, "round {round}, {leg}");
+            for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
+                let [ours, theirs] =
+                    [engine, &anew].map(|engine| ranks(engine, question, retriever));
+                assert_eq!(ours, theirs, "round {round}, {retriever}");
             }
         }
     }
 }
 
-/// What a leg finds, with its scores; BM25 counts what was removed until segments are
+/// What a retriever finds, with its scores; BM25 counts what was removed until segments are
 /// merged, so there the rows alone.
-fn ranks(engine: &Engine, question: &str, leg: Strategy) -> Vec<(u64, u32)> {
-    let list = list(engine, question, leg).unwrap();
-    let score = |native: f32| if leg == Strategy::Keyword { 0 } else { native.to_bits() };
+fn ranks(engine: &Engine, question: &str, retriever: RetrieverId) -> Vec<(u64, u32)> {
+    let list = list(engine, question, retriever).unwrap();
+    let score =
+        |raw_score: f32| if retriever == RetrieverId::KEYWORD { 0 } else { raw_score.to_bits() };
     let mut ranks: Vec<_> =
-        list.hits().iter().map(|hit| (hit.row.get(), score(hit.native))).collect();
+        list.hits().iter().map(|hit| (hit.row.get(), score(hit.raw_score))).collect();
     ranks.sort_unstable();
     ranks
 }
@@ -239,7 +241,7 @@ fn write(index: &Path, round: u32) -> Result<(), Error> {
         }
         say("done")?;
     }
-    engine.drain().map(drop)
+    engine.wait_until_indexed().map(drop)
 }
 
 /// The variant of an error.

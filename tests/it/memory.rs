@@ -7,8 +7,8 @@ use std::{
 };
 
 use trefoil::{
-    Allowed, BoundaryClass, Document, Engine, EngineConfig, Error, RowId, Score, SearchFilters,
-    SearchQuery, Strategy, UnitState,
+    Allowed, BoundaryClass, Document, Engine, EngineConfig, Error, RetrieverId, RowId, Score,
+    SearchFilters, SearchQuery, UnitState,
     memory::{EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter, UnitRow},
 };
 use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery};
@@ -69,18 +69,18 @@ fn a_unit_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_embedded()
     assert_eq!(by_text(&engine, "walrus"), [walrus]);
     assert_eq!(by_text(&engine, "케이크"), [cake]);
     assert_eq!(by_text(&engine, "heron"), [], "documents are not remembered");
-    assert_eq!(engine.drain().unwrap().queued, 0);
+    assert_eq!(engine.wait_until_indexed().unwrap().queued, 0);
     let found = recall(&engine, "a sea animal on a frozen sea", &all());
     assert_eq!(found.by_vector[0].row, walrus);
     assert_eq!(found.by_vector.len(), 2);
     assert_eq!(found.degraded, []);
-    let relevance = engine.memory().relevance_of(found.by_vector[0].native, false);
+    let relevance = engine.memory().relevance_of(found.by_vector[0].raw_score, false);
     assert_eq!(relevance, found.by_vector[0].relevance);
     let vectors = engine.memory().vectors(&[walrus, cake]).unwrap();
     assert_eq!(vectors.len(), 2);
     let allowed = engine.memory().allowed(&all()).unwrap();
     let near = engine.memory().near(&vectors[&cake], &allowed, 1).unwrap();
-    assert_eq!((near[0].row, near[0].native > 0.99), (cake, true));
+    assert_eq!((near[0].row, near[0].raw_score > 0.99), (cake, true));
     assert_eq!(search(&engine, "walrus heron"), ["a.md"], "search sees documents only");
     assert!(engine.memory().count_tokens("The walrus sleeps on the ice.") >= 6);
 }
@@ -103,15 +103,15 @@ fn a_secret_is_found_where_its_class_is_admitted_and_is_in_no_index() {
     let secret = UnitRow { boundary: BoundaryClass::Secret, ..unit("obs_1") };
     let row = remember(&engine, &secret, "the gate code is walrus seven");
     remember(&engine, &unit("obs_2"), "the walrus sleeps");
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert_eq!(by_text(&engine, "gate code"), []);
     let admitted = UnitFilter { classes: BoundaryClass::ALL.to_vec(), ..all() };
     let found = recall(&engine, "what is the gate code?", &admitted);
     assert_eq!(found.by_text[0].row, row);
     assert!(found.by_vector.iter().all(|found| found.row != row));
     assert_eq!(engine.memory().vectors(&[row]).unwrap().len(), 0);
-    for (strategy, rows) in engine.memory().rows() {
-        assert_eq!(rows, 1, "{strategy}");
+    for (retriever, rows) in engine.memory().rows() {
+        assert_eq!(rows, 1, "{retriever}");
     }
 }
 
@@ -119,22 +119,22 @@ fn a_secret_is_found_where_its_class_is_admitted_and_is_in_no_index() {
 #[test]
 fn a_lost_or_damaged_index_is_built_again() {
     for collection in ["documents", "memory"] {
-        for leg in ["keyword", "semantic"] {
+        for retriever in ["keyword", "semantic"] {
             for damage in [remove, flip_bits] {
                 let (dir, engine) = open(with_model());
                 engine.ingest(&[Document::new("a.md", "The heron wades.")]).unwrap();
                 let row = remember(&engine, &unit("obs_1"), "The walrus sleeps.");
-                engine.drain().unwrap();
+                engine.wait_until_indexed().unwrap();
                 let config = with_model();
                 drop(engine);
                 let path = dir.path().join("index");
-                damage(&path.join(collection).join(leg));
+                damage(&path.join(collection).join(retriever));
                 let engine = Engine::open_with(&path, config).unwrap();
-                engine.drain().unwrap();
-                assert_eq!(search(&engine, "heron"), ["a.md"], "{collection}/{leg}");
+                engine.wait_until_indexed().unwrap();
+                assert_eq!(search(&engine, "heron"), ["a.md"], "{collection}/{retriever}");
                 let found = recall(&engine, "walrus", &all());
-                assert_eq!(found.by_text[0].row, row, "{collection}/{leg}");
-                assert_eq!(found.by_vector[0].row, row, "{collection}/{leg}");
+                assert_eq!(found.by_text[0].row, row, "{collection}/{retriever}");
+                assert_eq!(found.by_vector[0].row, row, "{collection}/{retriever}");
             }
         }
     }
@@ -163,11 +163,11 @@ fn vectors_of_another_model_are_refused_and_made_anew() {
     let path = dir.path().join("index");
     // Without a model there was nothing to agree on; what is written then is embedded later.
     let engine = Engine::open_with(&path, with_model()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert_eq!(recall(&engine, "walrus", &all()).by_vector.len(), 1);
     drop(engine);
     let engine = Engine::reindex(&path, with_model()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let found = recall(&engine, "walrus", &all());
     assert_eq!((found.by_text.len(), found.by_vector.len()), (1, 1));
 }
@@ -203,7 +203,7 @@ fn a_write_that_an_index_cannot_follow_is_there_and_told_of() {
     let is_told = found
         .degraded
         .iter()
-        .any(|one| one.stage == Strategy::Keyword.into() && one.reason.contains(behind));
+        .any(|one| one.stage == RetrieverId::KEYWORD.into() && one.reason.contains(behind));
     assert!(is_told, "{found:?}");
     drop(engine);
     let engine = Engine::open_with(&path, without_model()).unwrap();
@@ -211,7 +211,7 @@ fn a_write_that_an_index_cannot_follow_is_there_and_told_of() {
     let mut rows: Vec<RowId> = found.by_text.iter().map(|found| found.row).collect();
     rows.sort();
     assert_eq!(rows, [first, second]);
-    assert!(found.degraded.iter().all(|one| one.stage != Strategy::Keyword.into()), "{found:?}");
+    assert!(found.degraded.iter().all(|one| one.stage != RetrieverId::KEYWORD.into()), "{found:?}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_reader_says_what_it_cannot_see() {
     let reader = Engine::open_read_only(&path, without_model()).unwrap();
     let found = recall(&reader, "walrus", &all());
     assert_eq!(found.by_text, []);
-    assert!(found.degraded.iter().any(|one| one.stage == Strategy::Keyword.into()), "{found:?}");
+    assert!(found.degraded.iter().any(|one| one.stage == RetrieverId::KEYWORD.into()), "{found:?}");
 }
 
 /// What is said in three languages: what was asked, what was answered, and what is asked later.
@@ -252,7 +252,7 @@ fn an_answer_is_found_by_what_was_asked() {
             memory.observe(ObservationDraft { session: Some(session.clone()), ..message }).unwrap();
         }
     }
-    engine.memory().drain().unwrap();
+    engine.memory().wait_until_indexed().unwrap();
     let view = memory.view(RecallQuery::default(), Boundary::default());
     let options = FindOptions { limit: 2, layer: Layer::Whole, ..FindOptions::default() };
     for [asked, answered, later] in TALK {

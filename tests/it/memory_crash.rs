@@ -8,7 +8,7 @@ use std::{
 };
 
 use trefoil::{
-    Engine, Result, RowId, Strategy, UnitState,
+    Engine, Result, RetrieverId, RowId, UnitState,
     memory::{
         ClaimPayload, EpisodePayload, EvidenceRow, FeedbackRow, LinkRelation, MemoryWrite,
         PatchReason, Payload, SummaryPayload, UnitRow,
@@ -164,7 +164,7 @@ fn steps(engine: &Engine, kind: &str) -> u64 {
 /// Rows in the keyword index of memory.
 fn indexed(engine: &Engine) -> u64 {
     let rows = engine.memory().rows();
-    rows.into_iter().find(|(strategy, _)| *strategy == Strategy::Keyword).unwrap().1
+    rows.into_iter().find(|(retriever, _)| *retriever == RetrieverId::KEYWORD).unwrap().1
 }
 
 fn integrate(engine: &Engine, number: u64) {

@@ -3,8 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use trefoil::{
-    Document, Engine, EngineConfig, Model, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, SearchStrategy,
+    Document, Engine, EngineConfig, Model, RetrieverId, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchStrategy,
 };
 
 use crate::{engine::letters::Letters, models::without_model};
@@ -27,15 +27,16 @@ fn a_similarity_cut_off_leaves_out_what_is_less_alike() {
     let engine = Engine::open_with(dir.path(), EngineConfig { model, ..without_model() }).unwrap();
     let documents = [("same", "walrus"), ("near", "walrus heron"), ("far", "bick")];
     engine.ingest(&documents.map(|(path, text)| Document::new(path, text))).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let semantic = |min_similarity| SearchOptions {
         min_similarity,
-        strategies: vec![SearchStrategy::Semantic],
+        strategies: vec![SearchStrategy::SEMANTIC],
         ..SearchOptions::default()
     };
     let all = ask(&engine, "walrus", semantic(None));
     assert_eq!(paths(&all), ["same", "near", "far"]);
-    let similarity = |place: usize| all.results[place].relevance.semantic;
+    let similarity =
+        |place: usize| all.results[place].relevance.retrievers.get(RetrieverId::SEMANTIC);
     let half = Score::clamped(0.5);
     assert!(similarity(1) > half && similarity(2) < half, "{all:?}");
     let cut = ask(&engine, "walrus", semantic(Some(half)));
@@ -110,7 +111,7 @@ fn what_is_redacted_is_in_no_file_and_lines_stay() {
     let [as_written, without] = [(&plain, false), (&redacted, true)].map(|(dir, redact)| {
         let engine = open(dir.path(), redact);
         engine.ingest(&documents).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         if redact {
             for (question, mark) in
                 [("harbour", "[email]"), ("港の電話", "[phone]"), ("항구 담당자", "[phone]")]

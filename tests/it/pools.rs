@@ -28,7 +28,7 @@ fn a_pool_searches_and_writes() {
             assert_eq!(engine.ingest(&documents).unwrap().written, 2);
         });
     });
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     (0..400).into_par_iter().with_max_len(1).for_each(|_| {
         alone(&|| {
             let found = engine.search(&any_relevance("Captain Ellis1 met Station Tern3")).unwrap();

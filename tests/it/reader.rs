@@ -10,7 +10,7 @@ use std::{
 
 use trefoil::{
     Document, Engine, EngineConfig, NameLookup, QueryClassification, QueryClassifier, Question,
-    Result, RuleClassifier, SearchResult, Stage,
+    Result, RetrieverId, RuleClassifier, SearchResult, Stage,
 };
 
 use crate::{
@@ -41,7 +41,7 @@ impl QueryClassifier for Holds {
 fn write(index: &Path, name: &str, text: &str) {
     let engine = Engine::open_with(index, without_model()).unwrap();
     engine.ingest(&[Document::new(name, text)]).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
 }
 
 fn found(result: &SearchResult) -> Vec<&str> {
@@ -78,18 +78,25 @@ fn searches_do_not_wait_for_one_another_where_an_index_is_behind() {
     let result = receiver.recv_timeout(Duration::from_mins(2));
     let result = result.expect("a search waits for another one, and nothing is new");
     assert_eq!(found(&result), ["a"]);
-    assert!(stages(&result).contains(&Stage::Keyword), "{:?}", result.degraded);
+    assert!(
+        stages(&result).contains(&Stage::Retriever(RetrieverId::KEYWORD)),
+        "{:?}",
+        result.degraded
+    );
     holds.ended.wait();
     held.join().unwrap();
     // A writer brings the indexes up to date without a change of the store.
     drop(Engine::open_with(&index, without_model()).unwrap());
     let result = reader.search(&any_relevance("walrus")).unwrap();
     // There is no model.
-    assert_eq!((found(&result).len(), stages(&result)), (2, vec![Stage::Semantic]));
+    assert_eq!(
+        (found(&result).len(), stages(&result)),
+        (2, vec![Stage::Retriever(RetrieverId::SEMANTIC)])
+    );
 }
 
 #[test]
-fn a_commit_that_cannot_be_read_leaves_the_one_before_and_the_other_legs() {
+fn a_commit_that_cannot_be_read_leaves_the_one_before_and_the_other_retrievers() {
     for folder in ["keyword", "graph"] {
         let dir = tempfile::tempdir().unwrap();
         let index = dir.path().join("index");

@@ -13,7 +13,7 @@ use std::{
 
 use trefoil::{
     Collection, Degraded, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, Error, Model,
-    Part, Result, Role, SearchOptions, SearchStrategy, Stage, Strategy,
+    Part, Result, RetrieverId, Role, SearchOptions, SearchStrategy, Stage,
 };
 
 use crate::{
@@ -103,12 +103,12 @@ fn index_of_letters(index: &Path, documents: usize) {
         Document::new(format!("{n}"), body)
     };
     engine.ingest(&(0..documents).map(document).collect::<Vec<_>>()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
 }
 
 /// The best document by meaning alone, and what the search says of itself.
 fn by_meaning(engine: &Engine, question: &str) -> (Option<String>, Vec<Degraded>) {
-    let strategies = vec![SearchStrategy::Semantic];
+    let strategies = vec![SearchStrategy::SEMANTIC];
     let options = SearchOptions { strategies, ..SearchOptions::default() };
     let found = engine.search(&any_relevance(question).options(options)).unwrap();
     let first = found.results.into_iter().next();
@@ -148,8 +148,8 @@ fn the_old_index_serves_until_the_new_one_takes_its_place() {
     let other = Other::new(Manner::Ticketed(Mutex::new(ticketed)));
     let config = EngineConfig { model_before: letters().model, ..other.config() };
     let engine = Engine::reindex(&index, config).unwrap();
-    for serving in [&engine, &reader] {
-        serves(serving);
+    for active_model in [&engine, &reader] {
+        serves(active_model);
     }
     // What comes in meanwhile is found by the model before.
     let late = Document::new("late", "qqq qqq qqq");
@@ -162,14 +162,15 @@ fn the_old_index_serves_until_the_new_one_takes_its_place() {
     assert!(Engine::verify(&index).unwrap().is_sound());
 
     drop(tickets);
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     serves(&engine);
     assert_eq!(by_meaning(&engine, "qq qq").0.as_deref(), Some("late"));
     assert_eq!(engine.stats().unwrap().embedding.unwrap().split(' ').next(), Some("other"));
     // Who reads by the model before keeps what there was, and says so.
     let (found, degraded) = by_meaning(&reader, "zz zzzz");
     assert_eq!(found.as_deref(), Some("7"));
-    let [Degraded { stage: Stage::Semantic, reason }] = degraded.as_slice() else {
+    let [Degraded { stage: Stage::Retriever(RetrieverId::SEMANTIC), reason }] = degraded.as_slice()
+    else {
         panic!("{degraded:?}")
     };
     assert!(reason.contains("`other letters "), "{reason}");
@@ -187,7 +188,7 @@ fn the_old_index_serves_until_the_new_one_takes_its_place() {
     // And back, with what is cached.
     drop(engine);
     let engine = Engine::reindex(&index, letters()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     serves(&engine);
     sound(&index, FEW + 1);
 }
@@ -202,7 +203,7 @@ fn without_the_model_before_nothing_is_found_by_meaning_yet() {
     let found = engine.search(&any_relevance("number 3")).unwrap();
     assert_eq!(found.results[0].metadata.as_ref().unwrap().path, "3");
     assert!(found.degraded.iter().any(|one| one.reason.contains("model before")), "{found:?}");
-    assert!(matches!(engine.drain().unwrap_err(), Error::ModelMissing { .. }));
+    assert!(matches!(engine.wait_until_indexed().unwrap_err(), Error::ModelMissing { .. }));
     drop(engine);
     // A model that is neither is refused.
     let neither = Letters::named("neither");
@@ -226,7 +227,7 @@ fn a_reindex_that_was_killed_goes_on_where_it_was() {
     drop(reader);
     let other = Other::new(Manner::Quiet);
     let engine = Engine::open_with(&index, other.config()).unwrap();
-    let left = engine.drain().unwrap();
+    let left = engine.wait_until_indexed().unwrap();
     assert_eq!((left.queued, left.running, left.failed), (0, 0, 0));
     assert!(other.read.load(Ordering::Relaxed) + embedded <= DOCUMENTS, "embedded twice");
     serves(&engine);
@@ -280,7 +281,7 @@ fn a_crash_at_any_step_leaves_the_old_index_or_the_new_one() {
             }
             assert!(Engine::verify(&index).unwrap().is_sound(), "{case}");
             let engine = Engine::reindex(&index, Other::new(Manner::Quiet).config()).unwrap();
-            engine.drain().unwrap();
+            engine.wait_until_indexed().unwrap();
             serves(&engine);
             drop(engine);
             sound(&index, FEW);
@@ -295,7 +296,7 @@ fn a_crash_at_any_step_leaves_the_old_index_or_the_new_one() {
 fn sound(index: &Path, documents: usize) {
     let verification = Engine::verify(index).unwrap();
     assert!(verification.is_sound() && verification.lagging.is_empty(), "{verification:?}");
-    assert!(verification.rows.contains(&(Part::Index(Strategy::Semantic), documents)));
+    assert!(verification.rows.contains(&(Part::Index(RetrieverId::SEMANTIC), documents)));
     let folders = std::fs::read_dir(index.join(Collection::Documents.name())).unwrap();
     let names = folders.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert_eq!(names.filter(|name| name.starts_with("semantic")).count(), 1);
@@ -313,5 +314,8 @@ fn child() {
         }
     })
     .unwrap();
-    Engine::reindex(index, Other::new(Manner::Told).config()).unwrap().drain().unwrap();
+    Engine::reindex(index, Other::new(Manner::Told).config())
+        .unwrap()
+        .wait_until_indexed()
+        .unwrap();
 }

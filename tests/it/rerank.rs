@@ -200,7 +200,7 @@ fn the_cross_encoder_puts_the_answer_above_what_only_shares_its_words() {
         Document::new("other", "The library opens at nine."),
     ];
     engine.ingest(&documents).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let found = search(&engine, "how much water should a person drink daily");
     assert_eq!(found.degraded, []);
     assert_eq!(paths(&found)[0], "answer");
@@ -243,7 +243,7 @@ fn what_the_best_passage_names_is_lifted() {
 
     let row = |id: &String| engine.chunk(&ChunkId::new(id).unwrap()).unwrap().unwrap().row;
     let rows: Vec<RowId> = found.results.iter().map(|hit| row(&hit.id)).collect();
-    let names = engine.names(&engine.plan(&asked).unwrap());
+    let names = engine.mention_strength(&engine.plan(&asked).unwrap());
     assert!(names(rows[0], rows[1]) > 0.0);
     assert_eq!(names(rows[0], rows[2]), 0.0);
     let combined: Vec<Score> = found.results.iter().map(|hit| hit.relevance.combined).collect();
@@ -256,8 +256,8 @@ fn what_the_best_passage_names_is_lifted() {
 
     // Without the graph nobody knows what is named.
     let options =
-        SearchOptions { strategies: vec![SearchStrategy::Keyword], ..asked.options.clone() };
-    let names = engine.names(&engine.plan(&asked.options(options)).unwrap());
+        SearchOptions { strategies: vec![SearchStrategy::KEYWORD], ..asked.options.clone() };
+    let names = engine.mention_strength(&engine.plan(&asked.options(options)).unwrap());
     assert_eq!(names(rows[0], rows[1]), 0.0);
 }
 
@@ -285,7 +285,7 @@ fn a_reranker_in_a_folder_reads_as_the_same_one_by_its_name() {
             ["The tide follows the moon.", "Owls hunt at night.", "The moon pulls the sea."];
         let numbered = (0..).zip(texts).map(|(n, text)| Document::new(format!("{n}"), text));
         engine.ingest(&numbered.collect::<Vec<_>>()).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let found = search(&engine, "why does the tide rise?");
         assert_eq!(found.degraded, []);
         found.results.into_iter().map(|hit| (hit.id, hit.relevance.rerank)).collect()

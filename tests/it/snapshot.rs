@@ -45,7 +45,7 @@ fn an_index_goes_into_a_file_and_comes_back_the_same() {
     assert!(finds(&engine, "the harbour of Whitby 7", "docs/07.md"));
     engine.ingest(&[Document::new("docs/new.md", "A heron wades.")]).unwrap();
     assert!(finds(&engine, "heron", "docs/new.md"));
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
     assert!(Engine::verify(at("back")).unwrap().is_sound());
     assert_ne!(Engine::export(at("back"), at("again")).unwrap().id, snapshot.id);

@@ -41,7 +41,7 @@ fn writers_and_readers_do_not_disturb_each_other() {
     let engine = Engine::open_with(dir.path(), with_trigrams()).unwrap();
     let standing: Vec<_> = (0..STANDING).map(|number| document(number, 0)).collect();
     engine.ingest(&standing).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
 
     let shared = Shared::default();
     let mut memory = Vec::new();
@@ -71,7 +71,7 @@ fn writers_and_readers_do_not_disturb_each_other() {
     assert!(looks > 0, "the process that reads has not read");
 
     // Nothing is left of what is gone.
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     let paths: BTreeSet<String> = engine.paths().unwrap().into_iter().collect();
     let gone = shared.gone.lock().unwrap();
     assert!(gone.iter().all(|number| !paths.contains(&path(*number))));

@@ -76,7 +76,7 @@ fn engine() -> (tempfile::TempDir, Engine) {
     let engine = Engine::open_with(dir.path().join("index"), without_model()).unwrap();
     engine.ingest(&red()).unwrap();
     engine.ingest(&blue()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     (dir, engine)
 }
 
@@ -133,12 +133,12 @@ fn kinds() -> impl proptest::strategy::Strategy<Value = Option<QueryType>> {
 fn a_search_for_one_tenant_tells_no_word_of_the_other() {
     let (_dir, engine) = engine();
     let (red, blue) = (words_of(&red()), words_of(&blue()));
-    let strategy = (
+    let retriever = (
         (0..QUESTIONS.len(), kinds(), any::<bool>()),
         (any::<bool>(), any::<bool>(), 0_usize..5, 0_usize..3),
     );
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(200));
-    let run = runner.run(&strategy, |((which, kind, is_red), (crag, explain, offset, filter))| {
+    let run = runner.run(&retriever, |((which, kind, is_red), (crag, explain, offset, filter))| {
         let (tag, own, other) = if is_red { ("red", &red, &blue) } else { ("blue", &blue, &red) };
         let mut filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
         match filter {

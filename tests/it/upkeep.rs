@@ -77,7 +77,7 @@ fn to_observe_is_enough() {
         ] {
             memory.observe(ObservationDraft::message(text)).unwrap();
         }
-        assert_eq!(memory.drain().unwrap().failed, 0);
+        assert_eq!(memory.wait_until_indexed().unwrap().failed, 0);
         assert_eq!(recalled(&memory, "매운 음식"), ["저는 매운 음식을 좋아하지 않아요."]);
         assert_eq!(recalled(&memory, "緑茶"), ["緑茶が好きです。"]);
         assert_eq!(recalled(&memory, "Kyoto"), ["I live in Kyoto."]);
@@ -95,11 +95,11 @@ fn what_another_process_observed_is_learnt_at_the_next_opening() {
     let config = EngineConfig { memory: MemoryUpkeep::ASKED_FOR, ..words_only() };
     let (_, memory) = opened(&dir, config);
     memory.observe(ObservationDraft::message("I live in Kyoto.")).unwrap();
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(recalled(&memory, "Kyoto"), [""; 0], "nothing is learnt unless it is asked for");
     drop(memory);
     let (_, memory) = opened(&dir, words_only());
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(recalled(&memory, "Kyoto"), ["I live in Kyoto."]);
 }
 
@@ -113,7 +113,7 @@ fn without_a_memory_the_worker_learns_nothing() {
     let (engine, memory) = opened(&dir, config);
     memory.observe(ObservationDraft::message("I live in Kyoto.")).unwrap();
     drop(memory);
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     assert_eq!(read(&engine, |rows| rows.units_about("kyoto")).len(), 1, "the observation alone");
 }
 
@@ -131,7 +131,7 @@ fn memory_is_looked_after_by_the_clock() {
         ..ClaimDraft::observed("The walrus mug is on the shelf.", told.id)
     };
     let claim = memory.insert_claim(draft).unwrap();
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     let passes = || read(&engine, |rows| rows.last_event(None, "maintained")).map(|one| one.id);
     let first = passes();
     assert!(first.is_some(), "an index that never was is looked after at once");
@@ -148,7 +148,7 @@ fn memory_is_looked_after_by_the_clock() {
     let last = passes();
     drop((engine, memory));
     let (engine, memory) = opened(&dir, config);
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(read(&engine, |rows| rows.last_event(None, "maintained")).map(|one| one.id), last);
 }
 
@@ -168,7 +168,7 @@ fn the_narrative_is_made_again_when_the_last_has_rested() {
         })
     };
     memory.observe(ObservationDraft::message("The ferry to Sado leaves at nine.")).unwrap();
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(narrative(), 1);
     clock.0.fetch_add(HOUR, Ordering::SeqCst);
     let proactive = ObservationDraft {
@@ -178,7 +178,7 @@ fn the_narrative_is_made_again_when_the_last_has_rested() {
     let proactive = memory.observe(proactive).unwrap();
     assert!(memory.observation(&proactive.id).unwrap().unwrap().proactive);
     memory.observe(ObservationDraft::message("Mika bought a copper kettle.")).unwrap();
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(narrative(), 1, "within six hours it rests");
     clock.0.fetch_add(5 * HOUR, Ordering::SeqCst);
     eventually("the narrative is made again", || narrative() == 3);
@@ -216,12 +216,12 @@ fn a_poison_observation_is_named_and_set_aside_and_the_next_are_learnt() {
     let memory = memory.with_extractor(Arc::new(Poisoned { asked: Arc::clone(&asked) }));
     memory.observe(ObservationDraft::message("I live on poison.")).unwrap();
     memory.observe(ObservationDraft::message("I live in Kyoto.")).unwrap();
-    let told = memory.drain().unwrap_err();
+    let told = memory.wait_until_indexed().unwrap_err();
     assert!(
         matches!(&told, Error::Panicked { reason, .. } if reason.contains("on purpose")),
         "{told}"
     );
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(recalled(&memory, "Kyoto"), ["I live in Kyoto."]);
     // Each of the three kinds of job that read it is tried three times, and not again.
     assert_eq!(asked.load(Ordering::SeqCst), 9);
@@ -232,7 +232,7 @@ fn a_poison_observation_is_named_and_set_aside_and_the_next_are_learnt() {
     assert_eq!(asked.load(Ordering::SeqCst), 9);
     // Work that succeeds again is well.
     memory.observe(ObservationDraft::message("I like green tea.")).unwrap();
-    _ = memory.drain();
+    _ = memory.wait_until_indexed();
     assert_eq!(recalled(&memory, "green tea"), ["I like green tea."]);
     assert_eq!(engine.stats().unwrap().background, []);
 }
@@ -250,7 +250,7 @@ fn an_engine_is_closed_whatever_the_worker_is_at() {
         // The lock is free at once, and what was not learnt is learnt by the next.
     }
     let (_, memory) = opened(&dir, words_only());
-    memory.drain().unwrap();
+    memory.wait_until_indexed().unwrap();
     assert_eq!(recalled(&memory, "green tea").len(), 12);
 }
 

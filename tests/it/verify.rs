@@ -8,8 +8,8 @@ use std::{
 
 use proptest::prelude::{any, prop_assert, proptest};
 use trefoil::{
-    CheckUp, Document, Engine, EngineConfig, Fault, IndexRepair, Model, Part, Score, SearchFilters,
-    SearchQuery, Strategy, Symptom, Verification,
+    Check, DoctorOptions, Document, Engine, EngineConfig, Fault, Model, Part, RepairReport,
+    RetrieverId, Score, SearchFilters, SearchQuery, Verification,
 };
 
 use crate::{engine::letters::Letters, models::without_model};
@@ -33,7 +33,7 @@ pub(crate) fn fill(index: &Path) -> Engine {
     engine.ingest(&(0..12).map(document).collect::<Vec<_>>()).unwrap();
     engine.ingest(&[Document::new("docs/03.md", "A walrus lies on the ice.")]).unwrap();
     engine.remove("docs/05.md").unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     engine
 }
 
@@ -115,7 +115,7 @@ fn an_index_is_sound_in_every_stage_of_its_life() {
     drop(engine);
     check("written without its model", true);
     let engine = Engine::open_with(&index, letters()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     check("written with it again", false);
     drop(engine);
     drop(Engine::reindex(&index, without_model()).unwrap());
@@ -132,7 +132,7 @@ fn nothing_is_changed_by_looking() {
     };
     let before = state();
     Engine::verify(&index).unwrap();
-    Engine::doctor(&index, letters(), &CheckUp::default()).unwrap();
+    Engine::doctor(&index, letters(), &DoctorOptions::default()).unwrap();
     assert_eq!(state(), before);
 }
 
@@ -145,7 +145,7 @@ fn a_missing_index_is_an_error() {
     missing(Engine::verify(folder.path()).map(drop));
     missing(Engine::repair(folder.path(), letters()).map(drop));
     missing(Engine::export(folder.path(), folder.path().join("x")).map(drop));
-    missing(Engine::doctor(folder.path(), letters(), &CheckUp::default()).map(drop));
+    missing(Engine::doctor(folder.path(), letters(), &DoctorOptions::default()).map(drop));
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
 }
 
@@ -155,7 +155,7 @@ fn damaged(
     damage: impl Fn(&Path),
     part: Part,
     check: impl Fn(&Fault) -> bool,
-) -> (tempfile::TempDir, PathBuf, IndexRepair) {
+) -> (tempfile::TempDir, PathBuf, RepairReport) {
     let (folder, index) = filled();
     damage(&index);
     let verification = Engine::verify(&index).unwrap();
@@ -169,9 +169,9 @@ fn damaged(
 
 #[test]
 fn a_damaged_index_is_found_and_made_anew() {
-    for leg in Strategy::ALL {
+    for retriever in RetrieverId::DEFAULT_SET {
         let flip = |index: &Path| {
-            let largest = files(&index.join("documents").join(leg.name())).into_iter();
+            let largest = files(&index.join("documents").join(retriever.name())).into_iter();
             let path = largest.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
             let mut bytes = fs::read(&path).unwrap();
             let middle = bytes.len() / 2;
@@ -179,8 +179,8 @@ fn a_damaged_index_is_found_and_made_anew() {
             fs::write(path, bytes).unwrap();
         };
         let is_damage = |fault: &Fault| matches!(fault, Fault::Damaged { .. });
-        let (_folder, index, repair) = damaged(flip, Part::Index(leg), is_damage);
-        assert_eq!(repair.rebuilt, [Part::Index(leg)]);
+        let (_folder, index, repair) = damaged(flip, Part::Index(retriever), is_damage);
+        assert_eq!(repair.rebuilt, [Part::Index(retriever)]);
         assert_eq!(repair.saved, None);
         assert!(repair.after.lagging.is_empty(), "{:?}", repair.after);
         let engine = Engine::open_with(&index, letters()).unwrap();
@@ -196,15 +196,15 @@ fn an_index_of_another_state_of_the_store_is_found() {
     engine
         .ingest(&[Document::new("docs/03.md", "Another walrus, and a heron at Whitby.")])
         .unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
-    for leg in Strategy::ALL {
+    for retriever in RetrieverId::DEFAULT_SET {
         let (_folder, index) = filled();
-        let place = index.join("documents").join(leg.name());
+        let place = index.join("documents").join(retriever.name());
         fs::remove_dir_all(&place).unwrap();
-        copy(&fuller.join("documents").join(leg.name()), &place);
+        copy(&fuller.join("documents").join(retriever.name()), &place);
         let verification = Engine::verify(&index).unwrap();
-        let faults = of(&verification, Part::Index(leg));
+        let faults = of(&verification, Part::Index(retriever));
         assert!(faults.iter().any(|fault| matches!(fault, Fault::Ahead { .. })), "{faults:?}");
         assert!(faults.iter().any(|fault| matches!(fault, Fault::Ghosts(_))), "{faults:?}");
         assert_eq!(faults.len(), verification.findings.len(), "{verification:?}");
@@ -238,7 +238,7 @@ fn what_the_store_lost_is_named_and_the_rest_is_found() {
     let again = Document::new("docs/09.md", "The harbour of Whitby 9 falls dry.");
     assert_eq!(engine.ingest(&[again]).unwrap().written, 1);
     assert!(finds(&engine, "the harbour of Whitby 9", "docs/09.md"));
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
     assert!(Engine::verify(&index).unwrap().is_sound());
 }
@@ -314,13 +314,13 @@ proptest! {
 #[test]
 fn a_healthy_index_has_no_symptoms_and_the_same_sample_twice() {
     let (_folder, index) = filled();
-    let options = CheckUp { sample: 5, k: 10, seed: 3 };
+    let options = DoctorOptions { sample: 5, k: 10, seed: 3 };
     let diagnosis = Engine::doctor(&index, letters(), &options).unwrap();
     assert_eq!(Engine::doctor(&index, letters(), &options).unwrap(), diagnosis);
     for reading in &diagnosis.readings {
         assert!(reading.is_healthy(), "{reading:?}");
     }
-    let asked = diagnosis.readings.iter().find(|one| one.symptom == Symptom::SelfRetrieval);
+    let asked = diagnosis.readings.iter().find(|one| one.symptom == Check::SelfRetrieval);
     assert_eq!(asked.unwrap().of, 5);
 }
 
@@ -333,20 +333,20 @@ fn each_symptom_is_told() {
     engine.ingest(&copies.collect::<Vec<_>>()).unwrap();
     engine.ingest(&[Document::new("silent", "—— …… !!")]).unwrap();
     drop(engine);
-    let symptoms = |config| -> Vec<Symptom> {
-        let diagnosis = Engine::doctor(&index, config, &CheckUp::default()).unwrap();
+    let symptoms = |config| -> Vec<Check> {
+        let diagnosis = Engine::doctor(&index, config, &DoctorOptions::default()).unwrap();
         let ill = diagnosis.readings.into_iter().filter(|one| !one.is_healthy());
         ill.map(|one| one.symptom).collect()
     };
     let found = symptoms(without_model());
-    for symptom in [Symptom::Duplicates, Symptom::Waiting] {
+    for symptom in [Check::Duplicates, Check::Waiting] {
         assert!(found.contains(&symptom), "{symptom}: {found:?}");
     }
     let engine = Engine::open_with(&index, letters()).unwrap();
-    engine.drain().unwrap();
+    engine.wait_until_indexed().unwrap();
     drop(engine);
-    assert_eq!(symptoms(letters()), [Symptom::Duplicates]);
-    assert_eq!(symptoms(other_letters()), [Symptom::Model, Symptom::Duplicates]);
+    assert_eq!(symptoms(letters()), [Check::Duplicates]);
+    assert_eq!(symptoms(other_letters()), [Check::Model, Check::Duplicates]);
 }
 
 /// A model of another name.

@@ -49,7 +49,7 @@ const SECTIONS: [Section; 15] = [
     },
     Section {
         group: "keyword",
-        what: "A question of the fixtures asked of the keyword leg, by language. Recall is the \
+        what: "A question of the fixtures asked of the keyword retriever, by language. Recall is the \
             share of questions that a document among the first ten results answers.",
         baseline: "en",
     },
@@ -89,7 +89,7 @@ const SECTIONS: [Section; 15] = [
         group: "query",
         what: "A question to its results, its embedding cached, without reranking; reading and \
             highlighting the ten results has a part in it that does not grow. Recall is as \
-            for the keyword leg, over all questions of the fixtures, some of which are in \
+            for the keyword retriever, over all questions of the fixtures, some of which are in \
             another language than their answer.",
         baseline: "keyword",
     },

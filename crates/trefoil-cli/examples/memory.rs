@@ -79,7 +79,7 @@ fn observations(collection: &Collection) -> anyhow::Result<()> {
             })?;
             ids.insert(observation.id.to_string(), turn.path.as_str());
         }
-        place.engine.memory().drain()?;
+        place.engine.memory().wait_until_indexed()?;
         let view = place.memory.view(
             RecallQuery::default(),
             Boundary {
@@ -145,7 +145,7 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
         for some in fresh.chunks(500) {
             insert(some.to_vec())?;
         }
-        place.engine.memory().drain()?;
+        place.engine.memory().wait_until_indexed()?;
         let mut found = 0;
         let (mut whole, mut embedding) = (Vec::new(), Vec::new());
         for (query, right) in &asked {

@@ -428,7 +428,7 @@ pub(crate) struct SearchArgs {
     /// Leave out what says the same as better results
     #[arg(long)]
     pub(crate) diverse: bool,
-    /// The least relevance of what the semantic strategy finds, 0–1 [default: none]
+    /// The least relevance of what the semantic retriever finds, 0–1 [default: none]
     #[arg(long, value_name = "SCORE", value_parser = score)]
     pub(crate) min_similarity: Option<Score>,
     /// Which strategies run, separated by commas [default: hybrid]
@@ -459,7 +459,7 @@ pub(crate) struct SearchArgs {
     pub(crate) filters: FilterArgs,
 }
 
-/// Which documents are looked at. Each holds on every strategy.
+/// Which documents are looked at. Each holds on every retriever.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use trefoil::{CragBasis, CragRelevance, CragReport, Repaired, WebPage};
+use trefoil::{CorrectionOutcome, CragBasis, CragRelevance, CragReport, WebPage};
 
 use crate::show::{DIM, printable, score};
 
@@ -18,7 +18,7 @@ pub(crate) fn report(report: &CragReport) -> String {
     let style = Style::new().bold().fg_color(Some(colour.into()));
     let basis = match basis {
         CragBasis::Rerank => "read with the question",
-        CragBasis::Legs => "as the legs score it",
+        CragBasis::Retrieved => "as the retrievers score it",
     };
     let mut text = format!("evidence {style}{name}{style:#} {} ({basis})", score(grade.confidence));
     let actions: Vec<&str> = actions.iter().map(|action| action.name()).collect();
@@ -26,7 +26,7 @@ pub(crate) fn report(report: &CragReport) -> String {
         _ = write!(text, " · {}", actions.join(" → "));
     }
     text.push('\n');
-    for Repaired { repair, found, kept } in repairs {
+    for CorrectionOutcome { repair, found, kept } in repairs {
         let outcome = match (found, kept) {
             (0, _) => "nothing new".to_owned(),
             (found, true) => format!("{found} more"),
@@ -34,8 +34,8 @@ pub(crate) fn report(report: &CragReport) -> String {
         };
         _ = writeln!(text, "  {DIM}{:<10} {outcome}{DIM:#}", repair.name());
     }
-    if let Some(wording) = &grade.refined_query {
-        _ = writeln!(text, "  {DIM}asked as   {}{DIM:#}", one_line(wording));
+    if let Some(rewrite) = &grade.refined_query {
+        _ = writeln!(text, "  {DIM}asked as   {}{DIM:#}", one_line(rewrite));
     }
     for page in web {
         text.push_str(&found_page(page));
@@ -61,7 +61,7 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{CragAction, CragScore, Repair, Score, Trust, WebMetadata};
+    use trefoil::{Correction, CragAction, CragScore, Score, Trust, WebMetadata};
 
     use super::*;
 
@@ -77,8 +77,8 @@ mod tests {
             basis: CragBasis::Rerank,
             actions: vec![CragAction::Expand, CragAction::Discard, CragAction::WebSearch],
             repairs: vec![
-                Repaired { repair: Repair::Feedback, found: 4, kept: true },
-                Repaired { repair: Repair::Neighbours, found: 0, kept: false },
+                CorrectionOutcome { repair: Correction::Feedback, found: 4, kept: true },
+                CorrectionOutcome { repair: Correction::Neighbours, found: 0, kept: false },
             ],
             web: vec![WebPage {
                 url: "https://tides.example/a".to_owned(),

@@ -4,9 +4,9 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    ChunkId, Content, EntityFacts, EntityType, Explanation, Highlight, ItemMetadata, LegPlace,
-    QueryType, RelationType, Score, SearchResult, SearchResultItem, SourcePassage, StagePlace,
-    Strategy, StrategyMetrics, WhyNot,
+    ChunkId, Content, EntityFacts, EntityType, Explanation, Highlight, ItemMetadata, QueryType,
+    RelationType, RetrieverId, RetrieverMetrics, RetrieverPlace, Score, SearchResult,
+    SearchResultItem, SourcePassage, StagePlace, WhyNot,
 };
 
 use crate::wrap::{columns, wrap};
@@ -54,17 +54,17 @@ pub(crate) fn why_not(chunk: &ChunkId, answer: &WhyNot) -> String {
     text
 }
 
-/// A line for each leg and each stage.
+/// A line for each retriever and each stage.
 fn explanation(explanation: &Explanation) -> Vec<String> {
-    let legs = explanation.legs.iter().map(|leg| {
-        let LegPlace { strategy, rank, native, relevance } = leg;
-        format!("{:<9} rank {rank:>3}  {native:.3} → {}", strategy.name(), score(*relevance))
+    let retrievers = explanation.retrievers.iter().map(|retriever| {
+        let RetrieverPlace { retriever, rank, raw_score, relevance } = retriever;
+        format!("{:<9} rank {rank:>3}  {raw_score:.3} → {}", retriever.name(), score(*relevance))
     });
     let stages = explanation.stages.iter().map(|place| {
         let StagePlace { stage, rank, score: value } = place;
         format!("{:<9} rank {rank:>3}  {}", stage.to_string(), score(*value))
     });
-    legs.chain(stages).collect()
+    retrievers.chain(stages).collect()
 }
 
 /// How the entities of a question hang together, each step with a passage that shows it.
@@ -116,9 +116,10 @@ pub(crate) fn question(found: &SearchResult) -> String {
         };
         lines.extend(list("entities", &read.extracted_entities));
         lines.extend(list("wordings", &read.expanded_queries));
-        let weights = Strategy::ALL.map(|leg| {
-            format!("{leg} {:.2}", read.suggested_weights.get(leg)).replace(" 0.", " .")
-        });
+        let weights = read.suggested_weights.iter();
+        let weights: Vec<String> = weights
+            .map(|(retriever, weight)| format!("{retriever} {weight:.2}").replace(" 0.", " ."))
+            .collect();
         lines.push(format!("  {:<9} {}", "weights", weights.join(" · ")));
     }
     lines.into_iter().fold(String::new(), |mut text, line| {
@@ -151,9 +152,8 @@ pub(crate) fn summary(found: &SearchResult) -> String {
         (_, total) => format!("{shown} of {total}"),
     });
     parts.push(milliseconds(found.processing_time));
-    parts.extend(Strategy::ALL.into_iter().filter_map(|strategy| {
-        let metric = found.strategies.get(strategy);
-        metric.enabled.then(|| format!("{strategy} {}", milliseconds(metric.processing_time)))
+    parts.extend(found.strategies.iter().filter_map(|(retriever, metric)| {
+        metric.enabled.then(|| format!("{retriever} {}", milliseconds(metric.processing_time)))
     }));
     format!("{DIM}{}{DIM:#}\n", parts.join(" · "))
 }
@@ -188,7 +188,7 @@ impl Page {
         &mut self,
         number: usize,
         item: &SearchResultItem,
-        legs: &StrategyMetrics,
+        retrievers: &RetrieverMetrics,
         extent: Extent,
     ) {
         let heading = heading(item);
@@ -201,7 +201,7 @@ impl Page {
             }
             self.line(&heading, at, TITLE);
         }
-        self.evidence(item, legs);
+        self.evidence(item, retrievers);
         if let Some(facts) = &item.entity {
             self.facts(facts);
         }
@@ -223,24 +223,22 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// Score, what each leg says, and where the passage stands.
-    fn evidence(&mut self, item: &SearchResultItem, legs: &StrategyMetrics) {
+    /// Score, what each retriever says, and where the passage stands.
+    fn evidence(&mut self, item: &SearchResultItem, retrievers: &RetrieverMetrics) {
         self.margin();
         let total = score(item.score);
         let mut used = self.indent + total.len();
         _ = write!(self.text, "{SCORE}{total}{SCORE:#}");
         let relevance = &item.relevance;
-        let said = [
-            (Strategy::Keyword, relevance.keyword),
-            (Strategy::Semantic, relevance.semantic),
-            (Strategy::Graph, relevance.graph),
-        ]
-        .into_iter()
-        .filter(|&(strategy, _)| legs.get(strategy).enabled)
-        .map(|(strategy, relevance)| {
-            (strategy.name(), Some(relevance).filter(|&r| r > Score::ZERO))
-        })
-        .chain(relevance.rerank.map(|relevance| ("rerank", Some(relevance))));
+        let scores: Vec<(RetrieverId, Score)> = relevance
+            .retrievers
+            .iter()
+            .filter(|&(retriever, _)| retrievers.get(retriever).enabled)
+            .collect();
+        let said = scores
+            .iter()
+            .map(|(retriever, score)| (retriever.name(), Some(*score).filter(|&s| s > Score::ZERO)))
+            .chain(relevance.rerank.map(|relevance| ("rerank", Some(relevance))));
         for (name, relevance) in said {
             let part = format!("  {name} {}", relevance.map_or("–".to_owned(), score));
             used += columns(&part);

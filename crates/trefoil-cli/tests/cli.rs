@@ -14,7 +14,7 @@ use std::{
 };
 
 use tempfile::TempDir;
-use trefoil::{CragAction, Repair, SearchResult, Stage};
+use trefoil::{Correction, CragAction, RetrieverId, SearchResult, Stage};
 
 /// An empty folder to run the binary in.
 struct Place {
@@ -472,7 +472,7 @@ fn a_lost_passage_is_traced_to_the_stage_that_lost_it() {
     assert_shown!("search_explain", found.shown());
     let why = |passage: &str, code| place.run(&["why-not", "tide", passage]).expect(code).stdout;
     assert!(why("docs/en/tides.md", 0).starts_with("found: it is result 1"));
-    assert!(why("docs/ko/ondol.md", 1).starts_with("lost at fuse: the keyword leg finds"));
+    assert!(why("docs/ko/ondol.md", 1).starts_with("lost at fuse: the keyword retriever finds"));
     let missing = place.run(&["why-not", "tide", "nowhere.md"]).expect(3);
     assert!(missing.stderr.contains("`nowhere.md` is not indexed"), "{}", missing.stderr);
 }
@@ -486,14 +486,15 @@ fn weak_evidence_is_graded_and_repaired_if_asked() {
     };
     ask(&[]).expect(1);
     let shown = ask(&["--crag"]).expect(0).stdout;
-    for part in ["docs/en/tides.md", "evidence ", "(as the legs score it)", "expand", "loose"] {
+    for part in ["docs/en/tides.md", "evidence ", "(as the retrievers score it)", "expand", "fuzzy"]
+    {
         assert!(shown.contains(part), "no {part} in:\n{shown}");
     }
     let found: SearchResult =
         serde_json::from_str(&ask(&["--crag", "--json"]).expect(0).stdout).unwrap();
     let report = found.crag.unwrap();
     assert_eq!(report.actions.first(), Some(&CragAction::Expand));
-    assert!(report.repairs.iter().any(|one| one.repair == Repair::Loose && one.kept));
+    assert!(report.repairs.iter().any(|one| one.repair == Correction::Fuzzy && one.kept));
     assert!(found.results.iter().all(|hit| hit.relevance.crag.is_some()));
 }
 
@@ -540,8 +541,8 @@ fn collections_are_measured_and_runs_compared() {
 #[test]
 fn settings_are_tuned_and_kept_as_a_profile() {
     let place = with_birds();
-    let legs = place.run(&["eval", "birds", "--legs", "--index", "kept"]).expect(0);
-    assert!(legs.stdout.contains("| birds | 3 | 1.0000"), "{}", legs.stdout);
+    let retrievers = place.run(&["eval", "birds", "--retrievers", "--index", "kept"]).expect(0);
+    assert!(retrievers.stdout.contains("| birds | 3 | 1.0000"), "{}", retrievers.stdout);
     assert!(place.path("kept").exists());
 
     let tuned = place.run(&["tune", "birds", "--folds", "2", "--lists", "lists.jsonl"]).expect(0);
@@ -824,7 +825,10 @@ fn with_a_model_a_question_finds_an_answer_in_another_language() {
         let run = with_model(&[&["search", question, "--json"], &semantic[..]].concat());
         assert_eq!(run.paths(), [path], "{question}");
         let found: SearchResult = serde_json::from_str(&run.stdout).unwrap();
-        let said = found.degraded.iter().find(|degraded| degraded.stage == Stage::Semantic);
+        let said = found
+            .degraded
+            .iter()
+            .find(|degraded| degraded.stage == Stage::Retriever(RetrieverId::SEMANTIC));
         assert_eq!(said, None, "{question}");
     }
 }

@@ -55,7 +55,7 @@ pub struct CragScore {
     pub confidence: Score,
     /// Whether the corpus does not hold the answer.
     pub needs_web_search: bool,
-    /// A better wording, where there is one.
+    /// A better rewrite, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refined_query: Option<String>,
 }
@@ -66,15 +66,15 @@ pub struct CragScore {
 pub enum CragBasis {
     /// What a reranker said of every passage that was judged.
     Rerank,
-    /// Calibrated relevance of the legs: a reranker read none or not all of them.
-    Legs,
+    /// Calibrated relevance of the retrievers: a reranker read none or not all of them.
+    Retrieved,
 }
 
 /// A way to find more where the evidence is weak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Repair {
+pub enum Correction {
     /// The question with terms of the passages that were judged good.
     Feedback,
     /// What stands before and after the judged passages.
@@ -82,19 +82,20 @@ pub enum Repair {
     /// What shares entities with the judged passages and adds to them.
     Graph,
     /// Words that are written nearly like those of the question.
-    Loose,
+    #[serde(alias = "loose")]
+    Fuzzy,
     /// Passages in languages that the first list did not hold.
     Languages,
 }
 
-impl Repair {
+impl Correction {
     /// The name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Feedback => "feedback",
             Self::Neighbours => "neighbours",
             Self::Graph => "graph",
-            Self::Loose => "loose",
+            Self::Fuzzy => "fuzzy",
             Self::Languages => "languages",
         }
     }
@@ -103,9 +104,9 @@ impl Repair {
 /// What came of a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Repaired {
+pub struct CorrectionOutcome {
     /// Which one.
-    pub repair: Repair,
+    pub repair: Correction,
     /// New passages that it found.
     pub found: usize,
     /// Whether they stay: not if the evidence as a whole is worse with them.
@@ -124,7 +125,7 @@ pub struct CragReport {
     /// What was done, in order.
     pub actions: Vec<CragAction>,
     /// The repairs that were tried, in order.
-    pub repairs: Vec<Repaired>,
+    pub repairs: Vec<CorrectionOutcome>,
     /// What the web says, where it was asked; not checked by anyone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<WebPage>,
@@ -140,7 +141,7 @@ mod tests {
     fn a_report_is_a_grade_with_more_to_say() {
         let wire = json!({
             "relevance": "ambiguous", "confidence": 0.5, "needsWebSearch": true,
-            "basis": "legs", "actions": ["expand", "web_search"],
+            "basis": "retrieved", "actions": ["expand", "web_search"],
             "repairs": [{"repair": "feedback", "found": 3, "kept": true}],
             "web": [{"url": "https://a.example", "title": "", "snippet": "",
                      "metadata": {"service": "s", "trust": "untrusted"}}],

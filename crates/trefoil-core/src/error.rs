@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use crate::{ChunkId, ClaimId, ContextId, Language, Strategy, WebFailure};
+use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId, WebFailure};
 
 /// A foreign error, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -14,10 +14,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Part {
     /// The SQLite store.
     Store,
-    /// One leg's index of documents.
-    Index(Strategy),
-    /// One leg's index of memory.
-    MemoryIndex(Strategy),
+    /// One retriever's index of documents.
+    Index(RetrieverId),
+    /// One retriever's index of memory.
+    MemoryIndex(RetrieverId),
     /// An ONNX model or its tokenizer.
     Model,
     /// Reading and cutting of documents.
@@ -30,8 +30,8 @@ impl std::fmt::Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store => f.write_str("store"),
-            Self::Index(strategy) => write!(f, "{strategy} index"),
-            Self::MemoryIndex(strategy) => write!(f, "{strategy} index of memory"),
+            Self::Index(retriever) => write!(f, "{retriever} index"),
+            Self::MemoryIndex(retriever) => write!(f, "{retriever} index of memory"),
             Self::Model => f.write_str("model"),
             Self::Text => f.write_str("text"),
             Self::Snapshot => f.write_str("snapshot"),
@@ -75,17 +75,27 @@ pub enum Error {
         value: f32,
     },
     /// Weights are outside 0–1 or do not sum to 1 ± 0.01.
-    #[error(
-        "weights keyword {keyword}, semantic {semantic}, graph {graph} are invalid; \
-         each must be 0–1 and their sum 1 ± 0.01"
-    )]
+    #[error("weights {weights} are invalid; each must be 0–1 and their sum 1 ± 0.01")]
     InvalidWeights {
-        /// Weight of the keyword leg.
-        keyword: f32,
-        /// Weight of the semantic leg.
-        semantic: f32,
-        /// Weight of the graph leg.
-        graph: f32,
+        /// Each retriever with its weight.
+        weights: String,
+    },
+    /// The name of a retriever cannot be one.
+    #[error(
+        "`{name}` cannot name a retriever; give 1–32 of a–z, 0–9, `_` and `-`, a letter first, \
+         and not the name of another stage"
+    )]
+    InvalidRetrieverId {
+        /// What was given, shortened.
+        name: String,
+    },
+    /// A retriever was asked for that the engine does not have.
+    #[error("there is no retriever `{name}`; this engine has {known}")]
+    UnknownRetriever {
+        /// What was asked for.
+        name: RetrieverId,
+        /// Those that there are, separated by commas.
+        known: String,
     },
     /// The constant of reciprocal rank fusion is out of its range.
     #[error("RRF constant k is {k}; allowed: 1–1000")]
@@ -124,12 +134,12 @@ pub enum Error {
         /// What may be in the graph.
         allowed: &'static str,
     },
-    /// Every leg of a search failed.
-    #[error("search for `{query}` failed in every leg: {reason}")]
+    /// Every retriever of a search failed.
+    #[error("search for `{query}` failed in every retriever: {reason}")]
     SearchFailed {
         /// The question.
         query: String,
-        /// What each leg reported.
+        /// What each retriever reported.
         reason: String,
     },
     /// A vector has another length than the index.

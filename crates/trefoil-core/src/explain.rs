@@ -1,34 +1,34 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{LegHit, Score, Stage, Strategy};
+use crate::{RetrieverHit, RetrieverId, Score, Stage};
 
-/// How a passage came to its place: what each leg said, and where each stage put it.
+/// How a passage came to its place: what each retriever said, and where each stage put it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Explanation {
-    /// What the legs that found it say.
-    pub legs: Vec<LegPlace>,
+    /// What the retrievers that found it say.
+    pub retrievers: Vec<RetrieverPlace>,
     /// Where each stage put it, in order.
     pub stages: Vec<StagePlace>,
 }
 
-/// A passage in the list of one leg.
+/// A passage in the list of one retriever.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct LegPlace {
-    /// The leg.
-    pub strategy: Strategy,
+pub struct RetrieverPlace {
+    /// The retriever.
+    pub retriever: RetrieverId,
     /// Its rank there, from 1.
     pub rank: u32,
-    /// The leg's own score: BM25, or a cosine.
-    pub native: f32,
-    /// The same on the scale that all legs share.
+    /// The retriever's own score: BM25, or a cosine.
+    pub raw_score: f32,
+    /// The same on the scale that all retrievers share.
     pub relevance: Score,
 }
 
-impl From<LegHit> for LegPlace {
-    fn from(LegHit { strategy, rank, native, relevance }: LegHit) -> Self {
-        Self { strategy, rank, native, relevance }
+impl From<RetrieverHit> for RetrieverPlace {
+    fn from(RetrieverHit { retriever, rank, raw_score, relevance }: RetrieverHit) -> Self {
+        Self { retriever, rank, raw_score, relevance }
     }
 }
 

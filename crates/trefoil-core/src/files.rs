@@ -3,15 +3,15 @@
 
 use std::{fmt, io::Read};
 
-use crate::{IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
 /// An index on disk, whatever made its vectors. Safe beside its writer.
 pub trait IndexFiles: fmt::Debug {
-    /// The leg that reads it.
-    fn strategy(&self) -> Strategy;
+    /// The retriever that reads it.
+    fn id(&self) -> RetrieverId;
 
-    /// What it feeds on.
-    fn input(&self) -> IndexInput;
+    /// What it feeds on, as [`Retriever::inputs`](crate::Retriever::inputs) says.
+    fn inputs(&self) -> &[IndexInput];
 
     /// The space of the vectors that it holds; none if it holds none.
     fn space(&self) -> Result<Option<String>> {

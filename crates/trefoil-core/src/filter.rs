@@ -6,7 +6,7 @@ use validator::Validate;
 
 use crate::{Error, FileId, Language, Result, RowId, Score};
 
-/// Which results a caller will accept. Every filter holds on every leg.
+/// Which results a caller will accept. Every filter holds on every retriever.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SearchFilters {
@@ -196,7 +196,7 @@ const fn locate(row: RowId) -> (usize, u64) {
     ((row.get() / 64) as usize, 1 << (row.get() % 64))
 }
 
-/// The filters of one query, resolved to rows: what every leg is given.
+/// The filters of one query, resolved to rows: what every retriever is given.
 #[derive(Clone, Debug, Default)]
 pub enum Allowed {
     /// Any row.

@@ -37,6 +37,7 @@ mod query;
 mod rank;
 mod relationship;
 mod result;
+mod retriever_id;
 mod score;
 mod stage;
 mod strategy;
@@ -44,14 +45,17 @@ mod summary;
 mod terms;
 mod unit;
 mod web;
+mod weights;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
 pub use collection::{Collection, IndexedUnit, MemoryText};
-pub use crag::{CragAction, CragBasis, CragRelevance, CragReport, CragScore, Repair, Repaired};
+pub use crag::{
+    Correction, CorrectionOutcome, CragAction, CragBasis, CragRelevance, CragReport, CragScore,
+};
 pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result};
-pub use explain::{Explanation, LegPlace, StagePlace, WhyNot};
+pub use explain::{Explanation, RetrieverPlace, StagePlace, WhyNot};
 pub use extraction::{Extraction, Mention, MentionKind, Relation, TitledText};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
 pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
@@ -64,30 +68,31 @@ pub use language::Language;
 pub use mount::is_remote;
 pub use parallel::map_in_parallel;
 pub use plan::{
-    CragPlan, Fusion, Leg, Plan, Question, RerankPlan, Selection, WeightedTerm, Wording,
+    CragPlan, Fusion, Plan, PlannedRetriever, QueryRewrite, Question, RerankPlan, Selection,
+    WeightedTerm,
 };
 pub use private::{create_private_folder, make_private, private_file};
-pub use query::{
-    Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery, SearchWeights,
-};
-pub use rank::{Fused, Hit, LegHit, RankedList};
+pub use query::{Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery};
+pub use rank::{Fused, Hit, RankedList, RetrieverHit};
 pub use relationship::{
     EntityFacet, EntityFacts, EntityView, NamedEntity, PathStep, Proof, RelatedEntity,
-    RelationshipPath, Seen, ShownRelation, Subgraph, SubgraphEdge, SubgraphNode,
+    RelationView, RelationshipPath, Seen, Subgraph, SubgraphEdge, SubgraphNode,
 };
 pub use result::{
     Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,
-    QueryClassification, Ranked, Relevance, SearchResult, SearchResultItem, SourcePassage, Sources,
-    Stage, StageMetric, StrategyMetric, StrategyMetrics,
+    QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverScores,
+    SearchResult, SearchResultItem, SourcePassage, Sources, Stage, StageMetric,
 };
+pub use retriever_id::RetrieverId;
 pub use score::Score;
 pub use stage::{
-    Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry, IndexInput,
-    Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker, Retriever,
-    Role, Summarizer, Token, TokenCounter, Trail,
+    After, Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
+    IndexInput, Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker,
+    Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
 };
-pub use strategy::{QueryType, SearchResultType, SearchStrategy, Strategy};
+pub use strategy::{QueryType, SearchResultType, SearchStrategy};
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
-pub use terms::HeldTerms;
+pub use terms::TermCoverage;
 pub use unit::{BoundaryClass, Sensitivity, UnitKind, UnitState};
 pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};
+pub use weights::{SearchWeights, Weight};

@@ -3,19 +3,31 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Cursor, Embedding, Language, QueryClassification, QueryType, Repair, RrfConfig, Score, Strategy,
+    Correction, Cursor, Embedding, Language, QueryClassification, QueryType, RetrieverId,
+    RrfConfig, Score,
 };
 
-/// One leg's share of a plan.
+/// One retriever's part in a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Leg {
+pub struct PlannedRetriever {
     /// Who searches.
-    pub strategy: Strategy,
-    /// How deep its list goes.
+    pub id: RetrieverId,
+    /// How many hits its list has at most.
     pub depth: usize,
-    /// Its weight in fusion; the weights of the legs that ran are scaled to sum to 1.
+    /// Its weight in fusion, 0–1; the weights of the retrievers that ran are scaled to sum to 1.
     pub weight: f32,
+    /// The planned retrievers whose fused list it goes on from; empty for one that searches by
+    /// itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<RetrieverId>,
+}
+
+impl PlannedRetriever {
+    /// One that searches by itself.
+    pub const fn new(id: RetrieverId, depth: usize, weight: f32) -> Self {
+        Self { id, depth, weight, after: Vec::new() }
+    }
 }
 
 /// Every decision of one search, made before any of it runs.
@@ -29,8 +41,8 @@ pub struct Plan {
     pub classification: Option<QueryClassification>,
     /// What kind of answer is wanted: what the caller says, else the classifier.
     pub query_type: QueryType,
-    /// Legs to run.
-    pub legs: Vec<Leg>,
+    /// Retrieved to run.
+    pub retrievers: Vec<PlannedRetriever>,
     /// How their lists become one.
     pub fusion: Fusion,
     /// Reciprocal rank fusion, where it is that.
@@ -77,7 +89,7 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Fusion {
-    /// Scores, each leg weighed by how much it says it knows about the question.
+    /// Scores, each retriever weighed by how much it says it knows about the question.
     #[default]
     Adaptive,
     /// Reciprocal ranks.
@@ -88,7 +100,7 @@ pub enum Fusion {
     DistributionBased,
 }
 
-/// What a leg is asked.
+/// What a retriever is asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -97,29 +109,30 @@ pub struct Question {
     /// Its language.
     pub language: Language,
     /// Whether the corpus holds next to nothing in that language.
-    pub foreign: bool,
+    pub cross_lingual: bool,
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
     /// The least relevance of a hit of the semantic retriever, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_similarity: Option<Score>,
-    /// How the keyword leg takes the text.
+    /// How the text is rewritten.
     #[serde(default)]
-    pub wording: Wording,
+    pub rewrite: QueryRewrite,
 }
 
-/// How the keyword leg takes the text of a question.
+/// How the text of a question is rewritten for the retrievers that take
+/// [rewrites](crate::Retriever::rewrites).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Wording {
-    /// As it is.
+pub enum QueryRewrite {
+    /// Not at all.
     #[default]
-    AsAsked,
+    None,
     /// With terms beside its own.
     Expanded(Vec<WeightedTerm>),
     /// With terms of the index that are written nearly like its own.
-    Loose,
+    Fuzzy,
 }
 
 /// A term of the analyser, and what it counts for.
@@ -137,7 +150,7 @@ pub struct WeightedTerm {
 #[serde(rename_all = "camelCase")]
 pub struct CragPlan {
     /// What is tried, in order, each once and only while the evidence is not correct.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<Correction>,
     /// How many passages each of them may add.
     pub candidates: usize,
     /// Time for all of them and for the reading of sentences.

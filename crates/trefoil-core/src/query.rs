@@ -3,7 +3,7 @@ use validator::Validate;
 
 use crate::{
     Cursor, Error, QueryType, Result, Score, SearchFilters, SearchResultType, SearchStrategy,
-    Strategy,
+    SearchWeights,
 };
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
@@ -191,7 +191,7 @@ fn check_options(options: &SearchOptions) -> Result<()> {
     } else if errors.errors().contains_key("result_types") {
         Error::invalid_query("options.resultTypes", options.result_types.len(), "at most 3 types")
     } else {
-        Error::invalid_query("options.strategies", "[]", "at least one strategy")
+        Error::invalid_query("options.strategies", "[]", "at least one retriever")
     })
 }
 
@@ -243,11 +243,13 @@ pub struct SearchOptions {
     #[serde(alias = "result_types", skip_serializing_if = "Vec::is_empty")]
     #[validate(length(max = 3))]
     pub result_types: Vec<SearchResultType>,
-    /// Which legs run; at least one.
+    /// Which retrievers run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
-    /// Weight of each leg; the defaults may be adapted to the question.
-    pub weights: SearchWeights,
+    /// Weight of each retriever, taken as it is. Absent by default: then the engine weighs them
+    /// by the kind of question and by what their lists say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<SearchWeights>,
 }
 
 impl SearchOptions {
@@ -274,84 +276,8 @@ impl Default for SearchOptions {
             min_similarity: None,
             result_types: Vec::new(),
             strategies: vec![SearchStrategy::Hybrid],
-            weights: SearchWeights::default(),
+            weights: None,
         }
-    }
-}
-
-/// Weight of each leg in fusion, each 0–1, with a sum of 1 ± 0.01.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "UncheckedWeights", into = "UncheckedWeights")]
-pub struct SearchWeights {
-    keyword: f32,
-    semantic: f32,
-    graph: f32,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UncheckedWeights {
-    keyword: f32,
-    semantic: f32,
-    graph: f32,
-}
-
-impl SearchWeights {
-    /// Checks three weights.
-    ///
-    /// # Errors
-    /// [`Error::InvalidWeights`] if one is outside 0–1 or the sum is not 1 ± 0.01.
-    pub fn new(keyword: f32, semantic: f32, graph: f32) -> Result<Self> {
-        let each = [keyword, semantic, graph].iter().all(|weight| (0.0..=1.0).contains(weight));
-        // Half an ulp of slack, so that .34 + .33 + .34 is still 1.01.
-        let sum = (f64::from(keyword) + f64::from(semantic) + f64::from(graph) - 1.0).abs();
-        if each && sum <= 0.01 + 1e-6 {
-            Ok(Self { keyword, semantic, graph })
-        } else {
-            Err(Error::InvalidWeights { keyword, semantic, graph })
-        }
-    }
-
-    /// For a question that is mostly the literal name of something, such as an error code.
-    pub const LITERAL: Self = Self { keyword: 0.5, semantic: 0.25, graph: 0.25 };
-
-    /// The weights that suit a kind of question.
-    pub const fn suited_to(query_type: QueryType) -> Self {
-        let (keyword, semantic, graph) = match query_type {
-            QueryType::Local => (0.35, 0.35, 0.30),
-            QueryType::Global => (0.20, 0.30, 0.50),
-            QueryType::Relationship => (0.20, 0.20, 0.60),
-            QueryType::Hybrid => (0.33, 0.34, 0.33),
-        };
-        Self { keyword, semantic, graph }
-    }
-
-    /// The weight of one leg.
-    pub const fn get(&self, strategy: Strategy) -> f32 {
-        match strategy {
-            Strategy::Keyword => self.keyword,
-            Strategy::Semantic => self.semantic,
-            Strategy::Graph => self.graph,
-        }
-    }
-}
-
-impl Default for SearchWeights {
-    fn default() -> Self {
-        Self { keyword: 0.35, semantic: 0.35, graph: 0.30 }
-    }
-}
-
-impl TryFrom<UncheckedWeights> for SearchWeights {
-    type Error = Error;
-    fn try_from(weights: UncheckedWeights) -> Result<Self> {
-        Self::new(weights.keyword, weights.semantic, weights.graph)
-    }
-}
-
-impl From<SearchWeights> for UncheckedWeights {
-    fn from(weights: SearchWeights) -> Self {
-        Self { keyword: weights.keyword, semantic: weights.semantic, graph: weights.graph }
     }
 }
 
@@ -362,7 +288,7 @@ pub struct RrfConfig {
     /// The constant added to every rank, 1–1000; 60 by default.
     #[validate(range(min = 1, max = 1000))]
     pub k: u32,
-    /// Whether `combined` is scaled so that first in every leg is 1; else the raw sum.
+    /// Whether `combined` is scaled so that first in every retriever is 1; else the raw sum.
     #[serde(alias = "normalize_scores")]
     pub normalize_scores: bool,
 }
@@ -412,7 +338,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DateRange, FileId, Language, OrderKey, Score};
+    use crate::{DateRange, FileId, Language, OrderKey, RetrieverId, Score};
 
     fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
         serde_json::from_value(json.clone())
@@ -431,8 +357,7 @@ mod tests {
         assert_eq!((options.per_file, options.cursor), (None, None));
         assert_eq!(options.min_similarity, None);
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
-        let weights = Strategy::ALL.map(|strategy| options.weights.get(strategy));
-        assert_eq!(weights, [0.35, 0.35, 0.30]);
+        assert_eq!(options.weights, None);
         assert_eq!(SearchFilters::default().min_relevance, Score::clamped(0.3));
         assert_eq!(RrfConfig::default(), RrfConfig { k: 60, normalize_scores: true });
     }
@@ -489,7 +414,7 @@ mod tests {
             json!({"text": "q", "limit": 3}),
             json!({"text": "q", "type": "Local"}),
             json!({"text": "q", "options": {"limits": 3}}),
-            json!({"text": "q", "options": {"strategies": ["bm25"]}}),
+            json!({"text": "q", "options": {"strategies": ["BM 25"]}}),
             json!({"text": "q", "options": {"limit": -1}}),
             json!({"text": "q", "options": {"cursor": "20"}}),
             json!({"text": "q", "options": {"weights": {"keyword": 1.0, "semantic": 0.1, "graph": 0.0}}}),
@@ -525,24 +450,6 @@ mod tests {
         assert_eq!([100, 101].map(tags), [true, false]);
         let glob = |chars| with(&|query| query.filters.path_glob = Some("*".repeat(chars)));
         assert_eq!([1_000, 1_001].map(glob), [true, false]);
-    }
-
-    #[test]
-    fn weights_sum_to_one_within_a_hundredth() {
-        for (weights, valid) in [
-            ((0.35, 0.35, 0.30), true),
-            ((1.0, 0.0, 0.0), true),
-            ((0.34, 0.33, 0.34), true),
-            ((0.33, 0.33, 0.33), true),
-            ((0.35, 0.35, 0.32), false),
-            ((0.33, 0.33, 0.32), false),
-            ((1.01, 0.0, 0.0), false),
-            ((-0.01, 0.5, 0.51), false),
-            ((f32::NAN, 0.5, 0.5), false),
-        ] {
-            let (keyword, semantic, graph) = weights;
-            assert_eq!(SearchWeights::new(keyword, semantic, graph).is_ok(), valid, "{weights:?}");
-        }
     }
 
     fn any_query() -> impl Generator<Value = SearchQuery> {
@@ -600,12 +507,14 @@ mod tests {
 
     fn any_options() -> impl Generator<Value = SearchOptions> {
         let strategies = proptest::sample::subsequence(
-            vec![SearchStrategy::Keyword, SearchStrategy::Semantic, SearchStrategy::Graph],
+            vec![SearchStrategy::KEYWORD, SearchStrategy::SEMANTIC, SearchStrategy::GRAPH],
             1..=3,
         );
         let weights = (0.0_f32..=1.0, 0.0_f32..=1.0).prop_filter_map("sum", |(a, b)| {
-            SearchWeights::new(a, (1.0 - a) * b, (1.0 - a) * (1.0 - b)).ok()
+            let weights = [a, (1.0 - a) * b, (1.0 - a) * (1.0 - b)];
+            SearchWeights::new(RetrieverId::DEFAULT_SET.into_iter().zip(weights)).ok()
         });
+        let weights = proptest::option::of(weights);
         let cursor = (0.0_f32..=1.0, "chk_[0-9]{1,3}").prop_map(|(combined, id)| Cursor {
             last: OrderKey { reranked: None, combined: Score::clamped(combined), date: None, id },
             reranked: 0,

@@ -3,23 +3,23 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
-use crate::{RowId, Score, Strategy};
+use crate::{RetrieverId, RowId, Score};
 
-/// One row in one leg's list.
+/// One row in one retriever's list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     /// The row.
     pub row: RowId,
-    /// The leg's own score, such as BM25 or cosine; comparable within one list only.
-    pub native: f32,
+    /// The retriever's own score, such as BM25 or cosine; comparable within one list only.
+    pub raw_score: f32,
     /// The same on a scale that means the same for every question.
     pub relevance: Score,
 }
 
-/// One leg's answer: best first, each row once, every score finite.
+/// One retriever's answer: best first, each row once, every score finite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedList {
-    strategy: Strategy,
+    retriever: RetrieverId,
     hits: Vec<Hit>,
     floor: f32,
     confidence: f32,
@@ -28,20 +28,20 @@ pub struct RankedList {
 impl RankedList {
     /// Sorts best first (ties by row), and drops repeated rows and scores that are
     /// not finite. The floor is the last score, the confidence 1.
-    pub fn new(strategy: Strategy, mut hits: Vec<Hit>) -> Self {
-        hits.retain(|hit| hit.native.is_finite());
+    pub fn new(retriever: RetrieverId, mut hits: Vec<Hit>) -> Self {
+        hits.retain(|hit| hit.raw_score.is_finite());
         // `+ 0.0` makes the two zeros one, so that they tie.
         for hit in &mut hits {
-            hit.native += 0.0;
+            hit.raw_score += 0.0;
         }
-        hits.sort_unstable_by(|a, b| b.native.total_cmp(&a.native).then(a.row.cmp(&b.row)));
+        hits.sort_unstable_by(|a, b| b.raw_score.total_cmp(&a.raw_score).then(a.row.cmp(&b.row)));
         let mut seen = HashSet::with_capacity(hits.len());
         hits.retain(|hit| seen.insert(hit.row));
-        let floor = hits.last().map_or(0.0, |hit| hit.native);
-        Self { strategy, hits, floor, confidence: 1.0 }
+        let floor = hits.last().map_or(0.0, |hit| hit.raw_score);
+        Self { retriever, hits, floor, confidence: 1.0 }
     }
 
-    /// Sets the native score that counts as nothing in this list: that of a hit far
+    /// Sets the raw score that counts as nothing in this list: that of a hit far
     /// below the ones worth having. Ignored unless finite.
     #[must_use]
     pub fn with_floor(mut self, floor: f32) -> Self {
@@ -51,7 +51,7 @@ impl RankedList {
         self
     }
 
-    /// Sets how much the leg knows about this question: 0 nothing, 1 as much as it
+    /// Sets how much the retriever knows about this question: 0 nothing, 1 as much as it
     /// usually does. Ignored unless finite and not negative.
     #[must_use]
     pub fn with_confidence(mut self, confidence: f32) -> Self {
@@ -76,7 +76,7 @@ impl RankedList {
     }
 
     /// Adds hits that are on the same scale, such as those of a second look with the same
-    /// question. Of a row in both, the better native score and the better relevance
+    /// question. Of a row in both, the better raw score and the better relevance
     /// stay. Floor and confidence stay; an empty list takes those of `more`.
     #[must_use]
     pub fn joined(self, more: &Self) -> Self {
@@ -88,17 +88,17 @@ impl RankedList {
         let mut hits: BTreeMap<RowId, Hit> = self.hits.iter().map(|hit| (hit.row, *hit)).collect();
         for hit in &more.hits {
             let known = hits.entry(hit.row).or_insert(*hit);
-            known.native = known.native.max(hit.native);
+            known.raw_score = known.raw_score.max(hit.raw_score);
             known.relevance = known.relevance.max(hit.relevance);
         }
-        Self::new(self.strategy, hits.into_values().collect())
+        Self::new(self.retriever, hits.into_values().collect())
             .with_floor(floor)
             .with_confidence(confidence)
     }
 
     /// Who ranked.
-    pub const fn strategy(&self) -> Strategy {
-        self.strategy
+    pub const fn retriever(&self) -> RetrieverId {
+        self.retriever
     }
 
     /// Best first.
@@ -106,39 +106,39 @@ impl RankedList {
         &self.hits
     }
 
-    /// The native score that counts as nothing.
+    /// The raw score that counts as nothing.
     pub const fn floor(&self) -> f32 {
         self.floor
     }
 
-    /// How much the leg knows about this question.
+    /// How much the retriever knows about this question.
     pub const fn confidence(&self) -> f32 {
         self.confidence
     }
 }
 
-/// What one leg says of a fused row.
+/// What one retriever says of a fused row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LegHit {
+pub struct RetrieverHit {
     /// Who found it.
-    pub strategy: Strategy,
+    pub retriever: RetrieverId,
     /// At which rank, from 1.
     pub rank: u32,
-    /// With which native score.
-    pub native: f32,
+    /// With which raw score.
+    pub raw_score: f32,
     /// With which relevance.
     pub relevance: Score,
 }
 
-/// A row after fusion, with what each leg said of it.
+/// A row after fusion, with what each retriever said of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fused {
     /// The row.
     pub row: RowId,
-    /// The fused score, 0–1; 1 is first in every leg that ran.
+    /// The fused score, 0–1; 1 is first in every retriever that ran.
     pub combined: Score,
-    /// Who found it, at most once a leg.
-    pub legs: Vec<LegHit>,
+    /// Who found it, at most once a retriever.
+    pub hits: Vec<RetrieverHit>,
 }
 
 impl Fused {
@@ -147,9 +147,9 @@ impl Fused {
         fused.sort_unstable_by_key(|hit| (Reverse(hit.combined), hit.row));
     }
 
-    /// What one leg says of this row.
-    pub fn leg(&self, strategy: Strategy) -> Option<&LegHit> {
-        self.legs.iter().find(|leg| leg.strategy == strategy)
+    /// What one retriever says of this row.
+    pub fn hit(&self, retriever: RetrieverId) -> Option<&RetrieverHit> {
+        self.hits.iter().find(|hit| hit.retriever == retriever)
     }
 }
 
@@ -162,17 +162,17 @@ mod tests {
     #[test]
     fn joining_keeps_the_scale_and_the_better_of_two_scores() {
         let list = |hits: &[(u64, f32)]| {
-            let hit = |&(row, native): &(u64, f32)| Hit {
+            let hit = |&(row, raw_score): &(u64, f32)| Hit {
                 row: RowId::new(row),
-                native,
-                relevance: Score::clamped(native / 10.0),
+                raw_score,
+                relevance: Score::clamped(raw_score / 10.0),
             };
-            RankedList::new(Strategy::Keyword, hits.iter().map(hit).collect())
+            RankedList::new(RetrieverId::KEYWORD, hits.iter().map(hit).collect())
         };
         let first = list(&[(1, 8.0), (2, 4.0)]).with_floor(1.0).with_confidence(0.5);
         let joined = first.clone().joined(&list(&[(2, 6.0), (3, 5.0), (1, 7.0)]));
         let natives: Vec<(u64, f32)> =
-            joined.hits().iter().map(|hit| (hit.row.get(), hit.native)).collect();
+            joined.hits().iter().map(|hit| (hit.row.get(), hit.raw_score)).collect();
         assert_eq!(natives, [(1, 8.0), (2, 6.0), (3, 5.0)]);
         assert_eq!((joined.floor(), joined.confidence()), (1.0, 0.5));
         assert_eq!(list(&[]).joined(&first), first);
@@ -183,12 +183,12 @@ mod tests {
         fn a_ranked_list_is_sorted_unique_and_finite(
             raw in proptest::collection::vec((0_u64..20, proptest::num::f32::ANY), 0..60)
         ) {
-            let hits = raw.iter().map(|&(row, native)| Hit {
-                row: RowId::new(row), native, relevance: Score::clamped(native),
+            let hits = raw.iter().map(|&(row, raw_score)| Hit {
+                row: RowId::new(row), raw_score, relevance: Score::clamped(raw_score),
             });
-            let list = RankedList::new(Strategy::Keyword, hits.collect());
-            let order: Vec<_> = list.hits().iter().map(|hit| (hit.native, hit.row)).collect();
-            prop_assert!(order.iter().all(|(native, _)| native.is_finite()));
+            let list = RankedList::new(RetrieverId::KEYWORD, hits.collect());
+            let order: Vec<_> = list.hits().iter().map(|hit| (hit.raw_score, hit.row)).collect();
+            prop_assert!(order.iter().all(|(raw_score, _)| raw_score.is_finite()));
             let sorted = order.windows(2).all(|w| w[0].0 > w[1].0 || (w[0].0 == w[1].0 && w[0].1 < w[1].1));
             prop_assert!(sorted, "not sorted: {:?}", order);
             let rows: HashSet<_> = order.iter().map(|(_, row)| row).collect();

@@ -32,13 +32,13 @@ pub struct RelationshipPath {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PathStep {
     /// The relations between them, in either direction; at least one.
-    pub relations: Vec<ShownRelation>,
+    pub relations: Vec<RelationView>,
 }
 
 /// How one entity bears on another, and what shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ShownRelation {
+pub struct RelationView {
     /// The relation.
     pub id: RelationId,
     /// The one.
@@ -139,7 +139,7 @@ pub struct RelatedEntity {
     /// How strongly, 0–1.
     pub weight: Score,
     /// How; at least one.
-    pub relations: Vec<ShownRelation>,
+    pub relations: Vec<RelationView>,
 }
 
 /// A part of the graph, to be drawn.

@@ -1,12 +1,13 @@
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityFacts, EntityId,
+    ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityFacts, EntityId, Error,
     Explanation, FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId,
-    RelationshipPath, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk, Strategy,
+    RelationshipPath, Result, RetrieverId, Score, SearchQuery, SearchResultType, SearchWeights,
+    StoredChunk,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -64,8 +65,8 @@ pub struct SearchResult {
     pub total_count: usize,
     /// How long the search took, in milliseconds.
     pub processing_time: f64,
-    /// What each leg did.
-    pub strategies: StrategyMetrics,
+    /// What each retriever did.
+    pub strategies: RetrieverMetrics,
     /// What kind of question this is, where it was classified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<QueryClassification>,
@@ -111,42 +112,38 @@ pub enum Answerability {
     Uncalibrated,
 }
 
-/// What each leg did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StrategyMetrics {
-    /// The keyword leg.
-    pub keyword: StrategyMetric,
-    /// The semantic leg.
-    pub semantic: StrategyMetric,
-    /// The graph leg.
-    pub graph: StrategyMetric,
-}
+/// What each retriever did, by its id; those of the default set are always named.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RetrieverMetrics(BTreeMap<RetrieverId, RetrieverMetric>);
 
-impl StrategyMetrics {
-    /// What one leg did.
-    pub const fn get(&self, strategy: Strategy) -> &StrategyMetric {
-        match strategy {
-            Strategy::Keyword => &self.keyword,
-            Strategy::Semantic => &self.semantic,
-            Strategy::Graph => &self.graph,
-        }
+impl RetrieverMetrics {
+    /// What one retriever did.
+    pub fn get(&self, retriever: RetrieverId) -> RetrieverMetric {
+        self.0.get(&retriever).copied().unwrap_or_default()
     }
 
-    /// The same, to fill in.
-    pub const fn get_mut(&mut self, strategy: Strategy) -> &mut StrategyMetric {
-        match strategy {
-            Strategy::Keyword => &mut self.keyword,
-            Strategy::Semantic => &mut self.semantic,
-            Strategy::Graph => &mut self.graph,
-        }
+    /// Notes what one retriever did.
+    pub fn insert(&mut self, retriever: RetrieverId, metric: RetrieverMetric) {
+        self.0.insert(retriever, metric);
+    }
+
+    /// Each retriever with what it did, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (RetrieverId, &RetrieverMetric)> {
+        self.0.iter().map(|(id, metric)| (*id, metric))
     }
 }
 
-/// What a leg did; all zero and `enabled` false if it did not run.
+impl Default for RetrieverMetrics {
+    fn default() -> Self {
+        Self(RetrieverId::DEFAULT_SET.map(|id| (id, RetrieverMetric::default())).into())
+    }
+}
+
+/// What a retriever did; all zero and `enabled` false if it did not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StrategyMetric {
+pub struct RetrieverMetric {
     /// Whether it ran.
     pub enabled: bool,
     /// How many hits it gave.
@@ -167,9 +164,9 @@ pub struct Degraded {
     pub reason: String,
 }
 
-/// A stage of a search.
+/// A stage of a search. On the wire it is its [name](Self::name).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum Stage {
     /// Question to its kind.
@@ -178,19 +175,15 @@ pub enum Stage {
     Plan,
     /// Filters to rows.
     Filter,
-    /// The keyword leg.
-    Keyword,
-    /// The semantic leg.
-    Semantic,
-    /// The graph leg.
-    Graph,
+    /// One retriever: question to list.
+    Retriever(RetrieverId),
     /// Lists to one list.
     Fuse,
     /// Rows to passages.
     Read,
     /// The cross-encoder.
     Rerank,
-    /// Grading of the evidence, and its repair.
+    /// Grading of the evidence, and its correction.
     Grade,
     /// Search on the web.
     Web,
@@ -202,25 +195,29 @@ pub enum Stage {
     Memory,
 }
 
-impl From<Strategy> for Stage {
-    fn from(strategy: Strategy) -> Self {
-        match strategy {
-            Strategy::Keyword => Self::Keyword,
-            Strategy::Semantic => Self::Semantic,
-            Strategy::Graph => Self::Graph,
-        }
-    }
-}
+impl Stage {
+    /// Every stage that is no retriever.
+    const OTHERS: [Self; 11] = [
+        Self::Classify,
+        Self::Plan,
+        Self::Filter,
+        Self::Fuse,
+        Self::Read,
+        Self::Rerank,
+        Self::Grade,
+        Self::Web,
+        Self::Select,
+        Self::Present,
+        Self::Memory,
+    ];
 
-impl std::fmt::Display for Stage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+    /// Its name; of a retriever, the name of that.
+    pub fn name(&self) -> &str {
+        match self {
             Self::Classify => "classify",
             Self::Plan => "plan",
             Self::Filter => "filter",
-            Self::Keyword => "keyword",
-            Self::Semantic => "semantic",
-            Self::Graph => "graph",
+            Self::Retriever(retriever) => retriever.name(),
             Self::Fuse => "fuse",
             Self::Read => "read",
             Self::Rerank => "rerank",
@@ -229,7 +226,33 @@ impl std::fmt::Display for Stage {
             Self::Select => "select",
             Self::Present => "present",
             Self::Memory => "memory",
-        })
+        }
+    }
+}
+
+impl From<RetrieverId> for Stage {
+    fn from(retriever: RetrieverId) -> Self {
+        Self::Retriever(retriever)
+    }
+}
+
+impl TryFrom<String> for Stage {
+    type Error = Error;
+    fn try_from(name: String) -> Result<Self> {
+        let other = Self::OTHERS.into_iter().find(|stage| stage.name() == name);
+        other.map_or_else(|| RetrieverId::new(&name).map(Self::Retriever), Ok)
+    }
+}
+
+impl From<Stage> for String {
+    fn from(stage: Stage) -> Self {
+        stage.name().to_owned()
+    }
+}
+
+impl std::fmt::Display for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -307,24 +330,53 @@ impl SearchResultItem {
     }
 }
 
-/// Where a score comes from; each part 0–1, 0 for a leg that did not find the item.
+/// Where a score comes from; each part 0–1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Relevance {
     /// After fusion.
     pub combined: Score,
-    /// Share of the question's information that the passage covers.
-    pub keyword: Score,
-    /// Cosine, mapped through the model's measured range.
-    pub semantic: Score,
-    /// Nearness in the graph.
-    pub graph: Score,
+    /// What each retriever says; on the wire, each stands beside `combined` under its name.
+    #[serde(flatten)]
+    pub retrievers: RetrieverScores,
     /// What the cross-encoder says, where it read the passage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerank: Option<Score>,
-    /// What grading says, where it judged the passage.
+    /// What grading says, where it graded the passage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragScore>,
+}
+
+/// One score a retriever, on the scale that all retrievers share, 0–1; 0 from one that did not
+/// find the item. Those of the default set are always named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RetrieverScores(BTreeMap<RetrieverId, Score>);
+
+impl RetrieverScores {
+    /// The score that one retriever gives.
+    pub fn get(&self, retriever: RetrieverId) -> Score {
+        self.0.get(&retriever).copied().unwrap_or_default()
+    }
+
+    /// Each retriever with its score, by id.
+    pub fn iter(&self) -> impl Iterator<Item = (RetrieverId, Score)> {
+        self.0.iter().map(|(id, score)| (*id, *score))
+    }
+}
+
+impl Default for RetrieverScores {
+    fn default() -> Self {
+        Self(RetrieverId::DEFAULT_SET.map(|id| (id, Score::ZERO)).into())
+    }
+}
+
+impl FromIterator<(RetrieverId, Score)> for RetrieverScores {
+    fn from_iter<I: IntoIterator<Item = (RetrieverId, Score)>>(scores: I) -> Self {
+        let mut all = Self::default();
+        all.0.extend(scores);
+        all
+    }
 }
 
 /// What an item says.

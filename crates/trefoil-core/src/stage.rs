@@ -1,14 +1,14 @@
 //! The stages. Every trait is object safe, synchronous and batch-sized, so that
 //! the cost of dispatch is paid once a batch.
 
-use std::{borrow::Cow, fmt::Debug, sync::Arc, time::Instant};
+use std::{borrow::Cow, fmt::Debug, path::Path, sync::Arc, time::Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Extraction, Fused, HeldTerms, IndexedUnit, Language, Leg,
-    QueryClassification, Question, RankedList, Result, RowId, RowSet, Score, Seq, Strategy,
-    Summary, SummaryRequest, TitledText,
+    Allowed, ByteSpan, Extraction, Fused, IndexFiles, IndexedUnit, Language, PlannedRetriever,
+    QueryClassification, Question, RankedList, Result, RetrieverId, RowId, RowSet, Score, Seq,
+    Summary, SummaryRequest, TermCoverage, TitledText,
 };
 
 /// A term and where it comes from.
@@ -180,15 +180,15 @@ pub trait Embedder: Debug + Send + Sync {
     }
 
     /// Where a cosine stands on the [range](Self::cosine_range), 0–1. Those of a question and a
-    /// passage in another language (`foreign`) are lower.
-    fn relevance(&self, cosine: f32, foreign: bool) -> Score {
-        on_range(self.cosine_range(), cosine, foreign)
+    /// passage in another language (`cross_lingual`) are lower.
+    fn relevance(&self, cosine: f32, cross_lingual: bool) -> Score {
+        on_range(self.cosine_range(), cosine, cross_lingual)
     }
 
     /// Where the cosine of a question and a sentence stands on the [range of
     /// those](Self::short_cosine_range).
-    fn short_relevance(&self, cosine: f32, foreign: bool) -> Score {
-        on_range(self.short_cosine_range(), cosine, foreign)
+    fn short_relevance(&self, cosine: f32, cross_lingual: bool) -> Score {
+        on_range(self.short_cosine_range(), cosine, cross_lingual)
     }
 
     /// One unit vector a text, in order. A text's vector does not depend on the
@@ -201,10 +201,10 @@ pub trait Embedder: Debug + Send + Sync {
 
 /// How much lower the cosines of a question and a text in another language are: with the
 /// multilingual default, .853 for right pairs across languages against .916 within.
-const FOREIGN_SHIFT: f32 = 0.05;
+const CROSS_LINGUAL_SHIFT: f32 = 0.05;
 
-fn on_range((unrelated, perfect): (f32, f32), cosine: f32, foreign: bool) -> Score {
-    let shift = if foreign { FOREIGN_SHIFT } else { 0.0 };
+fn on_range((unrelated, perfect): (f32, f32), cosine: f32, cross_lingual: bool) -> Score {
+    let shift = if cross_lingual { CROSS_LINGUAL_SHIFT } else { 0.0 };
     Score::clamped((cosine + shift - unrelated) / (perfect - unrelated))
 }
 
@@ -243,12 +243,12 @@ pub struct IndexEntry {
     pub extraction: Extraction,
 }
 
-/// The write half of a leg. Nothing is visible before `commit`.
+/// The write half of an index. Nothing is visible before `commit`.
 pub trait Indexer: Debug + Send {
-    /// The leg being written.
-    fn strategy(&self) -> Strategy;
-    /// What it feeds on.
-    fn input(&self) -> IndexInput;
+    /// The retriever that reads the index.
+    fn id(&self) -> RetrieverId;
+    /// What it feeds on, as [`Retriever::inputs`] says.
+    fn inputs(&self) -> &[IndexInput];
     /// The last change that is durable here.
     fn committed(&self) -> Seq;
     /// Adds or replaces rows.
@@ -264,47 +264,156 @@ pub trait Indexer: Debug + Send {
     fn compact(&mut self) -> Result<()>;
 }
 
-/// What a leg goes on from.
-#[derive(Clone, Copy)]
-pub struct Trail<'a> {
-    /// The question.
-    pub question: &'a Question,
-    /// The leg that is asked.
-    pub leg: &'a Leg,
-    /// The rows that may be found.
-    pub allowed: &'a Allowed,
-    /// What the other legs found, as one list, best first.
-    pub found: &'a [Fused],
-    /// Which of the question's terms some rows hold ([`Retriever::held_terms`]).
-    pub terms: &'a dyn Fn(&RowSet) -> Result<HeldTerms>,
+/// Which retrievers a retriever goes on from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// None: it searches by itself, at the same time as others.
+    #[default]
+    Nothing,
+    /// All that search by themselves.
+    Others,
+    /// Those of these that search by themselves.
+    These(Vec<RetrieverId>),
 }
 
-impl Debug for Trail<'_> {
+/// What a retriever goes on from.
+#[derive(Clone, Copy)]
+pub struct SeedContext<'a> {
+    /// The question.
+    pub question: &'a Question,
+    /// How many hits the list may have.
+    pub depth: usize,
+    /// The rows that may be found.
+    pub allowed: &'a Allowed,
+    /// What the retrievers before found, as one list, best first.
+    pub seeds: &'a [Fused],
+    /// Which of the question's terms some rows hold ([`Retriever::term_coverage`]).
+    pub coverage: &'a dyn Fn(&RowSet) -> Result<TermCoverage>,
+}
+
+impl Debug for SeedContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Trail")
+        f.debug_struct("SeedContext")
             .field("question", &self.question)
-            .field("leg", &self.leg)
-            .field("found", &self.found.len())
+            .field("depth", &self.depth)
+            .field("seeds", &self.seeds.len())
             .finish_non_exhaustive()
     }
 }
 
-/// The read half of a leg: a question in, one ranked list out.
+/// A search strategy: a question in, one ranked list out.
+///
+/// Only [`id`](Self::id) and [`retrieve`](Self::retrieve) are to be written. A retriever with an
+/// index of its own also says what the index feeds on, where its files are and what it shows. Its
+/// list says how much it knows about the question ([`RankedList::with_confidence`]), from which
+/// adaptive fusion tells its share.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use trefoil_core::{Allowed, Hit, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score};
+///
+/// /// Rows that an editor has chosen for certain questions.
+/// #[derive(Debug)]
+/// struct Editorial {
+///     id: RetrieverId,
+///     chosen: BTreeMap<String, Vec<RowId>>,
+/// }
+///
+/// impl Retriever for Editorial {
+///     fn id(&self) -> RetrieverId {
+///         self.id
+///     }
+///     fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
+///         let chosen = self.chosen.get(&question.text).into_iter().flatten();
+///         let hits = chosen.filter(|row| allowed.contains(**row)).take(depth).map(|&row| Hit {
+///             row,
+///             raw score: 1.0,
+///             relevance: Score::ONE,
+///         });
+///         Ok(RankedList::new(self.id(), hits.collect()))
+///     }
+/// }
+///
+/// let chosen = BTreeMap::from([("opening hours".to_owned(), vec![RowId::new(7)])]);
+/// let question = Question { text: "opening hours".to_owned(), ..Question::default() };
+/// let editorial = Editorial { id: RetrieverId::new("editorial")?, chosen };
+/// let list = editorial.retrieve(&question, 10, &Allowed::All)?;
+/// assert_eq!(list.hits().len(), 1);
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
 pub trait Retriever: Debug + Send + Sync {
-    /// The leg being read.
-    fn strategy(&self) -> Strategy;
-    /// At most `leg.depth` hits, all of them in `allowed`.
-    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList>;
-    /// The same for a leg that goes on from what others found; one that cannot is asked as
-    /// it is.
-    fn follow(&self, trail: &Trail<'_>) -> Result<RankedList> {
-        self.retrieve(trail.question, trail.leg, trail.allowed)
+    /// Its name, which is always the same.
+    fn id(&self) -> RetrieverId;
+
+    /// At most `depth` hits, all of them in `allowed`.
+    ///
+    /// # Errors
+    /// What keeps it from answering. The search goes on without it and names it in `degraded`.
+    fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList>;
+
+    /// The retrievers whose fused list it goes on from, if any of them run.
+    fn after(&self) -> After {
+        After::Nothing
     }
+
+    /// The list of a retriever that goes on from what others found. One that does not is asked by
+    /// itself.
+    ///
+    /// # Errors
+    /// As [`retrieve`](Self::retrieve).
+    fn expand(&self, context: &SeedContext<'_>) -> Result<RankedList> {
+        self.retrieve(context.question, context.depth, context.allowed)
+    }
+
+    /// What the index behind it feeds on; nothing without an index. A row is given to the index
+    /// as soon as all that it feeds on is there.
+    fn inputs(&self) -> &[IndexInput] {
+        &[]
+    }
+
+    /// The index of a retriever that brings its own, in the folder `dir` that is the retriever's
+    /// alone; none without an index. Called when an engine is opened, before anything else, and by
+    /// whatever checks, copies or repairs the folder.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
+    fn attach(&self, _dir: &Path) -> Result<Option<Box<dyn IndexFiles>>> {
+        Ok(None)
+    }
+
+    /// Shows the newest commit to the searches that start from now on, and says which change it
+    /// reaches. Not called without an index.
+    ///
+    /// # Errors
+    /// The commit cannot be read; the one before goes on answering.
+    fn refresh(&self) -> Result<Seq> {
+        Ok(Seq::ZERO)
+    }
+
+    /// How many rows can be found; 0 without an index.
+    fn rows(&self) -> u64 {
+        0
+    }
+
+    /// Whether it takes [`Question::rewrite`] into account.
+    fn rewrites(&self) -> bool {
+        false
+    }
+
+    /// Whether it finds passages in other languages than the question's.
+    fn crosses_languages(&self) -> bool {
+        false
+    }
+
     /// Which of the question's terms `rows` hold, and what each is worth; none are known to
-    /// a leg that has no terms.
-    fn held_terms(&self, _question: &Question, _rows: &RowSet) -> Result<HeldTerms> {
-        Ok(HeldTerms::default())
+    /// a retriever that has no terms.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn term_coverage(&self, _question: &Question, _rows: &RowSet) -> Result<TermCoverage> {
+        Ok(TermCoverage::default())
     }
+
     /// The vector that stands for a question, the question's own if it brings one; none for a
     /// retriever that compares no vectors.
     ///
@@ -313,29 +422,23 @@ pub trait Retriever: Debug + Send + Sync {
     fn embedding(&self, _question: &Question) -> Result<Option<Arc<[f32]>>> {
         Ok(None)
     }
-    /// How surely the passage of `from` names what that of `to` is about, 0–1; not at all to a
-    /// leg that knows no names.
-    fn names(&self, _from: RowId, _to: RowId) -> f32 {
+
+    /// How strongly the passage of `from` mentions the subject of that of `to`, 0–1; 0 from a
+    /// retriever that knows no names.
+    fn mention_strength(&self, _from: RowId, _to: RowId) -> f32 {
         0.0
     }
-    /// Shows the newest commit to the searches that start from now on, and says
-    /// which change it reaches.
-    fn refresh(&self) -> Result<Seq>;
-    /// What the index behind it feeds on.
-    fn input(&self) -> IndexInput;
-    /// How many rows can be found.
-    fn rows(&self) -> u64;
 }
 
 /// Lists to one list. Pure.
 pub trait Fuser: Debug + Send + Sync {
-    /// Best first. A list weighs what its leg in `legs` says; weights are scaled
+    /// Best first. A list weighs what its retriever in `retrievers` says; weights are scaled
     /// over the lists that are there.
     ///
     /// # Errors
     /// [`Error::EmptyRankedLists`](crate::Error::EmptyRankedLists) without lists,
     /// [`Error::InvalidConfig`](crate::Error::InvalidConfig) if a weight is not 0–1.
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>>;
+    fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>>;
 }
 
 /// Reads the question together with a passage, which no index can. Only scores; the

@@ -1,6 +1,8 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, RetrieverId};
 
 /// What kind of answer a question wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -12,7 +14,7 @@ pub enum QueryType {
     Global,
     /// How two or more things hang together.
     Relationship,
-    /// Undecided: every leg with about the same weight.
+    /// Undecided: every retriever with about the same weight.
     Hybrid,
 }
 
@@ -27,65 +29,60 @@ impl fmt::Display for QueryType {
     }
 }
 
-/// The strategies a caller may ask for; see [`Strategy`] for those that run.
+/// What a caller may ask for: one retriever, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String", into = "String")]
 pub enum SearchStrategy {
-    /// BM25 over analysed terms.
-    Keyword,
-    /// Nearest neighbours of the query embedding.
-    Semantic,
-    /// Neighbourhoods and communities of the entity graph.
-    Graph,
-    /// All three, whatever it is listed with.
+    /// One retriever; on the wire its name.
+    Only(RetrieverId),
+    /// All of them, whatever it is listed with; on the wire `hybrid`.
     Hybrid,
 }
 
-/// A leg of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Strategy {
+impl SearchStrategy {
     /// BM25 over analysed terms.
-    Keyword,
+    pub const KEYWORD: Self = Self::Only(RetrieverId::KEYWORD);
     /// Nearest neighbours of the query embedding.
-    Semantic,
+    pub const SEMANTIC: Self = Self::Only(RetrieverId::SEMANTIC);
     /// Neighbourhoods and communities of the entity graph.
-    Graph,
+    pub const GRAPH: Self = Self::Only(RetrieverId::GRAPH);
+
+    /// Whether a list of strategies asks for a retriever.
+    pub fn wants(strategies: &[Self], retriever: RetrieverId) -> bool {
+        strategies.contains(&Self::Hybrid) || strategies.contains(&Self::Only(retriever))
+    }
 }
 
-impl Strategy {
-    /// Every leg, in a fixed order.
-    pub const ALL: [Self; 3] = [Self::Keyword, Self::Semantic, Self::Graph];
+impl From<RetrieverId> for SearchStrategy {
+    fn from(retriever: RetrieverId) -> Self {
+        Self::Only(retriever)
+    }
+}
 
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Keyword => "keyword",
-            Self::Semantic => "semantic",
-            Self::Graph => "graph",
+impl FromStr for SearchStrategy {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        if name == HYBRID { Ok(Self::Hybrid) } else { RetrieverId::new(name).map(Self::Only) }
+    }
+}
+
+impl TryFrom<String> for SearchStrategy {
+    type Error = Error;
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<SearchStrategy> for String {
+    fn from(strategy: SearchStrategy) -> Self {
+        match strategy {
+            SearchStrategy::Only(retriever) => retriever.into(),
+            SearchStrategy::Hybrid => HYBRID.to_owned(),
         }
     }
 }
 
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl SearchStrategy {
-    /// The legs that a list of strategies asks for, in a fixed order, each once.
-    pub fn legs(strategies: &[Self]) -> Vec<Strategy> {
-        let all = strategies.contains(&Self::Hybrid);
-        let wanted = |leg| match leg {
-            Strategy::Keyword => all || strategies.contains(&Self::Keyword),
-            Strategy::Semantic => all || strategies.contains(&Self::Semantic),
-            Strategy::Graph => all || strategies.contains(&Self::Graph),
-        };
-        Strategy::ALL.into_iter().filter(|&leg| wanted(leg)).collect()
-    }
-}
+const HYBRID: &str = "hybrid";
 
 /// What a result item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -104,14 +101,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hybrid_means_all_three_also_when_mixed() {
-        use SearchStrategy::{Graph, Hybrid, Keyword};
-        assert_eq!(SearchStrategy::legs(&[Hybrid]), Strategy::ALL);
-        assert_eq!(SearchStrategy::legs(&[Keyword, Hybrid]), Strategy::ALL);
-        assert_eq!(
-            SearchStrategy::legs(&[Graph, Keyword, Graph]),
-            [Strategy::Keyword, Strategy::Graph]
-        );
-        assert_eq!(SearchStrategy::legs(&[]), []);
+    fn hybrid_means_all_also_when_mixed() {
+        use SearchStrategy as Asked;
+        let mine = RetrieverId::new("mine").unwrap();
+        let wanted = |asked: &[Asked]| {
+            let all = RetrieverId::DEFAULT_SET.into_iter().chain([mine]);
+            all.filter(|&one| Asked::wants(asked, one)).collect::<Vec<_>>()
+        };
+        assert_eq!(wanted(&[Asked::Hybrid]).len(), 4);
+        assert_eq!(wanted(&[Asked::KEYWORD, Asked::Hybrid]).len(), 4);
+        let [keyword, _, graph] = RetrieverId::DEFAULT_SET;
+        assert_eq!(wanted(&[Asked::GRAPH, mine.into(), Asked::KEYWORD]), [keyword, graph, mine]);
+        assert_eq!(wanted(&[]), []);
+    }
+
+    #[test]
+    fn on_the_wire_a_strategy_is_a_name() {
+        let asked: Vec<SearchStrategy> = serde_json::from_str(r#"["hybrid", "mine"]"#).unwrap();
+        assert_eq!(serde_json::to_string(&asked).unwrap(), r#"["hybrid","mine"]"#);
+        assert!(serde_json::from_str::<SearchStrategy>(r#""BM 25""#).is_err());
     }
 }

@@ -14,7 +14,9 @@
 use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
 use trefoil::{EngineConfig, Fusion, Settings, language_of};
-use trefoil_eval::{Breakdown, BreakdownTable, Collection, Harness, LegLists, Metric, Report};
+use trefoil_eval::{
+    Breakdown, BreakdownTable, Collection, Harness, Metric, Report, RetrieverLists,
+};
 
 const QUALITY: &str = "docs/EVALUATION.md";
 
@@ -42,12 +44,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             tables.costs.push(fused.measure(&collection)?.report);
             continue;
         }
-        let lists = fused.leg_lists(&collection)?;
+        let lists = fused.retriever_lists(&collection)?;
         tables.precision.push(Breakdown::of(&lists, Metric::Ndcg(10)));
         tables.fusers.push(fusers(&lists)?);
         tables.recall.push(Breakdown::of(&lists, Metric::Recall(5)));
         if reread > 0 {
-            let lists = reranked.leg_lists(&collection)?;
+            let lists = reranked.retriever_lists(&collection)?;
             tables.reranked.push(Breakdown::of(&lists, Metric::Ndcg(10)));
             tables.reranked_recall.push(Breakdown::of(&lists, Metric::Recall(5)));
         }
@@ -70,7 +72,7 @@ const FUSERS: [(&str, Fusion, u32); 5] = [
 ];
 
 /// nDCG@10 of each fuser on the questions of one collection.
-fn fusers(lists: &[LegLists]) -> trefoil::Result<(String, Vec<f64>)> {
+fn fusers(lists: &[RetrieverLists]) -> trefoil::Result<(String, Vec<f64>)> {
     let set = lists.first().map(|one| one.set.clone()).unwrap_or_default();
     let of = |(_, fusion, k): (&str, Fusion, u32)| {
         let settings = Settings { fusion, k, ..Settings::default() };

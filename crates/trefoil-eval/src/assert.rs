@@ -4,11 +4,10 @@ use crate::Gate;
 
 /// Asserts in a test that an engine answers questions as well as it should.
 ///
-/// After the engine and the cases come floors: a list (`keyword`, `semantic` or `graph` for
-/// a leg's own, `hybrid` for the fused one, `reranked` for that after the cross-encoder), a
-/// metric, and its least value. `"found"` is the share of cases found within their own
+/// After the engine and the cases come floors: a list (the name of a retriever for its own, such
+/// as `keyword`, `hybrid` for the fused one, `reranked` for that after the cross-encoder), a metric, and its least value. `"found"` is the share of cases found within their own
 /// `top`; every other metric has the name of a [`Metric`](crate::Metric), such as `"mrr@10"`.
-/// With floors for the legs, a failure names the leg that broke.
+/// With floors for the retrievers, a failure names the retriever that broke.
 ///
 /// ```
 /// # use trefoil::{Document, Engine, EngineConfig, Model};
@@ -27,15 +26,10 @@ use crate::Gate;
 /// If a floor does not hold, with the questions that are missed; if a search fails.
 #[macro_export]
 macro_rules! assert_retrieval {
-    (@list keyword) => { $crate::StageList::Keyword };
-    (@list semantic) => { $crate::StageList::Semantic };
-    (@list graph) => { $crate::StageList::Graph };
-    (@list hybrid) => { $crate::StageList::Hybrid };
-    (@list reranked) => { $crate::StageList::Reranked };
     ($engine:expr, $cases:expr, $($list:ident $metric:literal >= $least:expr),+ $(,)?) => {
         $crate::assert_gate(&$engine, ::core::result::Result::Ok($crate::Gate::new($cases))
             $(.and_then(|gate: $crate::Gate| {
-                gate.floor($crate::assert_retrieval!(@list $list), $metric, $least)
+                gate.floor(stringify!($list).parse()?, $metric, $least)
             }))+)
     };
 }

@@ -1,9 +1,9 @@
-//! What each leg is worth alone, and what fusion and reranking add to it.
+//! What each retriever is worth alone, and what fusion and reranking add to it.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::{
-    Interval, LegLists, Metric, StageList,
+    Interval, Metric, RetrieverLists, StageList,
     lists::ranking,
     statistic::{mean, randomisation_test},
     table::Table,
@@ -22,7 +22,7 @@ pub struct Breakdown {
     pub metric: Metric,
     /// The mean of each list.
     pub lists: BTreeMap<StageList, ListMean>,
-    /// The fused list against the better leg.
+    /// The fused list against the better retriever.
     pub fusion: Gain,
     /// The reranked list against the fused one, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct Gain {
 impl Breakdown {
     /// Measures the lists of one collection: those of the retrievers, and those that the engine
     /// returned.
-    pub fn of(asked: &[LegLists], metric: Metric) -> Self {
+    pub fn of(asked: &[RetrieverLists], metric: Metric) -> Self {
         let mut values: BTreeMap<StageList, Vec<f64>> = BTreeMap::new();
         for one in asked {
             let documents = one.documents();
@@ -64,7 +64,7 @@ impl Breakdown {
             let worth = |ranking: Vec<&str>| metric.of(ranking, &one.judgements);
             for list in &lists {
                 let value = worth(ranking(list.hits().iter().map(|hit| hit.row), &documents));
-                values.entry(list.strategy().into()).or_default().push(value);
+                values.entry(list.retriever().into()).or_default().push(value);
             }
             let returned =
                 [(StageList::Hybrid, Some(&one.fused)), (StageList::Reranked, one.read.as_ref())];
@@ -78,9 +78,9 @@ impl Breakdown {
         let fused = values.get(&StageList::Hybrid).cloned().unwrap_or_default();
         let better = values
             .iter()
-            .filter(|(list, _)| list.is_leg())
+            .filter(|(list, _)| list.is_retriever())
             .max_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))
-            .map_or((StageList::Keyword, Vec::new()), |(list, values)| (*list, values.clone()));
+            .map_or((StageList::Hybrid, Vec::new()), |(list, values)| (*list, values.clone()));
         Self {
             set: asked.first().map(|one| one.set.clone()).unwrap_or_default(),
             questions: asked.len(),
@@ -129,7 +129,7 @@ impl fmt::Display for BreakdownTable<'_> {
         let reranked = self.0.iter().any(|one| one.reranking.is_some());
         let mut header = vec!["collection".to_owned(), "questions".to_owned()];
         header.extend(lists.iter().map(StageList::to_string));
-        header.push("fused − better leg (p)".to_owned());
+        header.push("fused − better retriever (p)".to_owned());
         header.extend(reranked.then(|| "reranked − fused (p)".to_owned()));
         let mut table = Table::new(header.iter().map(String::as_str));
         for one in self.0 {
@@ -158,30 +158,32 @@ impl fmt::Display for Gain {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Language, QueryType, Score, SearchWeights, Strategy};
+    use trefoil::{Language, QueryType, RetrieverId, Score, SearchWeights};
 
     use super::*;
     use crate::{StoredHit, StoredList};
 
     /// A question that the keyword retriever answers at its second place and the semantic one
     /// at its first.
-    fn asked(query: &str, reranked: bool) -> LegLists {
-        let hit = |row, document: &str, native| {
-            StoredHit(row, document.to_owned(), native, Score::clamped(native))
+    fn asked(query: &str, reranked: bool) -> RetrieverLists {
+        let hit = |row, document: &str, raw_score| {
+            StoredHit(row, document.to_owned(), raw_score, Score::clamped(raw_score))
         };
         let list = |hits| StoredList { floor: 0.0, confidence: 1.0, hits };
         let keyword = list(vec![hit(1, "wrong", 0.6), hit(2, "right", 0.5)]);
         let semantic = list(vec![hit(2, "right", 0.9), hit(3, "right", 0.8)]);
-        LegLists {
+        RetrieverLists {
             set: "birds".to_owned(),
             query: query.to_owned(),
             language: Language::En,
             documents: Language::En,
-            foreign: false,
             query_type: QueryType::Local,
             suited: SearchWeights::default(),
             judgements: BTreeMap::from([("right".to_owned(), 1)]),
-            legs: BTreeMap::from([(Strategy::Keyword, keyword), (Strategy::Semantic, semantic)]),
+            retrievers: BTreeMap::from([
+                (RetrieverId::KEYWORD, keyword),
+                (RetrieverId::SEMANTIC, semantic),
+            ]),
             fused: vec!["right".to_owned(), "wrong".to_owned()],
             read: reranked.then(|| vec!["wrong".to_owned(), "right".to_owned()]),
             reranked: BTreeMap::new(),
@@ -199,10 +201,16 @@ mod tests {
         let means = |one: &Breakdown| -> Vec<(StageList, f64)> {
             one.lists.iter().map(|(list, value)| (*list, value.mean)).collect()
         };
-        let legs =
-            [(StageList::Keyword, 0.5), (StageList::Semantic, 1.0), (StageList::Hybrid, 1.0)];
-        assert_eq!(means(&before), legs);
-        assert_eq!((before.fusion.over, before.fusion.mean), (StageList::Semantic, 0.0));
+        let retrievers = [
+            (StageList::Retriever(RetrieverId::KEYWORD), 0.5),
+            (StageList::Retriever(RetrieverId::SEMANTIC), 1.0),
+            (StageList::Hybrid, 1.0),
+        ];
+        assert_eq!(means(&before), retrievers);
+        assert_eq!(
+            (before.fusion.over, before.fusion.mean),
+            (StageList::Retriever(RetrieverId::SEMANTIC), 0.0)
+        );
         assert_eq!(before.reranking, None);
         // A reranker that believes the wrong one.
         let after = measure(true);

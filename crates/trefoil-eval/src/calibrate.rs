@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use trefoil::{Calibration, Evidence, Feature, Isotonic, Language, Score, Separation};
+use trefoil::{AnswerEvidence, Calibration, Feature, Isotonic, Language, Score, Separation};
 
 use crate::{
     logistic::{Logistic, platt_targets, sigmoid},
@@ -19,7 +19,7 @@ pub struct Sample {
     /// The question's language.
     pub language: Language,
     /// What the search told.
-    pub evidence: Evidence,
+    pub evidence: AnswerEvidence,
     /// Whether the corpus answers it.
     pub answered: bool,
     /// The reranker that reads the question, if one does.
@@ -328,8 +328,11 @@ mod tests {
         let one = |index: usize| {
             let answered = index.is_multiple_of(2);
             let coverage = noise() + if answered { gap } else { 0.0 };
-            let evidence =
-                Evidence { coverage: Some(coverage), margin: Some(noise()), ..Evidence::default() };
+            let evidence = AnswerEvidence {
+                coverage: Some(coverage),
+                margin: Some(noise()),
+                ..AnswerEvidence::default()
+            };
             Sample {
                 language: Language::En,
                 evidence,
@@ -350,17 +353,17 @@ mod tests {
         assert!(auroc > 0.9, "{auroc}");
         assert!(calibration_error < 0.05, "{calibration_error}");
         assert!(false_accept_rate <= 0.05 && true_accept_rate > 0.5, "{true_accept_rate}");
-        // Evidence that never differs does not count.
+        // AnswerEvidence that never differs does not count.
         assert_eq!(
             fitted.weights.keys().copied().collect::<Vec<_>>(),
             [Feature::Coverage, Feature::Margin]
         );
         assert!(fitted.weights[&Feature::Coverage] > 5.0 * fitted.weights[&Feature::Margin].abs());
         let verdict = |coverage| {
-            fitted.answerability(&Evidence {
+            fitted.answerability(&AnswerEvidence {
                 coverage: Some(coverage),
                 margin: Some(1.0),
-                ..Evidence::default()
+                ..AnswerEvidence::default()
             })
         };
         assert_eq!(verdict(2.0), Answerability::Supported);

@@ -14,7 +14,7 @@ use crate::{
     statistic::mean,
 };
 
-/// Least values of metrics over cases, for each leg's list and for the fused one.
+/// Least values of metrics over cases, for each retriever's list and for the fused one.
 ///
 /// Ranks count documents, each by its best chunk, where a case names only paths, else
 /// passages.
@@ -65,14 +65,14 @@ impl Gate {
         Ok(self)
     }
 
-    /// Sets the ranks of an earlier run, to tell which questions moved and in which leg.
+    /// Sets the ranks of an earlier run, to tell which questions moved and in which retriever.
     #[must_use]
     pub fn baseline(mut self, ranks: Ranks) -> Self {
         self.baseline = Some(ranks);
         self
     }
 
-    /// Asks every case: each leg, all fused, and the cross-encoder where a floor is about its
+    /// Asks every case: each retriever, all fused, and the cross-encoder where a floor is about its
     /// list. For that, let `rerank_budget` be `None`, or time decides.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ struct Rankings {
     first: Vec<String>,
 }
 
-/// Asks a case's question of every leg and of all together.
+/// Asks a case's question of every retriever and of all together.
 fn ask(
     case: &RetrievalCase,
     engine: &Engine,
@@ -145,7 +145,7 @@ fn ask(
     let mut rankings = Rankings::default();
     for list in engine.ranked_lists(&query)? {
         let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();
-        let ranking = rankings.lists.entry(list.strategy().into()).or_default();
+        let ranking = rankings.lists.entry(list.retriever().into()).or_default();
         for chunk in engine.chunks(&rows)? {
             let headings = &chunk.chunk.heading_path;
             let (path, chunk) = (&chunk.file.path, chunk.id.as_str());
@@ -188,7 +188,7 @@ mod tests {
 
     use trefoil::{
         Document, DocumentFormat, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling,
-        Quantization, Role,
+        Quantization, RetrieverId, Role,
     };
 
     use super::*;
@@ -257,7 +257,7 @@ mod tests {
             Document::new(format!("facts/{name}.md"), body).format(DocumentFormat::Markdown)
         });
         engine.ingest(&documents).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         engine
     }
 
@@ -272,13 +272,17 @@ mod tests {
     }
 
     fn gate() -> Gate {
-        let floor = |gate: Gate, leg, measure| gate.floor(leg, measure, 0.9).unwrap();
+        let floor = |gate: Gate, retriever, measure| gate.floor(retriever, measure, 0.9).unwrap();
         let gate = floor(Gate::new(cases()), StageList::Hybrid, "found");
-        floor(floor(gate, StageList::Keyword, "mrr@10"), StageList::Semantic, "hit@2")
+        floor(
+            floor(gate, StageList::Retriever(RetrieverId::KEYWORD), "mrr@10"),
+            StageList::Retriever(RetrieverId::SEMANTIC),
+            "hit@2",
+        )
     }
 
     #[test]
-    fn it_holds_where_every_leg_finds_its_answers() {
+    fn it_holds_where_every_retriever_finds_its_answers() {
         let dir = tempfile::tempdir().unwrap();
         let engine = engine(dir.path(), false);
         let report = gate().run(&engine).unwrap();
@@ -287,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_leg_is_named() {
+    fn a_broken_retriever_is_named() {
         let (good, bad) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let baseline = gate().run(&engine(good.path(), false)).unwrap().ranks();
         let file = good.path().join("ranks.json");
@@ -295,11 +299,11 @@ mod tests {
         let gate = gate().baseline(Ranks::read(&file).unwrap());
         let report = gate.run(&engine(bad.path(), true)).unwrap();
         assert!(!report.passed());
-        assert_eq!(report.broken_legs(), [StageList::Semantic]);
+        assert_eq!(report.broken_retrievers(), [StageList::Retriever(RetrieverId::SEMANTIC)]);
         let message = report.to_string();
         for part in [
             "retrieval gate failed: 6 questions",
-            "The semantic leg is broken",
+            "The semantic retriever is broken",
             "moved  by semantic",
             "(was 1)",
             "within 2",

@@ -5,8 +5,8 @@ use trefoil::{Error, Result};
 
 use crate::{StageList, table::Table};
 
-/// What a gate found. Printed, it says what is below its floor, which leg broke, and for
-/// each missed question what was wanted, what was found and what each leg made of it.
+/// What a gate found. Printed, it says what is below its floor, which retriever broke, and for
+/// each missed question what was wanted, what was found and what each retriever made of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateReport {
     /// Every floor with its value.
@@ -63,13 +63,13 @@ impl GateReport {
         self.floors.iter().all(FloorReport::holds)
     }
 
-    /// The legs that are below a floor of their own.
-    pub fn broken_legs(&self) -> Vec<StageList> {
-        let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.list.is_leg());
-        let mut legs: Vec<_> = broken.map(|floor| floor.list).collect();
-        legs.sort_unstable();
-        legs.dedup();
-        legs
+    /// The retrievers that are below a floor of their own.
+    pub fn broken_retrievers(&self) -> Vec<StageList> {
+        let broken = self.floors.iter().filter(|floor| !floor.holds() && floor.list.is_retriever());
+        let mut retrievers: Vec<_> = broken.map(|floor| floor.list).collect();
+        retrievers.sort_unstable();
+        retrievers.dedup();
+        retrievers
     }
 
     /// The ranks, to be a baseline.
@@ -85,34 +85,39 @@ impl GateReport {
 
     /// In one sentence, who is to blame.
     fn verdict(&self, missed: &[&CaseReport]) -> String {
-        match self.broken_legs().as_slice() {
+        match self.broken_retrievers().as_slice() {
             [] => {}
-            [leg] => return format!("The {leg} leg is broken: it is below its own floor."),
-            legs => {
-                let legs: Vec<String> = legs.iter().map(StageList::to_string).collect();
-                let legs = legs.join(" and ");
-                return format!("The {legs} legs are broken: they are below their own floors.");
+            [retriever] => {
+                return format!("The {retriever} retriever is broken: it is below its own floor.");
+            }
+            retrievers => {
+                let retrievers: Vec<String> = retrievers.iter().map(StageList::to_string).collect();
+                let retrievers = retrievers.join(" and ");
+                return format!(
+                    "The {retrievers} retrievers are broken: they are below their own floors."
+                );
             }
         }
-        let found_by_a_leg = missed.iter().filter(|case| case.legs().any(|leg| !case.misses(leg)));
-        let (lost, count) = (found_by_a_leg.count(), missed.len());
+        let found_by_a_retriever =
+            missed.iter().filter(|case| case.retrievers().any(|retriever| !case.misses(retriever)));
+        let (lost, count) = (found_by_a_retriever.count(), missed.len());
         if 2 * lost > count {
             return format!(
-                "No leg is below a floor of its own: fusion loses what a leg has found, in \
+                "No retriever is below a floor of its own: fusion loses what a retriever has found, in \
                  {lost} of {count} questions."
             );
         }
         let mut blame: BTreeMap<StageList, usize> = BTreeMap::new();
         for case in missed {
-            for leg in case.legs().filter(|&leg| case.misses(leg)) {
-                *blame.entry(leg).or_default() += 1;
+            for retriever in case.retrievers().filter(|&retriever| case.misses(retriever)) {
+                *blame.entry(retriever).or_default() += 1;
             }
         }
         let blame: Vec<String> =
-            blame.iter().map(|(leg, count)| format!("{leg} {count}")).collect();
+            blame.iter().map(|(retriever, count)| format!("{retriever} {count}")).collect();
         let blame = blame.join(", ");
         format!(
-            "No leg is below a floor of its own; of {count} questions each leg misses: {blame}."
+            "No retriever is below a floor of its own; of {count} questions each retriever misses: {blame}."
         )
     }
 }
@@ -125,21 +130,22 @@ impl FloorReport {
 }
 
 impl CaseReport {
-    fn legs(&self) -> impl Iterator<Item = StageList> {
-        self.ranks.keys().copied().filter(|list| list.is_leg())
+    fn retrievers(&self) -> impl Iterator<Item = StageList> {
+        self.ranks.keys().copied().filter(|list| list.is_retriever())
     }
 
     fn misses(&self, list: StageList) -> bool {
         self.ranks.get(&list).copied().flatten().is_none_or(|rank| rank > self.top)
     }
 
-    /// Legs that had the answer where it counts in the baseline, and have it no more.
+    /// Retrieved that had the answer where it counts in the baseline, and have it no more.
     fn moved_by(&self) -> Vec<String> {
         let Some(was) = &self.was else { return Vec::new() };
         let within = |rank: Option<usize>| rank.is_some_and(|rank| rank <= self.top);
-        let lost =
-            was.iter().filter(|&(&list, &rank)| list.is_leg() && within(rank) && self.misses(list));
-        lost.map(|(leg, _)| leg.to_string()).collect()
+        let lost = was
+            .iter()
+            .filter(|&(&list, &rank)| list.is_retriever() && within(rank) && self.misses(list));
+        lost.map(|(retriever, _)| retriever.to_string()).collect()
     }
 }
 

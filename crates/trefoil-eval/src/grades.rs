@@ -179,7 +179,7 @@ fn best(scores: &[Score]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Evidence, Language};
+    use trefoil::{AnswerEvidence, Language};
 
     use super::*;
     use crate::random::Random;
@@ -193,7 +193,7 @@ mod tests {
                 let near = |_| Score::clamped(middle + random.below(200) as f32 / 1_000.0 - 0.1);
                 Sample {
                     language: Language::En,
-                    evidence: Evidence::default(),
+                    evidence: AnswerEvidence::default(),
                     answered,
                     reranker: Some(reranker.to_owned()),
                     judged: (0..5).map(near).collect(),

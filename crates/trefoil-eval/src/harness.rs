@@ -8,7 +8,7 @@ use trefoil::{
 };
 
 use crate::{
-    Collection, Evaluation, Latency, LegLists, Metric, Query, Report, Run, Scored, StoredHit,
+    Collection, Evaluation, Latency, Metric, Query, Report, RetrieverLists, Run, Scored, StoredHit,
     StoredList, gibberish, index::Index, memory,
 };
 
@@ -19,7 +19,7 @@ pub struct Harness {
     pub config: EngineConfig,
     /// Where indexes are kept, one folder for each content and model.
     pub indexes: PathBuf,
-    /// Which legs run.
+    /// Which retrievers run.
     pub strategies: Vec<SearchStrategy>,
     /// Whether the cross-encoder rereads the first results.
     pub rerank: bool,
@@ -47,7 +47,7 @@ const PAGES: usize = 10;
 const MEBIBYTE: f64 = 1_048_576.0;
 
 impl Harness {
-    /// Asks through all legs, without limits, and times 200 questions.
+    /// Asks through all retrievers, without limits, and times 200 questions.
     pub fn new(config: EngineConfig, indexes: impl Into<PathBuf>) -> Self {
         Self {
             config,
@@ -108,17 +108,22 @@ impl Harness {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn leg_lists(&self, collection: &Collection) -> Result<Vec<LegLists>> {
+    pub fn retriever_lists(&self, collection: &Collection) -> Result<Vec<RetrieverLists>> {
         let index = Index::open(&self.indexes, &self.unhurried(), collection)?;
         let queries = self.queries(collection);
         queries.par_iter().map(|query| self.lists_of(&index, collection, query)).collect()
     }
 
-    fn lists_of(&self, index: &Index, collection: &Collection, query: &Query) -> Result<LegLists> {
+    fn lists_of(
+        &self,
+        index: &Index,
+        collection: &Collection,
+        query: &Query,
+    ) -> Result<RetrieverLists> {
         let engine = &index.engine;
         let asked = self.query(&query.text, DEPTH)?;
         let plan = engine.plan(&asked)?;
-        let mut legs = BTreeMap::new();
+        let mut retrievers = BTreeMap::new();
         for list in engine.ranked_lists(&asked)? {
             let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();
             let documents: BTreeMap<_, _> = engine
@@ -128,30 +133,29 @@ impl Harness {
                 .collect();
             let stored = list.hits().iter().filter_map(|hit| {
                 let document = documents.get(&hit.row)?.clone();
-                Some(StoredHit(hit.row.get(), document, hit.native, hit.relevance))
+                Some(StoredHit(hit.row.get(), document, hit.raw_score, hit.relevance))
             });
             let stored = StoredList {
                 floor: list.floor(),
                 confidence: list.confidence(),
                 hits: stored.collect(),
             };
-            legs.insert(list.strategy(), stored);
+            retrievers.insert(list.retriever(), stored);
         }
         let paths = |ranked: Vec<Scored>| ranked.into_iter().map(|one| one.document).collect();
         let fused = self.returned(index, &query.text, false)?;
         let read = self.rerank.then(|| self.returned(index, &query.text, true)).transpose()?;
         let (read, reranked) = read.map(|read| (paths(read.ranked), read.scores)).unzip();
         let reranked = reranked.unwrap_or_default();
-        Ok(LegLists {
+        Ok(RetrieverLists {
             set: collection.name.clone(),
             query: query.id.clone(),
             language: query.language,
             documents: collection.language(),
-            foreign: plan.question.foreign,
             query_type: plan.query_type,
             suited: suited_weights(asked.query_type, plan.classification.as_ref()),
             judgements: collection.qrels.get(&query.id).cloned().unwrap_or_default(),
-            legs,
+            retrievers,
             fused: paths(fused.ranked),
             read,
             names: names(engine, &plan, &reranked),
@@ -280,7 +284,7 @@ struct Returned {
 
 /// Which of the rows that were read name what others are about.
 fn names(engine: &Engine, plan: &Plan, read: &BTreeMap<u64, Score>) -> Vec<(u64, u64, f32)> {
-    let names = engine.names(plan);
+    let names = engine.mention_strength(plan);
     let pairs = read.keys().flat_map(|&from| read.keys().map(move |&to| (from, to)));
     let named = pairs.map(|(from, to)| (from, to, names(RowId::new(from), RowId::new(to))));
     named.filter(|(.., surely)| *surely > 0.0).collect()
@@ -347,7 +351,7 @@ mod tests {
         assert_eq!(latency.queries, 12);
         assert!(latency.p50 > 0.0 && latency.stages.contains_key("keyword"));
         assert!(report.index_mb.is_some_and(|size| size > 0.0));
-        // A leg that cannot run does not go unsaid.
+        // A retriever that cannot run does not go unsaid.
         assert!(report.configuration.contains_key("degraded"));
         // The second time nothing is indexed: the first figures are shown.
         let second = harness(dir.path()).measure(&birds()).unwrap();
@@ -401,11 +405,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let harness = Harness { rerank: false, ..harness(dir.path()) };
         let towns = towns();
-        let lists = harness.leg_lists(&towns).unwrap();
+        let lists = harness.retriever_lists(&towns).unwrap();
         let engine = harness.engine_of(&towns).unwrap();
-        let scores = |asked: &LegLists, weights| -> BTreeMap<String, Score> {
+        let scores = |asked: &RetrieverLists, weights| -> BTreeMap<String, Score> {
             let settings = trefoil::Settings { weights, ..trefoil::Settings::default() };
-            let fused = settings.fuse(&asked.ranked_lists(), asked.suited, asked.foreign).unwrap();
+            let fused = settings.fuse(&asked.ranked_lists(), &asked.suited).unwrap();
             let documents = asked.documents();
             fused.iter().map(|hit| (documents[&hit.row].to_owned(), hit.combined)).collect()
         };
@@ -420,7 +424,7 @@ mod tests {
         }
         // Only with the weights that suit the type of the question: the default ones differ.
         let fixed = Some(trefoil::SearchWeights::default());
-        assert!(lists.iter().any(|asked| scores(asked, fixed) != scores(asked, None)));
+        assert!(lists.iter().any(|asked| scores(asked, fixed.clone()) != scores(asked, None)));
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Index {
         };
         let start = Instant::now();
         let report = engine.ingest(&collection.documents)?;
-        let left = engine.drain()?;
+        let left = engine.wait_until_indexed()?;
         if report.written == collection.documents.len() && report.written > 0 {
             let seconds = start.elapsed().as_secs_f64();
             let documents_per_second = report.written as f64 / seconds.max(1e-9);

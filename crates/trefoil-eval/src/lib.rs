@@ -80,7 +80,7 @@ pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
 pub use grades::{GradeTable, calibrate_grades};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured};
-pub use lists::{LegLists, StoredHit, StoredList};
+pub use lists::{RetrieverLists, StoredHit, StoredList};
 pub use metric::Metric;
 pub use probe::gibberish;
 pub use qrels::{Judgements, Qrels};

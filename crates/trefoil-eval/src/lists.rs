@@ -6,8 +6,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Fused, Hit, Language, QueryType, RankedList, Result, RowId, Score, SearchWeights, Settings,
-    Strategy, blend, lift_named,
+    Fused, Hit, Language, QueryType, RankedList, Result, RetrieverId, RowId, Score, SearchWeights,
+    Settings, blend, lift_named,
 };
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 /// fusion, other settings can be tried without searching again. One line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LegLists {
+pub struct RetrieverLists {
     /// The collection.
     pub set: String,
     /// The question's id.
@@ -28,16 +28,14 @@ pub struct LegLists {
     pub language: Language,
     /// The language of most documents.
     pub documents: Language,
-    /// Whether the corpus holds next to nothing in the question's language.
-    pub foreign: bool,
     /// What kind of answer is wanted.
     pub query_type: QueryType,
     /// The weights that suit this type of question.
     pub suited: SearchWeights,
     /// What would be right.
     pub judgements: Judgements,
-    /// Each leg's list.
-    pub legs: BTreeMap<Strategy, StoredList>,
+    /// Each retriever's list.
+    pub retrievers: BTreeMap<RetrieverId, StoredList>,
     /// Documents in the order in which the engine returns them without reranking.
     pub fused: Vec<String>,
     /// The same with reranking, where it was asked for.
@@ -51,7 +49,7 @@ pub struct LegLists {
     pub names: Vec<(u64, u64, f32)>,
 }
 
-/// A leg's list.
+/// A retriever's list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredList {
@@ -63,11 +61,11 @@ pub struct StoredList {
     pub hits: Vec<StoredHit>,
 }
 
-/// A hit with the document that its row is part of: `[row, document, native, relevance]`.
+/// A hit with the document that its row is part of: `[row, document, raw_score, relevance]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredHit(pub u64, pub String, pub f32, pub Score);
 
-impl LegLists {
+impl RetrieverLists {
     /// Reads one question a line.
     pub fn read(path: impl AsRef<Path>) -> Result<Vec<Self>> {
         let mut all = Vec::new();
@@ -90,22 +88,22 @@ impl LegLists {
 
     /// The lists, as a fuser takes them.
     pub fn ranked_lists(&self) -> Vec<RankedList> {
-        let list = |(&strategy, stored): (&Strategy, &StoredList)| {
-            let hit = |&StoredHit(row, _, native, relevance): &StoredHit| Hit {
+        let list = |(&retriever, stored): (&RetrieverId, &StoredList)| {
+            let hit = |&StoredHit(row, _, raw_score, relevance): &StoredHit| Hit {
                 row: RowId::new(row),
-                native,
+                raw_score,
                 relevance,
             };
-            RankedList::new(strategy, stored.hits.iter().map(hit).collect())
+            RankedList::new(retriever, stored.hits.iter().map(hit).collect())
                 .with_floor(stored.floor)
                 .with_confidence(stored.confidence)
         };
-        self.legs.iter().map(list).collect()
+        self.retrievers.iter().map(list).collect()
     }
 
     /// The document of each row.
     pub fn documents(&self) -> BTreeMap<RowId, &str> {
-        let hits = self.legs.values().flat_map(|list| &list.hits);
+        let hits = self.retrievers.values().flat_map(|list| &list.hits);
         hits.map(|hit| (RowId::new(hit.0), hit.1.as_str())).collect()
     }
 
@@ -114,7 +112,7 @@ impl LegLists {
     /// # Errors
     /// What a fuser says of lists or settings that it cannot take.
     pub fn fused_by(&self, settings: &Settings) -> Result<Vec<&str>> {
-        let fused = settings.fuse(&self.ranked_lists(), self.suited, self.foreign)?;
+        let fused = settings.fuse(&self.ranked_lists(), &self.suited)?;
         Ok(ranking(rows(&fused), &self.documents()))
     }
 
@@ -130,7 +128,7 @@ impl LegLists {
             .retain(|&row, _| !documents.get(&RowId::new(row)).is_some_and(|one| right(one)));
         let left = &without.reranked;
         without.names.retain(|(from, to, _)| left.contains_key(from) && left.contains_key(to));
-        for list in without.legs.values_mut() {
+        for list in without.retrievers.values_mut() {
             list.hits.retain(|hit| !right(&hit.1));
         }
         for returned in [Some(&mut without.fused), without.read.as_mut()].into_iter().flatten() {
@@ -184,23 +182,22 @@ pub(crate) fn rows(fused: &[Fused]) -> impl Iterator<Item = RowId> {
 mod tests {
     use super::*;
 
-    fn lists() -> LegLists {
-        let hit = |row, document: &str, native| {
-            StoredHit(row, document.to_owned(), native, Score::clamped(native))
+    fn lists() -> RetrieverLists {
+        let hit = |row, document: &str, raw_score| {
+            StoredHit(row, document.to_owned(), raw_score, Score::clamped(raw_score))
         };
         let list = |hits| StoredList { floor: 0.1, confidence: 2.0, hits };
-        LegLists {
+        RetrieverLists {
             set: "birds".to_owned(),
             query: "q".to_owned(),
             language: Language::Ja,
             documents: Language::En,
-            foreign: true,
             query_type: QueryType::Local,
             suited: SearchWeights::default(),
             judgements: BTreeMap::from([("owl".to_owned(), 1), ("tit".to_owned(), 0)]),
-            legs: BTreeMap::from([
-                (Strategy::Keyword, list(vec![hit(4, "owl", 0.9), hit(5, "owl", 0.8)])),
-                (Strategy::Semantic, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
+            retrievers: BTreeMap::from([
+                (RetrieverId::KEYWORD, list(vec![hit(4, "owl", 0.9), hit(5, "owl", 0.8)])),
+                (RetrieverId::SEMANTIC, list(vec![hit(5, "owl", 0.7), hit(6, "tit", 0.6)])),
             ]),
             fused: vec!["owl".to_owned(), "tit".to_owned()],
             read: Some(vec!["tit".to_owned(), "owl".to_owned()]),
@@ -214,8 +211,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lists.jsonl");
         let all = vec![lists(), lists().without_answers()];
-        LegLists::write(&all, &path).unwrap();
-        assert_eq!(LegLists::read(&path).unwrap(), all);
+        RetrieverLists::write(&all, &path).unwrap();
+        assert_eq!(RetrieverLists::read(&path).unwrap(), all);
     }
 
     #[test]
@@ -223,8 +220,8 @@ mod tests {
         let asked = lists();
         let [keyword, semantic] = asked.ranked_lists().try_into().unwrap();
         assert_eq!(
-            (keyword.strategy(), semantic.strategy()),
-            (Strategy::Keyword, Strategy::Semantic)
+            (keyword.retriever(), semantic.retriever()),
+            (RetrieverId::KEYWORD, RetrieverId::SEMANTIC)
         );
         assert_eq!((semantic.floor(), semantic.confidence(), semantic.hits().len()), (0.1, 2.0, 2));
         let rows = [6, 5, 4].map(RowId::new);
@@ -236,7 +233,7 @@ mod tests {
         let fused = |row, combined| Fused {
             row: RowId::new(row),
             combined: Score::clamped(combined),
-            legs: Vec::new(),
+            hits: Vec::new(),
         };
         let before = vec![fused(1, 0.9), fused(2, 0.8), fused(3, 0.7), fused(4, 0.6)];
         let rows_named = |reranked: &[(u64, f32)], names: &[(u64, u64, f32)]| -> Vec<u64> {
@@ -258,8 +255,12 @@ mod tests {
     fn a_near_miss_has_lost_its_answers() {
         let miss = lists().without_answers();
         assert_eq!(miss.judgements, BTreeMap::from([("tit".to_owned(), 0)]));
-        let left: Vec<&str> =
-            miss.legs.values().flat_map(|list| &list.hits).map(|hit| hit.1.as_str()).collect();
+        let left: Vec<&str> = miss
+            .retrievers
+            .values()
+            .flat_map(|list| &list.hits)
+            .map(|hit| hit.1.as_str())
+            .collect();
         assert_eq!(left, ["tit"]);
         assert_eq!((miss.fused, miss.read), (vec!["tit".to_owned()], Some(vec!["tit".to_owned()])));
         assert_eq!(miss.names, []);

@@ -2,11 +2,13 @@
 
 use rayon::prelude::*;
 use trefoil::{
-    Engine, Evidence, JUDGED, Language, QueryText, RankedList, Result, Score, SearchFilters,
+    AnswerEvidence, Engine, JUDGED, Language, QueryText, RankedList, Result, Score, SearchFilters,
     SearchOptions, SearchQuery, SearchResultType, language_of,
 };
 
-use crate::{Collection, Harness, LegLists, RetrievalCase, Sample, gibberish, harness::spread};
+use crate::{
+    Collection, Harness, RetrievalCase, RetrieverLists, Sample, gibberish, harness::spread,
+};
 
 impl Harness {
     /// The questions that `collection` answers, as many as the harness asks, and questions
@@ -17,7 +19,7 @@ impl Harness {
     /// # Errors
     /// Those of the engine.
     pub fn samples(&self, collection: &Collection, all: &[Collection]) -> Result<Vec<Sample>> {
-        let lists = self.leg_lists(collection)?;
+        let lists = self.retriever_lists(collection)?;
         let engine = self.engine_of(collection)?;
         let mut samples: Vec<Sample> = Vec::new();
         for one in &lists {
@@ -44,7 +46,7 @@ impl Harness {
 }
 
 /// Gibberish in the languages of the questions.
-fn meaningless(lists: &[LegLists], count: usize) -> Vec<String> {
+fn meaningless(lists: &[RetrieverLists], count: usize) -> Vec<String> {
     let languages: Vec<Language> = lists.iter().map(|one| one.language).collect();
     let some = spread(&languages, count).into_iter().zip(0..);
     some.flat_map(|(language, seed)| gibberish(language, 1, seed)).collect()
@@ -54,7 +56,7 @@ fn meaningless(lists: &[LegLists], count: usize) -> Vec<String> {
 fn foreign(
     collection: &Collection,
     all: &[Collection],
-    lists: &[LegLists],
+    lists: &[RetrieverLists],
     count: usize,
 ) -> Vec<String> {
     let others = all.iter().filter(|other| other.content_hash() != collection.content_hash());
@@ -90,7 +92,7 @@ fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) 
     let lists = engine.ranked_lists(&query)?;
     let found = engine.search(&query)?.results;
     let best = found.iter().filter_map(|item| item.relevance.rerank).max();
-    let evidence = Evidence::of(&lists, best);
+    let evidence = AnswerEvidence::of(&lists, best);
     let judged = judged(found.iter().filter_map(|item| item.relevance.rerank));
     let reranker = engine.reranker_of(&cut).map(str::to_owned);
     Ok(Sample { language: language_of(&cut), evidence, answered, reranker, judged })
@@ -105,9 +107,14 @@ fn judged(scores: impl Iterator<Item = Score>) -> Vec<Score> {
 }
 
 /// The same from lists that are there already.
-fn sample_of(engine: &Engine, collection: &Collection, asked: &LegLists, answered: bool) -> Sample {
+fn sample_of(
+    engine: &Engine,
+    collection: &Collection,
+    asked: &RetrieverLists,
+    answered: bool,
+) -> Sample {
     let lists: Vec<RankedList> = asked.ranked_lists();
-    let evidence = Evidence::of(&lists, asked.reranked.values().max().copied());
+    let evidence = AnswerEvidence::of(&lists, asked.reranked.values().max().copied());
     let judged = judged(asked.reranked.values().copied());
     let text = collection.answerable().find(|query| query.id == asked.query);
     let reranker = text.and_then(|query| engine.reranker_of(&query.text)).map(str::to_owned);

@@ -1,18 +1,14 @@
-use std::fmt;
+use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use trefoil::Strategy;
+use trefoil::{Error, Result, RetrieverId};
 
-/// A list on the way from the question to the results.
+/// A list on the way from the question to the results. On the wire it is its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String", into = "String")]
 pub enum StageList {
-    /// The keyword leg's own.
-    Keyword,
-    /// The semantic leg's own.
-    Semantic,
-    /// The graph leg's own.
-    Graph,
+    /// A retriever's own.
+    Retriever(RetrieverId),
     /// All of them fused.
     Hybrid,
     /// The fused one after the cross-encoder.
@@ -20,30 +16,50 @@ pub enum StageList {
 }
 
 impl StageList {
-    /// Whether it is a leg's own.
-    pub const fn is_leg(self) -> bool {
-        matches!(self, Self::Keyword | Self::Semantic | Self::Graph)
+    /// Its name; of a retriever's list, the name of that.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Retriever(retriever) => retriever.name(),
+            Self::Hybrid => "hybrid",
+            Self::Reranked => "reranked",
+        }
+    }
+
+    /// Whether it is a retriever's own.
+    pub const fn is_retriever(self) -> bool {
+        matches!(self, Self::Retriever(_))
     }
 }
 
-impl From<Strategy> for StageList {
-    fn from(strategy: Strategy) -> Self {
-        match strategy {
-            Strategy::Keyword => Self::Keyword,
-            Strategy::Semantic => Self::Semantic,
-            Strategy::Graph | _ => Self::Graph,
-        }
+impl From<RetrieverId> for StageList {
+    fn from(retriever: RetrieverId) -> Self {
+        Self::Retriever(retriever)
+    }
+}
+
+impl FromStr for StageList {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        let other = [Self::Hybrid, Self::Reranked].into_iter().find(|list| list.name() == name);
+        other.map_or_else(|| RetrieverId::new(name).map(Self::Retriever), Ok)
+    }
+}
+
+impl TryFrom<String> for StageList {
+    type Error = Error;
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<StageList> for String {
+    fn from(list: StageList) -> Self {
+        list.name().to_owned()
     }
 }
 
 impl fmt::Display for StageList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Keyword => "keyword",
-            Self::Semantic => "semantic",
-            Self::Graph => "graph",
-            Self::Hybrid => "hybrid",
-            Self::Reranked => "reranked",
-        })
+        f.pad(self.name())
     }
 }

@@ -6,12 +6,12 @@ use std::{
 
 use rayon::prelude::*;
 use trefoil::{
-    Fusion, Language, Profile, QueryType, RankedList, Result, RowId, Rule, SearchWeights, Settings,
-    Strategy,
+    Fusion, Language, Profile, QueryType, RankedList, Result, RetrieverId, RowId, Rule,
+    SearchWeights, Settings,
 };
 
 use crate::{
-    Interval, LegLists, Metric, folds,
+    Interval, Metric, RetrieverLists, folds,
     lists::{ranking, reread, rows},
     statistic::{mean, randomisation_test},
     table::Table,
@@ -36,7 +36,7 @@ pub struct Tuning {
     pub fusions: Vec<Fusion>,
     /// Constants of reciprocal rank fusion.
     pub ks: Vec<u32>,
-    /// Depths of the legs' lists.
+    /// Depths of the retrievers' lists.
     pub depths: Vec<usize>,
     /// Steps that a weight is tried in, from 0 to 1.
     pub weight_steps: u16,
@@ -80,12 +80,13 @@ pub struct Trial {
 ///
 /// # Errors
 /// What a fuser says of lists or settings that it cannot take.
-pub fn tune(asked: &[LegLists], start: &Settings, tuning: &Tuning) -> Result<Tuned> {
+pub fn tune(asked: &[RetrieverLists], start: &Settings, tuning: &Tuning) -> Result<Tuned> {
     let all = Trials::of(asked.iter().collect(), tuning);
     let first = all.run(None, start)?;
-    let mut profile = Profile::new(if first.adopted { first.chosen } else { *start });
+    let mut profile =
+        Profile::new(if first.adopted { first.chosen.clone() } else { start.clone() });
     let mut trials = vec![first];
-    let mut groups: BTreeMap<_, Vec<&LegLists>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<&RetrieverLists>> = BTreeMap::new();
     for one in asked {
         let key = (one.language, one.documents, one.query_type);
         groups.entry(key).or_default().push(one);
@@ -101,7 +102,7 @@ pub fn tune(asked: &[LegLists], start: &Settings, tuning: &Tuning) -> Result<Tun
                 question: Some(question),
                 documents: Some(documents),
                 query_type: Some(query_type),
-                settings: trial.chosen,
+                settings: trial.chosen.clone(),
             });
         }
         trials.push(trial);
@@ -113,13 +114,13 @@ pub fn tune(asked: &[LegLists], start: &Settings, tuning: &Tuning) -> Result<Tun
 struct Trials<'a> {
     tuning: &'a Tuning,
     asked: Vec<Asked<'a>>,
-    legs: BTreeSet<Strategy>,
+    retrievers: BTreeSet<RetrieverId>,
     /// Value of each question, by settings.
     measured: Mutex<BTreeMap<String, Arc<Vec<f64>>>>,
 }
 
 struct Asked<'a> {
-    source: &'a LegLists,
+    source: &'a RetrieverLists,
     lists: Vec<RankedList>,
     documents: BTreeMap<RowId, &'a str>,
     fold: usize,
@@ -130,12 +131,12 @@ const STEP: f64 = 1e-4;
 const ROUNDS: usize = 4;
 
 impl<'a> Trials<'a> {
-    fn of(members: Vec<&'a LegLists>, tuning: &'a Tuning) -> Self {
-        let name = |one: &LegLists| format!("{}\t{}", one.set, one.query);
+    fn of(members: Vec<&'a RetrieverLists>, tuning: &'a Tuning) -> Self {
+        let name = |one: &RetrieverLists| format!("{}\t{}", one.set, one.query);
         let names: Vec<String> = members.iter().map(|one| name(one)).collect();
         let dealt = folds(names.iter().map(String::as_str), tuning.folds, tuning.seed);
         let fold = |name: &String| dealt.get(name.as_str()).copied().unwrap_or_default();
-        let prepare = |(source, name): (&'a LegLists, &String)| Asked {
+        let prepare = |(source, name): (&'a RetrieverLists, &String)| Asked {
             source,
             lists: source.ranked_lists(),
             documents: source.documents(),
@@ -143,7 +144,7 @@ impl<'a> Trials<'a> {
         };
         Self {
             tuning,
-            legs: members.iter().flat_map(|one| one.legs.keys().copied()).collect(),
+            retrievers: members.iter().flat_map(|one| one.retrievers.keys().copied()).collect(),
             asked: members.into_iter().zip(&names).map(prepare).collect(),
             measured: Mutex::default(),
         }
@@ -195,10 +196,10 @@ impl<'a> Trials<'a> {
             let means = self.means(&self.measure(settings)?, &wanted);
             Ok(mean(&means.into_values().collect::<Vec<_>>()))
         };
-        let mut best = *start;
+        let mut best = start.clone();
         let mut reached = value(&best)?;
         for _ in 0..ROUNDS {
-            let before = best;
+            let before = best.clone();
             for choices in [fusions, ks, depths, weights, rerank] {
                 for candidate in choices(&best, self) {
                     let candidate_reaches = value(&candidate)?;
@@ -224,7 +225,7 @@ impl<'a> Trials<'a> {
             return Ok(known);
         }
         let one = |asked: &Asked<'_>| {
-            let fused = settings.fuse(&asked.lists, asked.source.suited, asked.source.foreign)?;
+            let fused = settings.fuse(&asked.lists, &asked.source.suited)?;
             let fused = if settings.rerank {
                 reread(fused, &asked.source.reranked, &asked.source.names)
             } else {
@@ -261,41 +262,41 @@ impl<'a> Trials<'a> {
 }
 
 fn fusions(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
-    trials.tuning.fusions.iter().map(|&fusion| Settings { fusion, ..*best }).collect()
+    trials.tuning.fusions.iter().map(|&fusion| Settings { fusion, ..best.clone() }).collect()
 }
 
 fn ks(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     let ks = if best.fusion == Fusion::Rrf { trials.tuning.ks.as_slice() } else { &[] };
-    ks.iter().map(|&k| Settings { k, ..*best }).collect()
+    ks.iter().map(|&k| Settings { k, ..best.clone() }).collect()
 }
 
 fn depths(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
-    trials.tuning.depths.iter().map(|&depth| Settings { depth, ..*best }).collect()
+    trials.tuning.depths.iter().map(|&depth| Settings { depth, ..best.clone() }).collect()
 }
 
 /// On and off, where the cross-encoder was asked.
 fn rerank(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     let asked = trials.asked.iter().any(|one| !one.source.reranked.is_empty());
     let choices: &[bool] = if asked { &[true, false] } else { &[] };
-    choices.iter().map(|&rerank| Settings { rerank, ..*best }).collect()
+    choices.iter().map(|&rerank| Settings { rerank, ..best.clone() }).collect()
 }
 
 /// Weights that suit the type of each question, and each retriever at each weight, the others
 /// keeping their proportions; a retriever that was not measured keeps its weight.
 fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
     let steps = trials.tuning.weight_steps.max(1);
-    let measured = &trials.legs;
-    let start = best.weights.unwrap_or_default();
-    let unmeasured = Strategy::ALL.iter().filter(|one| !measured.contains(one));
+    let measured = &trials.retrievers;
+    let start = best.weights.clone().unwrap_or_default();
+    let unmeasured = RetrieverId::DEFAULT_SET.iter().filter(|one| !measured.contains(one));
     let free = 1.0 - unmeasured.map(|&one| start.get(one)).sum::<f32>();
-    let mut candidates = vec![Settings { weights: None, ..*best }];
+    let mut candidates = vec![Settings { weights: None, ..best.clone() }];
     for &chosen in measured {
         let others: f32 =
             measured.iter().filter(|&&one| one != chosen).map(|&one| start.get(one)).sum();
         let count = measured.len().saturating_sub(1).max(1) as f32;
         for step in 0..=steps {
             let share = f32::from(step) / f32::from(steps);
-            let weight = |one: Strategy| {
+            let weight = |one: RetrieverId| {
                 let weight = if !measured.contains(&one) {
                     start.get(one)
                 } else if one == chosen {
@@ -307,9 +308,8 @@ fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
                 };
                 (weight * 1e4).round() / 1e4
             };
-            let [keyword, semantic, graph] = Strategy::ALL.map(weight);
-            if let Ok(weights) = SearchWeights::new(keyword, semantic, graph) {
-                candidates.push(Settings { weights: Some(weights), ..*best });
+            if let Ok(weights) = SearchWeights::default_set(RetrieverId::DEFAULT_SET.map(weight)) {
+                candidates.push(Settings { weights: Some(weights), ..best.clone() });
             }
         }
     }
@@ -358,10 +358,12 @@ impl fmt::Display for Tuned {
             });
             let Settings { fusion, k, depth, rerank, weights } = &trial.chosen;
             let rerank = if *rerank { "rerank" } else { "no rerank" };
-            let weights = weights.map_or("weights by type of question".to_owned(), |weights| {
-                let [keyword, semantic, graph] = Strategy::ALL.map(|one| weights.get(one));
-                format!("{keyword:.2}/{semantic:.2}/{graph:.2}")
-            });
+            let weights =
+                weights.as_ref().map_or("weights by type of question".to_owned(), |weights| {
+                    let [keyword, semantic, graph] =
+                        RetrieverId::DEFAULT_SET.map(|one| weights.get(one));
+                    format!("{keyword:.2}/{semantic:.2}/{graph:.2}")
+                });
             let k = if *fusion == Fusion::Rrf { format!(" {k}") } else { String::new() };
             table.push(vec![
                 group.unwrap_or_else(|| "all".to_owned()),
@@ -386,7 +388,7 @@ mod tests {
     use super::*;
     use crate::{StoredHit, StoredList, random::Random};
 
-    /// Questions with one right document. A leg that `knows` ranks it first in nine cases of
+    /// Questions with one right document. A retriever that `knows` ranks it first in nine cases of
     /// ten; one that does not ranks at random.
     fn questions(
         set: &str,
@@ -394,7 +396,7 @@ mod tests {
         count: usize,
         knows: [bool; 2],
         random: &mut Random,
-    ) -> Vec<LegLists> {
+    ) -> Vec<RetrieverLists> {
         let mut list = |knows: bool| {
             let mut order: Vec<u64> = (0..20).collect();
             for index in (1..order.len()).rev() {
@@ -405,23 +407,22 @@ mod tests {
                 order.insert(0, 0);
             }
             let hit = |(row, place): (u64, u8)| {
-                let native = 1.0 - f32::from(place) / 20.0;
-                StoredHit(row, format!("d{row}"), native, Score::clamped(native))
+                let raw_score = 1.0 - f32::from(place) / 20.0;
+                StoredHit(row, format!("d{row}"), raw_score, Score::clamped(raw_score))
             };
             let hits = order.into_iter().zip(0..).map(hit).collect();
             StoredList { floor: 0.0, confidence: 1.0, hits }
         };
-        let legs = [Strategy::Keyword, Strategy::Semantic];
-        let mut one = |index: usize| LegLists {
+        let retrievers = [RetrieverId::KEYWORD, RetrieverId::SEMANTIC];
+        let mut one = |index: usize| RetrieverLists {
             set: set.to_owned(),
             query: index.to_string(),
             language,
             documents: Language::En,
-            foreign: false,
             query_type: QueryType::Local,
             suited: SearchWeights::default(),
             judgements: BTreeMap::from([("d0".to_owned(), 1)]),
-            legs: legs.into_iter().zip(knows.map(&mut list)).collect(),
+            retrievers: retrievers.into_iter().zip(knows.map(&mut list)).collect(),
             fused: Vec::new(),
             read: None,
             reranked: BTreeMap::new(),
@@ -435,23 +436,23 @@ mod tests {
     }
 
     #[test]
-    fn each_group_gets_the_leg_that_knows() {
+    fn each_group_gets_the_retriever_that_knows() {
         let mut random = Random::seeded(1);
         let mut asked = questions("a", Language::En, 80, [true, false], &mut random);
         asked.extend(questions("b", Language::Ja, 80, [false, true], &mut random));
         let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
         let weights = |language| {
             let settings = tuned.profile.settings(language, Language::En, QueryType::Local);
-            [Strategy::Keyword, Strategy::Semantic]
-                .map(|one| settings.weights.unwrap_or_default().get(one))
+            [RetrieverId::KEYWORD, RetrieverId::SEMANTIC]
+                .map(|one| settings.weights.clone().unwrap_or_default().get(one))
         };
         let [keyword, semantic] = weights(Language::En);
         assert!(keyword > semantic, "{tuned}");
         let [keyword, semantic] = weights(Language::Ja);
         assert!(keyword < semantic, "{tuned}");
         assert!(tuned.trials.iter().skip(1).all(|trial| trial.adopted), "{tuned}");
-        // A leg that was not measured keeps its weight.
-        assert_eq!(tuned.profile.default.weights.unwrap_or_default().get(Strategy::Graph), 0.3);
+        // A retriever that was not measured keeps its weight.
+        assert_eq!(tuned.profile.default.weights.unwrap_or_default().get(RetrieverId::GRAPH), 0.3);
     }
 
     #[test]

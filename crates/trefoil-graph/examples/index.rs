@@ -9,8 +9,9 @@ use std::{sync::Arc, time::Instant};
 
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityType, Extraction, FileId, FileInfo,
-    IndexEntry, IndexedUnit, Indexer, Language, Leg, LineSpan, Mention, MentionKind, Question,
-    Relation, RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk, Strategy,
+    IndexEntry, IndexedUnit, Indexer, Language, LineSpan, Mention, MentionKind, PlannedRetriever,
+    Question, Relation, RelationType, Result, Retriever, RetrieverId, RowId, Score, Seq,
+    StoredChunk,
 };
 use trefoil_graph::{GraphConfig, GraphIndexer, GraphRetriever, HierarchyConfig};
 
@@ -42,14 +43,13 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         index.entity_count(),
         related.edge_count()
     );
-    let leg = Leg { strategy: Strategy::Graph, depth: 100, weight: 0.3 };
     let mut times = Vec::new();
     for _ in 0..100 {
         let [a, b] = [random.rank(chunks), random.rank(chunks)];
         let text = format!("how does name{a} bear on name{b} of today");
         let question = Question { text, language: Language::En, ..Question::default() };
         let start = Instant::now();
-        retriever.retrieve(&question, &leg, &Allowed::All)?;
+        retriever.retrieve(&question, 100, &Allowed::All)?;
         times.push(start.elapsed());
     }
     report("retrieve", times);

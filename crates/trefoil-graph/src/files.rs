@@ -7,7 +7,7 @@ use std::{
 
 use trefoil_core::{
     Contents, Digest, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, Indexer, Result,
-    Strategy,
+    RetrieverId,
 };
 
 use crate::{
@@ -30,12 +30,12 @@ impl GraphFiles {
 }
 
 impl IndexFiles for GraphFiles {
-    fn strategy(&self) -> Strategy {
-        Strategy::Graph
+    fn id(&self) -> RetrieverId {
+        RetrieverId::GRAPH
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Extraction
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Extraction]
     }
 
     fn contents(&self) -> Result<Option<Contents>> {

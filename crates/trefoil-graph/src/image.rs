@@ -25,7 +25,7 @@ use std::{
     sync::Arc,
 };
 
-use trefoil_core::{Error, Part, Result, RowId, Seq, Strategy, private_file};
+use trefoil_core::{Error, Part, Result, RetrieverId, RowId, Seq, private_file};
 
 use crate::evidence::{Named, Packed, Related, Said, Text};
 
@@ -231,7 +231,7 @@ impl Words<'_> {
 
 pub(crate) fn damaged(dir: &Path, reason: &str) -> Error {
     Error::Corrupt {
-        part: Part::Index(Strategy::Graph),
+        part: Part::Index(RetrieverId::GRAPH),
         reason: format!("`{}`: {reason}", dir.join(NAME).display()),
     }
 }

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
 use crate::{evidence::Evidence, image};
 
-/// The write half of the graph leg. One at a time: the caller holds the lock.
+/// The write half of the graph retriever. One at a time: the caller holds the lock.
 ///
 /// It keeps what each chunk says, and writes all of it at each commit; the graph is made
 /// from that when it is read, so that no order of changes can be seen in it.
@@ -33,12 +33,12 @@ impl GraphIndexer {
 }
 
 impl Indexer for GraphIndexer {
-    fn strategy(&self) -> Strategy {
-        Strategy::Graph
+    fn id(&self) -> RetrieverId {
+        RetrieverId::GRAPH
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Extraction
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Extraction]
     }
 
     fn committed(&self) -> Seq {

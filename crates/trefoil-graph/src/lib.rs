@@ -1,4 +1,4 @@
-//! Entities and how they hang together: the graph leg.
+//! Entities and how they hang together: the graph retriever.
 //!
 //! ```text
 //! extractions ─▶ GraphIndexer ─commit─▶ EVIDENCE ─▶ GraphIndex ─▶ GraphRetriever ─▶ RankedList

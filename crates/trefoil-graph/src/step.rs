@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use trefoil_core::{Allowed, HeldTerms, Result, RowId, RowSet};
+use trefoil_core::{Allowed, Result, RowId, RowSet, TermCoverage};
 
 use crate::GraphIndex;
 
@@ -24,13 +24,13 @@ pub struct Stepped {
 }
 
 impl GraphIndex {
-    /// One step, chunk to entity to chunk, from the best passages of other legs: what it
+    /// One step, chunk to entity to chunk, from the best passages of other retrievers: what it
     /// reaches counts by how specific the shared entities are, and by how much of the question
     /// it adds. The `count` best of the allowed chunks, best first, equals by lower row.
     ///
     /// `passages` are rows with the scores F that they have so far, 0–1; `terms` tells which
     /// of the question's terms some rows hold. With l of [`links`](Self::links) and
-    /// [`gain`](HeldTerms::gain), the fit of c after p is l(p, c) · (.3 + √gain(p, c)), and the
+    /// [`gain`](TermCoverage::gain), the fit of c after p is l(p, c) · (.3 + √gain(p, c)), and the
     /// score of c is the greatest F(p) · fit over the passages; that of p is at least .3 · F(p).
     /// Nothing is reached from passages that lead nowhere, not even they.
     ///
@@ -39,7 +39,7 @@ impl GraphIndex {
     pub fn step(
         &self,
         passages: &[(RowId, f32)],
-        terms: impl FnOnce(&RowSet) -> Result<HeldTerms>,
+        terms: impl FnOnce(&RowSet) -> Result<TermCoverage>,
         allowed: &Allowed,
         count: usize,
     ) -> Result<Vec<Stepped>> {
@@ -105,7 +105,7 @@ mod tests {
             passages.iter().map(|&(row, score)| (RowId::new(row), score)).collect();
         // Only chunk 3 adds to the question.
         let terms = |_: &RowSet| {
-            let mut terms = HeldTerms::new([1.0]);
+            let mut terms = TermCoverage::new([1.0]);
             terms.insert(RowId::new(3), 0);
             Ok(terms)
         };

@@ -1,4 +1,4 @@
-//! The leg as a whole: what is written, read and found.
+//! The retriever as a whole: what is written, read and found.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, IndexEntry,
-    IndexInput, IndexedUnit, Indexer, Language, Leg, LineSpan, Question, RankedList, Retriever,
-    RowId, RowSet, Seq, StoredChunk, Strategy as LegStrategy,
+    IndexInput, IndexedUnit, Indexer, Language, LineSpan, PlannedRetriever, Question, RankedList,
+    Retriever, RetrieverId, RowId, RowSet, Seq, StoredChunk,
 };
 
 use crate::{
@@ -52,8 +52,7 @@ fn normalize(text: &str) -> String {
 
 fn retrieve(retriever: &GraphRetriever, text: &str, depth: usize, allowed: &Allowed) -> RankedList {
     let question = Question { text: text.to_owned(), ..Question::default() };
-    let leg = Leg { strategy: LegStrategy::Graph, depth, weight: 0.3 };
-    retriever.retrieve(&question, &leg, allowed).unwrap()
+    retriever.retrieve(&question, depth, allowed).unwrap()
 }
 
 fn rows(list: &RankedList) -> Vec<u64> {
@@ -90,8 +89,8 @@ fn chunks_are_found_by_way_of_others() {
     check("who is Byron", &Allowed::All, &[]);
     check("ada", &only([]), &[]);
     assert_eq!(rows(&retrieve(&retriever, "ada", 1, &Allowed::All)), [1]);
-    assert_eq!((retriever.strategy(), retriever.rows()), (LegStrategy::Graph, 5));
-    assert_eq!(retriever.input(), IndexInput::Extraction);
+    assert_eq!((retriever.id(), retriever.rows()), (RetrieverId::GRAPH, 5));
+    assert_eq!(retriever.inputs(), [IndexInput::Extraction]);
 }
 
 #[test]
@@ -99,7 +98,7 @@ fn a_passage_names_what_another_is_about() {
     let chunks =
         [(1, "#ada engine"), (2, "#engine mill"), (3, "#engine cards"), (4, "mill ada"), (5, "x")];
     let (_dir, retriever) = committed(&chunks);
-    let names = |from, to| retriever.names(RowId::new(from), RowId::new(to));
+    let names = |from, to| retriever.mention_strength(RowId::new(from), RowId::new(to));
     // The title of 2 and of 3, which three of five passages have.
     assert!((0.0..0.1).contains(&names(1, 2)) && names(1, 2) > 0.0, "{}", names(1, 2));
     assert_eq!(names(1, 2), names(1, 3));
@@ -212,8 +211,8 @@ proptest! {
         let allowed = only(allowed);
         let list = retrieve(&retriever, &question, depth, &allowed);
         prop_assert!(list.hits().len() <= depth);
-        prop_assert!(list.hits().iter().all(|hit| allowed.contains(hit.row) && hit.native > 0.0));
-        prop_assert!(list.hits().is_sorted_by(|a, b| a.native >= b.native));
+        prop_assert!(list.hits().iter().all(|hit| allowed.contains(hit.row) && hit.raw_score > 0.0));
+        prop_assert!(list.hits().is_sorted_by(|a, b| a.raw_score >= b.raw_score));
         let mut rows = rows(&list);
         rows.sort_unstable();
         rows.dedup();

@@ -1,4 +1,4 @@
-//! nDCG@10 and time of the keyword leg on collections in BEIR layout, one document a
+//! nDCG@10 and time of the keyword retriever on collections in BEIR layout, one document a
 //! passage.
 //!
 //! ```text
@@ -12,7 +12,7 @@ use std::{collections::HashMap, error::Error, fs, path::Path, sync::Arc, time::I
 use serde_json::Value;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Extraction, FileId, FileInfo, IndexEntry,
-    IndexedUnit, Indexer, Leg, LineSpan, Question, Retriever, RowId, Seq, StoredChunk, Strategy,
+    IndexedUnit, Indexer, LineSpan, Question, Retriever, RowId, Seq, StoredChunk,
 };
 use trefoil_keyword::{KeywordConfig, KeywordIndexer};
 use trefoil_text::{ScriptAnalyzer, language_of};
@@ -52,18 +52,17 @@ fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
 
     let retriever = indexer.retriever();
     retriever.refresh()?;
-    let leg = Leg { strategy: Strategy::Keyword, depth: 10, weight: 1.0 };
     let (mut searching, mut sum, mut judged) = (0.0, 0.0, 0.0);
     for query in &queries {
         let Some(gains) = judgements.get(text(query, "_id")) else { continue };
-        let wording = text(query, "text");
+        let rewrite = text(query, "text");
         let question = Question {
-            text: wording.to_owned(),
-            language: language_of(wording),
+            text: rewrite.to_owned(),
+            language: language_of(rewrite),
             ..Question::default()
         };
         let started = Instant::now();
-        let list = retriever.retrieve(&question, &leg, &Allowed::All)?;
+        let list = retriever.retrieve(&question, 10, &Allowed::All)?;
         searching += started.elapsed().as_secs_f64();
         let found = list
             .hits()

@@ -9,7 +9,7 @@ use std::{
 use tantivy::{Directory, TantivyError, directory::META_LOCK};
 use trefoil_core::{
     Analyzer, Contents, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, Indexer, Result,
-    RowId, Strategy,
+    RetrieverId, RowId,
 };
 
 use crate::{
@@ -47,12 +47,12 @@ impl KeywordFiles {
 }
 
 impl IndexFiles for KeywordFiles {
-    fn strategy(&self) -> Strategy {
-        Strategy::Keyword
+    fn id(&self) -> RetrieverId {
+        RetrieverId::KEYWORD
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Text
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Text]
     }
 
     fn contents(&self) -> Result<Option<Contents>> {

@@ -3,7 +3,7 @@ use tantivy::{
     columnar::Column,
     schema::{Field, IndexRecordOption},
 };
-use trefoil_core::{HeldTerms, Result, RowId, RowSet};
+use trefoil_core::{Result, RowId, RowSet, TermCoverage};
 
 use crate::{
     bm25::{FieldStatistics, document_frequency},
@@ -13,13 +13,13 @@ use crate::{
 
 /// Which of the question's terms `rows` hold in `field`: its postings, filtered. Terms that
 /// no document holds, and stop words beside other terms, are left out.
-pub(crate) fn held_terms(
+pub(crate) fn term_coverage(
     searcher: &Searcher,
     row_columns: &[Column<u64>],
     field: Field,
     query: &QueryTerms,
     rows: &RowSet,
-) -> Result<HeldTerms> {
+) -> Result<TermCoverage> {
     let statistics = FieldStatistics::of(searcher, field)?;
     let mut terms: Vec<(f32, Term)> = Vec::with_capacity(query.terms.len());
     for term in query.terms.iter().filter(|term| term.weight > 0.0) {
@@ -31,8 +31,8 @@ pub(crate) fn held_terms(
     }
     // The sort is stable: of equals the first in the question.
     terms.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let mut held = HeldTerms::new(terms.iter().map(|&(idf, _)| idf));
-    for (place, (_, term)) in terms.iter().enumerate().take(HeldTerms::MOST) {
+    let mut held = TermCoverage::new(terms.iter().map(|&(idf, _)| idf));
+    for (place, (_, term)) in terms.iter().enumerate().take(TermCoverage::MOST) {
         for (reader, column) in searcher.segment_readers().iter().zip(row_columns) {
             let inverted = reader.inverted_index(field).map_err(backend("open the postings"))?;
             let postings = inverted

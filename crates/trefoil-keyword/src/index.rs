@@ -7,7 +7,7 @@ use tantivy::{
         error::{LockError, OpenReadError},
     },
 };
-use trefoil_core::{Analyzer, Error, Part, Result, Seq, Strategy, create_private_folder};
+use trefoil_core::{Analyzer, Error, Part, Result, RetrieverId, Seq, create_private_folder};
 
 use crate::{
     directory::SealedDirectory,
@@ -16,7 +16,7 @@ use crate::{
     terms::{TERM_READER, TermReader},
 };
 
-const PART: Part = Part::Index(Strategy::Keyword);
+const PART: Part = Part::Index(RetrieverId::KEYWORD);
 
 /// An index on disk that was checked: every file has its checksum, and it was built
 /// by this version with this analyser.

@@ -1,7 +1,7 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use trefoil_core::{
-    Analyzer, IndexEntry, IndexInput, Indexer, Result, Retriever, RowId, Seq, Strategy,
+    Analyzer, IndexEntry, IndexInput, Indexer, Result, Retriever, RetrieverId, RowId, Seq,
     map_in_parallel,
 };
 
@@ -11,7 +11,7 @@ use crate::{
     writer::Writer,
 };
 
-/// The write half of the keyword leg: the only writer of its directory.
+/// The write half of the keyword retriever: the only writer of its directory.
 pub struct KeywordIndexer {
     index: KeywordIndex,
     writer: Writer,
@@ -44,12 +44,12 @@ impl KeywordIndexer {
 }
 
 impl Indexer for KeywordIndexer {
-    fn strategy(&self) -> Strategy {
-        Strategy::Keyword
+    fn id(&self) -> RetrieverId {
+        RetrieverId::KEYWORD
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Text
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Text]
     }
 
     fn committed(&self) -> Seq {

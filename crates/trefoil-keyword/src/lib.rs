@@ -1,4 +1,4 @@
-//! The keyword leg: BM25 over analysed terms, on tantivy.
+//! The keyword retriever: BM25 over analysed terms, on tantivy.
 //!
 //! One [`KeywordIndexer`] writes a directory, any number of [`KeywordRetriever`]s
 //! read it, in the same process or another. The index is a cache of the store: it
@@ -39,8 +39,8 @@
 //! let retriever = indexer.retriever();
 //! retriever.refresh()?;
 //! let question = Question { text: "Tide".into(), ..Question::default() };
-//! let leg = Leg { strategy: Strategy::Keyword, depth: 10, weight: 1.0 };
-//! let list = retriever.retrieve(&question, &leg, &Allowed::All)?;
+//! let retriever = PlannedRetriever { retriever: RetrieverId::KEYWORD, depth: 10, weight: 1.0 };
+//! let list = retriever.retrieve(&question, &retriever, &Allowed::All)?;
 //! assert_eq!(list.hits()[0].row, RowId::new(1));
 //! # Ok::<(), trefoil_core::Error>(())
 //! ```

@@ -1,4 +1,4 @@
-//! The leg as a whole: what is written is what is found.
+//! The retriever as a whole: what is written is what is found.
 
 use std::{
     collections::BTreeSet,
@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo,
-    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, Leg, LineSpan, Part, Question,
-    RankedList, Retriever, RowId, Score, Seq, StoredChunk, Strategy, Token, WeightedTerm, Wording,
+    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Part, PlannedRetriever,
+    QueryRewrite, Question, RankedList, Retriever, RetrieverId, RowId, Score, Seq, StoredChunk,
+    Token, WeightedTerm,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};
@@ -130,8 +131,7 @@ fn open_reader(dir: &Path) -> Result<KeywordRetriever, Error> {
 
 fn ask(retriever: &KeywordRetriever, text: &str, allowed: &Allowed) -> RankedList {
     let question = Question { text: text.into(), ..Question::default() };
-    let leg = Leg { strategy: Strategy::Keyword, depth: 100, weight: 1.0 };
-    retriever.retrieve(&question, &leg, allowed).unwrap()
+    retriever.retrieve(&question, 100, allowed).unwrap()
 }
 
 fn rows(list: &RankedList) -> Vec<u64> {
@@ -143,7 +143,7 @@ fn only(rows: impl IntoIterator<Item = u64>) -> Allowed {
 }
 
 fn is_corrupt(error: &Error) -> bool {
-    matches!(error, Error::Corrupt { part: Part::Index(Strategy::Keyword), .. })
+    matches!(error, Error::Corrupt { part: Part::Index(RetrieverId::KEYWORD), .. })
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn terms_are_ored_and_more_of_them_rank_higher() {
     assert_eq!(fixture.retriever.rows(), 4);
     assert!(fixture.retriever.size_bytes().unwrap() > 0);
     assert_eq!(
-        (fixture.indexer.strategy(), fixture.indexer.input()),
-        (Strategy::Keyword, IndexInput::Text)
+        (fixture.indexer.id(), fixture.indexer.inputs()),
+        (RetrieverId::KEYWORD, &[IndexInput::Text][..])
     );
 }
 
@@ -172,13 +172,12 @@ fn another_wording_finds_other_passages() {
         text(2, "the moon pulls at the sea"),
         text(3, "nothing here"),
     ]);
-    let ask = |text: &str, wording: Wording| {
-        let question = Question { text: text.into(), wording, ..Question::default() };
-        let leg = Leg { strategy: Strategy::Keyword, depth: 100, weight: 1.0 };
-        fixture.retriever.retrieve(&question, &leg, &Allowed::All).unwrap()
+    let ask = |text: &str, rewrite: QueryRewrite| {
+        let question = Question { text: text.into(), rewrite, ..Question::default() };
+        fixture.retriever.retrieve(&question, 100, &Allowed::All).unwrap()
     };
     let expansion = |term: &str, weight: f32| {
-        Wording::Expanded(vec![WeightedTerm {
+        QueryRewrite::Expanded(vec![WeightedTerm {
             term: term.to_owned(),
             weight: Score::clamped(weight),
         }])
@@ -187,10 +186,10 @@ fn another_wording_finds_other_passages() {
     let relevance: Vec<f32> =
         ask("tide", expansion("moon", 0.5)).hits().iter().map(|hit| hit.relevance.get()).collect();
     assert!(relevance[0] < 0.9 && relevance[1] < relevance[0], "{relevance:?}");
-    assert_eq!(rows(&ask("slwoly turn", Wording::AsAsked)), [0_u64; 0]);
-    assert_eq!(rows(&ask("slwoly turn", Wording::Loose)), [1]);
-    assert_eq!(rows(&ask("nothing", Wording::Loose)), [3]);
-    assert_eq!(rows(&ask("quasar", Wording::Loose)), [0_u64; 0]);
+    assert_eq!(rows(&ask("slwoly turn", QueryRewrite::None)), [0_u64; 0]);
+    assert_eq!(rows(&ask("slwoly turn", QueryRewrite::Fuzzy)), [1]);
+    assert_eq!(rows(&ask("nothing", QueryRewrite::Fuzzy)), [3]);
+    assert_eq!(rows(&ask("quasar", QueryRewrite::Fuzzy)), [0_u64; 0]);
 }
 
 #[test]
@@ -272,13 +271,13 @@ fn a_phrase_does_not_span_title_and_text() {
 }
 
 #[test]
-fn floor_and_confidence_say_how_much_the_leg_knows() {
+fn floor_and_confidence_say_how_much_the_retriever_knows() {
     let entries: Vec<_> = (0..300)
         .map(|row| text(row, if row == 7 { "alpha beta" } else { "alpha gamma" }))
         .collect();
     let fixture = Fixture::new(&entries);
     let sure = ask(&fixture.retriever, "alpha beta", &Allowed::All);
-    assert!(sure.floor() > 0.0 && sure.floor() < sure.hits()[0].native);
+    assert!(sure.floor() > 0.0 && sure.floor() < sure.hits()[0].raw_score);
     assert_eq!(sure.hits().len(), 100);
     let unsure = ask(&fixture.retriever, "alpha zeta eta theta", &Allowed::All);
     assert!(unsure.confidence() < sure.confidence());
@@ -529,7 +528,7 @@ fn the_order_does_not_depend_on_how_documents_came_in() {
             fixture.add(batch, seq);
         }
         let list = ask(&fixture.retriever, "low tide at noon", &Allowed::All);
-        list.hits().iter().map(|hit| (hit.row.get(), hit.native.to_bits())).collect::<Vec<_>>()
+        list.hits().iter().map(|hit| (hit.row.get(), hit.raw_score.to_bits())).collect::<Vec<_>>()
     };
     let expected = answer(&entries, 120);
     let backwards: Vec<_> = entries.iter().rev().cloned().collect();
@@ -549,12 +548,11 @@ proptest! {
         let entries: Vec<_> = (0..).zip(&texts).map(|(row, content)| text(row, content)).collect();
         let fixture = Fixture::new(&entries);
         let question = Question { text: query, language: Language::Ko, ..Question::default() };
-        let leg = Leg { strategy: Strategy::Keyword, depth, weight: 1.0 };
-        let list = fixture.retriever.retrieve(&question, &leg, &only(allowed.clone())).unwrap();
+        let list = fixture.retriever.retrieve(&question, depth, &only(allowed.clone())).unwrap();
         let hits = list.hits();
         prop_assert!(hits.len() <= depth);
-        prop_assert!(hits.iter().all(|hit| allowed.contains(&hit.row.get()) && hit.native > 0.0));
-        let sorted = hits.is_sorted_by(|a, b| b.native.total_cmp(&a.native).then(a.row.cmp(&b.row)).is_lt());
+        prop_assert!(hits.iter().all(|hit| allowed.contains(&hit.row.get()) && hit.raw_score > 0.0));
+        let sorted = hits.is_sorted_by(|a, b| b.raw_score.total_cmp(&a.raw_score).then(a.row.cmp(&b.row)).is_lt());
         prop_assert!(sorted);
         prop_assert!(list.floor() >= 0.0 && list.confidence() >= 0.0);
     }

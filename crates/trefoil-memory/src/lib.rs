@@ -12,7 +12,7 @@
 //! let memory = Memory::new(engine);
 //! memory.observe(ObservationDraft::message("Mika: I live in Kyoto. I prefer green tea."))?;
 //! memory.observe(ObservationDraft::message("지훈: 저는 매운 음식을 좋아하지 않아요."))?;
-//! memory.drain()?; // claims are found in the background; this waits for them
+//! memory.wait_until_indexed()?; // claims are found in the background; this waits for them
 //!
 //! let found = memory.activate(&RecallQuery::new("매운 음식"), &Boundary::default())?;
 //! assert_eq!(found.claims[0].claim.text, "지훈: 저는 매운 음식을 좋아하지 않아요.");

@@ -199,8 +199,8 @@ impl Memory {
     ///
     /// # Errors
     /// What stopped the work in the background, if something did.
-    pub fn drain(&self) -> Result<JobCounts> {
-        self.engine.drain()
+    pub fn wait_until_indexed(&self) -> Result<JobCounts> {
+        self.engine.wait_until_indexed()
     }
 
     /// The observation with this id; absent if there is none, or its content was scrubbed.

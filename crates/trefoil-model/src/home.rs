@@ -48,11 +48,11 @@ impl ModelHome {
     /// # Errors
     /// [`Error::ModelMissing`] where the user has no home folder.
     pub fn platform() -> Result<Self> {
-        let strategy = etcetera::choose_base_strategy().map_err(|error| Error::ModelMissing {
+        let retriever = etcetera::choose_base_strategy().map_err(|error| Error::ModelMissing {
             name: RUNTIME.to_owned(),
             reason: format!("there is no cache folder ({error}); choose a folder for the models"),
         })?;
-        Ok(Self::at(strategy.cache_dir().join("trefoil")))
+        Ok(Self::at(retriever.cache_dir().join("trefoil")))
     }
 
     /// A folder of the caller's choice, which need not exist.

@@ -53,7 +53,7 @@ impl Reranker for OnnxReranker {
     }
 
     /// A model of English alone reads a text with at most a tenth of letters that are not
-    /// Latin: a symbol or a name may be foreign. A model whose card names more languages
+    /// Latin: a symbol or a name may be cross-lingual. A model whose card names more languages
     /// is taken to read everything.
     fn reads(&self, text: &str) -> bool {
         !self.english_only || is_latin(text)

@@ -6,7 +6,7 @@ use std::{
 
 use trefoil_core::{
     Contents, Digest, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, Indexer, Part, Result,
-    Strategy,
+    RetrieverId,
 };
 
 use crate::{
@@ -57,12 +57,12 @@ impl VectorFiles {
 }
 
 impl IndexFiles for VectorFiles {
-    fn strategy(&self) -> Strategy {
-        Strategy::Semantic
+    fn id(&self) -> RetrieverId {
+        RetrieverId::SEMANTIC
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Vector
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Vector]
     }
 
     fn space(&self) -> Result<Option<String>> {
@@ -132,5 +132,5 @@ impl VectorFiles {
 
 fn changed() -> Error {
     let source = std::io::Error::new(ErrorKind::Interrupted, "a commit came in between");
-    Error::backend(Part::Index(Strategy::Semantic), "list its files", source)
+    Error::backend(Part::Index(RetrieverId::SEMANTIC), "list its files", source)
 }

@@ -9,7 +9,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hnsw_rs::prelude::{Distance, Hnsw};
-use trefoil_core::{Error, Part, Result, Strategy, map_in_parallel};
+use trefoil_core::{Error, Part, Result, RetrieverId, map_in_parallel};
 
 use crate::{VectorConfig, code::inner_product};
 
@@ -33,7 +33,7 @@ pub(crate) fn links(codes: &Codes<'_>, config: &VectorConfig) -> Result<Vec<Vec<
     // hnsw_rs holds panics for states that it believes impossible. They must not
     // reach the caller: without a graph a search is slower, not wrong.
     catch_unwind(AssertUnwindSafe(|| build(codes, config))).map_err(|_| {
-        Error::backend(Part::Index(Strategy::Semantic), "build its graph", "hnsw_rs panicked")
+        Error::backend(Part::Index(RetrieverId::SEMANTIC), "build its graph", "hnsw_rs panicked")
     })
 }
 

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RowId, Seq, Strategy};
+use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
 use crate::{
     VectorConfig,
@@ -15,7 +15,7 @@ use crate::{
     vector::{self, MAX_DIMENSIONS},
 };
 
-/// The write half of the semantic leg. One at a time: the caller holds the lock.
+/// The write half of the semantic retriever. One at a time: the caller holds the lock.
 #[derive(Debug)]
 pub struct VectorIndexer {
     dir: PathBuf,
@@ -209,12 +209,12 @@ impl VectorIndexer {
 }
 
 impl Indexer for VectorIndexer {
-    fn strategy(&self) -> Strategy {
-        Strategy::Semantic
+    fn id(&self) -> RetrieverId {
+        RetrieverId::SEMANTIC
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Vector
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Vector]
     }
 
     fn committed(&self) -> Seq {

@@ -1,4 +1,4 @@
-//! Nearest neighbours of embeddings: the semantic leg.
+//! Nearest neighbours of embeddings: the semantic retriever.
 //!
 //! An index is a directory of files that never change, and a manifest that names
 //! the ones that count. One writer adds; any number of readers, in this process or

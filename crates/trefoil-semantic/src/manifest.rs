@@ -11,7 +11,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Part, Result, Seq, Strategy, private_file};
+use trefoil_core::{Error, Part, Result, RetrieverId, Seq, private_file};
 
 /// Name of the manifest's file.
 pub(crate) const MANIFEST: &str = "MANIFEST";
@@ -186,8 +186,9 @@ impl Manifest {
 
     /// What stands below the first line of its file.
     pub(crate) fn json(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self)
-            .map_err(|e| Error::backend(Part::Index(Strategy::Semantic), "write its manifest", e))
+        serde_json::to_vec(self).map_err(|e| {
+            Error::backend(Part::Index(RetrieverId::SEMANTIC), "write its manifest", e)
+        })
     }
 
     /// Removes the files of ours that this manifest does not name. What cannot be
@@ -216,7 +217,7 @@ fn stamp_line(version: u32, commits: u64, crc: u32) -> String {
 }
 
 fn corrupt(path: &Path, reason: &str) -> Error {
-    let part = Part::Index(Strategy::Semantic);
+    let part = Part::Index(RetrieverId::SEMANTIC);
     Error::Corrupt { part, reason: format!("`{}`: {reason}", path.display()) }
 }
 

@@ -6,8 +6,8 @@ use std::{
 
 use lru::LruCache;
 use trefoil_core::{
-    Allowed, Embedder, Error, Hit, IndexInput, Leg, Question, RankedList, Result, Retriever, Role,
-    RowId, Seq, Strategy,
+    Allowed, Embedder, Error, Hit, IndexInput, Question, RankedList, Result, Retriever,
+    RetrieverId, Role, RowId, Seq,
 };
 
 use crate::{VectorConfig, VectorIndex};
@@ -17,7 +17,7 @@ const CACHED_QUESTIONS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// The rank of a hit that is there only because something has to be.
 const FLOOR_RANK: usize = 200;
 
-/// The read half of the semantic leg: embeds a question and ranks the nearest chunks.
+/// The read half of the semantic retriever: embeds a question and ranks the nearest chunks.
 #[derive(Debug)]
 pub struct SemanticRetriever {
     index: VectorIndex,
@@ -93,12 +93,16 @@ impl SemanticRetriever {
 }
 
 impl Retriever for SemanticRetriever {
-    fn strategy(&self) -> Strategy {
-        Strategy::Semantic
+    fn id(&self) -> RetrieverId {
+        RetrieverId::SEMANTIC
     }
 
-    fn input(&self) -> IndexInput {
-        IndexInput::Vector
+    fn inputs(&self) -> &[IndexInput] {
+        &[IndexInput::Vector]
+    }
+
+    fn crosses_languages(&self) -> bool {
+        true
     }
 
     fn rows(&self) -> u64 {
@@ -110,24 +114,24 @@ impl Retriever for SemanticRetriever {
     /// [`Question::min_similarity`] leaves out hits, and changes nothing for those that stay.
     /// A question without text and embedding, or an empty index, gives an empty list
     /// without asking the embedder.
-    fn retrieve(&self, question: &Question, leg: &Leg, allowed: &Allowed) -> Result<RankedList> {
+    fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty()) || self.is_empty();
         let vector = if nothing { None } else { self.embedding(question)? };
         let nearest = match vector {
-            Some(vector) => self.search(&vector, leg.depth.max(FLOOR_RANK), allowed)?,
+            Some(vector) => self.search(&vector, depth.max(FLOOR_RANK), allowed)?,
             None => Vec::new(),
         };
         let hits = nearest.iter().map(|&(row, cosine)| Hit {
             row,
-            native: cosine,
-            relevance: self.embedder.relevance(cosine, question.foreign),
+            raw_score: cosine,
+            relevance: self.embedder.relevance(cosine, question.cross_lingual),
         });
-        let mut list = RankedList::new(Strategy::Semantic, hits.collect());
+        let mut list = RankedList::new(RetrieverId::SEMANTIC, hits.collect());
         if let Some(&(_, floor)) = nearest.get(FLOOR_RANK - 1) {
             list = list.with_floor(floor);
         }
         let least = question.min_similarity.unwrap_or_default();
-        Ok(list.with_confidence(confidence(&nearest)).at_least(least).truncated(leg.depth))
+        Ok(list.with_confidence(confidence(&nearest)).at_least(least).truncated(depth))
     }
 
     fn embedding(&self, question: &Question) -> Result<Option<Arc<[f32]>>> {
@@ -143,7 +147,7 @@ impl Retriever for SemanticRetriever {
     }
 }
 
-/// How much the leg knows about a question: how far the first hit stands out from the
+/// How much the retriever knows about a question: how far the first hit stands out from the
 /// tenth, in steps of .0275, which is usual, to the power of 1.2. 1 if there are fewer than
 /// ten hits to tell by.
 fn confidence(nearest: &[(RowId, f32)]) -> f32 {

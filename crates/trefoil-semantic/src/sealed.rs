@@ -25,7 +25,7 @@ use std::{
 };
 
 use memmap2::Mmap;
-use trefoil_core::{Error, Part, Result, Strategy, is_remote, private_file};
+use trefoil_core::{Error, Part, Result, RetrieverId, is_remote, private_file};
 
 /// Where the payload starts, and what sections within it are aligned to.
 pub(crate) const ALIGN: usize = 64;
@@ -296,7 +296,7 @@ impl Fault {
     fn at(self, path: &Path) -> Error {
         match self {
             Self::Damaged(reason) => Error::Corrupt {
-                part: Part::Index(Strategy::Semantic),
+                part: Part::Index(RetrieverId::SEMANTIC),
                 reason: format!("`{}`: {reason}", path.display()),
             },
             Self::Version(found) => Error::UnsupportedFormat { found, supported: VERSION },

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use trefoil_core::{Allowed, Error, Part, Result, RowId, Strategy};
+use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId};
 
 use crate::{
     VectorConfig,
@@ -40,7 +40,7 @@ impl View {
         earlier: Option<&Self>,
     ) -> Result<Self> {
         let damaged = |name: String, reason| Error::Corrupt {
-            part: Part::Index(Strategy::Semantic),
+            part: Part::Index(RetrieverId::SEMANTIC),
             reason: format!("`{}`: {reason}", dir.join(name).display()),
         };
         let segment = match earlier {

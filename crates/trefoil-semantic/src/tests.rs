@@ -12,9 +12,9 @@ use std::{
 use proptest::prelude::*;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
-    Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, Leg, LineSpan,
-    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
-    StoredChunk, Strategy as LegStrategy,
+    Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
+    PlannedRetriever, Pooling, Quantization, Question, Result, Retriever, RetrieverId, Role, RowId,
+    RowSet, Score, Seq, StoredChunk,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
@@ -416,13 +416,12 @@ fn question(text: &str, embedding: Option<Vec<f32>>) -> Question {
 }
 
 #[test]
-fn the_leg_embeds_once_ranks_and_maps() {
+fn the_retriever_embeds_once_ranks_and_maps() {
     let dir = tempfile::tempdir().unwrap();
     let config = VectorConfig::default();
     let embedder = Arc::new(ByLength::new());
     let retriever = SemanticRetriever::open(dir.path(), embedder.clone(), &config).unwrap();
-    let leg = Leg { strategy: LegStrategy::Semantic, depth: 20, weight: 1.0 };
-    let ask = |question: &Question| retriever.retrieve(question, &leg, &Allowed::All).unwrap();
+    let ask = |question: &Question| retriever.retrieve(question, 20, &Allowed::All).unwrap();
     assert_eq!(ask(&question("a question", None)).hits(), []);
     assert_eq!(embedder.asked.load(Ordering::Relaxed), 0, "an empty index asks no model");
 
@@ -439,7 +438,7 @@ fn the_leg_embeds_once_ranks_and_maps() {
     assert_eq!(list.hits().len(), 20);
     assert_eq!(list.hits()[0].row, RowId::new("a question".len() as u64));
     for hit in list.hits() {
-        let expected = ((hit.native - 0.5) / 0.5).clamp(0.0, 1.0);
+        let expected = ((hit.raw_score - 0.5) / 0.5).clamp(0.0, 1.0);
         assert!((hit.relevance.get() - expected).abs() < 1e-6);
     }
     let all = retriever.search(&random(10, DIMENSIONS), 300, &Allowed::All).unwrap();
@@ -459,8 +458,8 @@ fn the_leg_embeds_once_ranks_and_maps() {
     assert_eq!(given, list);
     assert_eq!(ask(&question("", None)).hits(), []);
     assert_eq!(embedder.asked.load(Ordering::Relaxed), 1);
-    assert_eq!(retriever.retrieve(&question("x", None), &leg, &only([])).unwrap().hits(), []);
-    let few = retriever.retrieve(&question("a question", None), &leg, &only([3, 4])).unwrap();
+    assert_eq!(retriever.retrieve(&question("x", None), 20, &only([])).unwrap().hits(), []);
+    let few = retriever.retrieve(&question("a question", None), 20, &only([3, 4])).unwrap();
     assert_eq!(few.hits().len(), 2);
     assert!((few.confidence() - 1.0).abs() < 1e-6);
 }

@@ -52,7 +52,7 @@ pub enum EmbedSource {
 /// How many texts wait for their embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitingEmbeddings {
-    /// Leaves of documents.
+    /// open indexes of documents.
     pub documents: usize,
     /// Units of memory.
     pub memory: usize,

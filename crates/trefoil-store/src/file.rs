@@ -54,7 +54,7 @@ pub struct NewFile {
     pub mtime: i64,
     /// SHA-256 of the content, hexadecimal.
     pub sha256: String,
-    /// Leaves and parents; ordinals differ within a level.
+    /// open indexes and parents; ordinals differ within a level.
     pub chunks: Vec<NewChunk>,
 }
 
@@ -74,11 +74,11 @@ pub struct NewChunk {
 pub struct Stored {
     /// The file.
     pub file: FileId,
-    /// Leaves that are new.
+    /// open indexes that are new.
     pub added: usize,
-    /// Leaves that kept their row.
+    /// open indexes that kept their row.
     pub kept: usize,
-    /// Leaves that are gone.
+    /// open indexes that are gone.
     pub removed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Filters to rows, so that every leg is given the same set.
+//! Filters to rows, so that every retriever is given the same set.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use crate::{JobCounts, Store, change, file::language, job};
 pub struct StoreStats {
     /// Files and documents.
     pub files: usize,
-    /// Leaves.
+    /// open indexes.
     pub chunks: usize,
     /// Parents.
     pub parents: usize,
@@ -20,12 +20,12 @@ pub struct StoreStats {
     pub seq: Seq,
     /// Background work.
     pub jobs: JobCounts,
-    /// Leaves in each language that there is, by language.
+    /// open indexes in each language that there is, by language.
     pub languages: Vec<(Language, usize)>,
 }
 
 impl Store {
-    /// Leaves in each language that there is, by language: a scan of one index.
+    /// open indexes in each language that there is, by language: a scan of one index.
     pub fn languages(&self) -> Result<Vec<(Language, usize)>> {
         self.read("count languages", languages)
     }

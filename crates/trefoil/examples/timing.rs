@@ -75,7 +75,7 @@ fn questions_beyond_embedding(index: &str, questions: &str) -> Outcome {
     drop(engine);
     let start = Instant::now();
     let engine = Engine::reindex(index, EngineConfig::default())?;
-    let left = engine.drain()?;
+    let left = engine.wait_until_indexed()?;
     println!(
         "rebuild, embeddings cached: {:.1} s, {} left to embed",
         millis(start) / 1e3,
@@ -100,10 +100,10 @@ fn ingest_against_bare(corpus: &str, count: usize) -> Outcome {
         }
         let engine = Engine::open_with(dir, EngineConfig::default())?;
         engine.ingest(&[Document::new("warm", "up")])?;
-        engine.drain()?;
+        engine.wait_until_indexed()?;
         let start = Instant::now();
         engine.ingest(&documents)?;
-        engine.drain()?;
+        engine.wait_until_indexed()?;
         let ingest = millis(start);
         let chunks = engine.stats()?.store.chunks - 1;
         let mut texts = Vec::new();

@@ -14,7 +14,7 @@ use crate::Engine;
 
 /// Runs code that may not be ours, such as a caller's own model. A panic becomes
 /// [`Error::Panicked`], which names `what`.
-pub fn caught<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn catch_panics<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(what, &*payload)))
 }
 
@@ -39,7 +39,7 @@ pub trait BackgroundTask: Debug + Send + Sync {
     /// the directory is held as long as `engine` is.
     ///
     /// # Errors
-    /// What kept it from its work. It is told by [`Engine::drain`] and in
+    /// What kept it from its work. It is told by [`Engine::wait_until_indexed`] and in
     /// [`EngineStats::background`](crate::EngineStats), and the task is asked again when
     /// something is written, or its time comes.
     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool>;
@@ -69,7 +69,7 @@ impl Tasks {
 
 /// The troubles of the worker, by the stage whose results suffer.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles(Mutex<State>);
+pub(crate) struct BackgroundErrors(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -78,7 +78,7 @@ struct State {
     untold: Option<Error>,
 }
 
-impl Troubles {
+impl BackgroundErrors {
     /// Notes an error. It is told by every search until [`clear`](Self::clear), and once by
     /// `drain`.
     pub(crate) fn note(&self, stage: Stage, error: Error) {
@@ -121,30 +121,35 @@ impl Troubles {
 
 #[cfg(test)]
 mod tests {
+    use trefoil_core::RetrieverId;
+
     use super::*;
 
     #[test]
     fn a_panic_is_an_error_with_its_message() {
         let said = |result: Result<()>| result.unwrap_err().to_string();
-        let literal = said(caught("the summariser", || panic!("on purpose")));
+        let literal = said(catch_panics("the summariser", || panic!("on purpose")));
         assert!(literal.starts_with("the summariser panicked: on purpose"), "{literal}");
-        let text = said(caught("the summariser", || panic!("{} times", 3)));
+        let text = said(catch_panics("the summariser", || panic!("{} times", 3)));
         assert!(text.starts_with("the summariser panicked: 3 times"), "{text}");
-        let other = said(caught("it", || std::panic::panic_any(7)));
+        let other = said(catch_panics("it", || std::panic::panic_any(7)));
         assert!(other.starts_with("it panicked: no message"), "{other}");
-        assert_eq!(caught("it", || Ok(7)).unwrap(), 7);
+        assert_eq!(catch_panics("it", || Ok(7)).unwrap(), 7);
     }
 
     #[test]
     fn a_panic_is_told_once_by_drain_and_lasts_for_searches() {
-        let troubles = Troubles::default();
-        troubles.note(Stage::Semantic, panicked("it", &"x"));
+        let troubles = BackgroundErrors::default();
+        troubles.note(Stage::Retriever(RetrieverId::SEMANTIC), panicked("it", &"x"));
         troubles.try_again();
         assert!(troubles.take().is_some() && troubles.take().is_none());
         assert_eq!(troubles.list().len(), 1);
-        troubles.clear(Stage::Semantic);
+        troubles.clear(Stage::Retriever(RetrieverId::SEMANTIC));
         assert_eq!(troubles.list(), []);
-        troubles.note(Stage::Graph, Error::SearchFailed { query: "q".into(), reason: "r".into() });
+        troubles.note(
+            Stage::Retriever(RetrieverId::GRAPH),
+            Error::SearchFailed { query: "q".into(), reason: "r".into() },
+        );
         troubles.try_again();
         assert!(troubles.take().is_none());
     }

@@ -4,8 +4,8 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, EntityType, EntityView, RelatedEntity, Result, RowId, Score, SearchFilters,
-    ShownRelation, StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
+    Allowed, EntityType, EntityView, RelatedEntity, RelationView, Result, RowId, Score,
+    SearchFilters, StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
 };
 use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
 use trefoil_text::normalize_name;
@@ -156,7 +156,7 @@ impl Engine {
                 _ => None,
             };
             let shown = shown(index, relation, &chunks)?;
-            all.extend(shown.map(|(relation, _)| ShownRelation { seen, ..relation }));
+            all.extend(shown.map(|(relation, _)| RelationView { seen, ..relation }));
         }
         let Some(entity) = index.entity(other).filter(|_| !all.is_empty()) else { return Ok(None) };
         let weight = Score::clamped(weight);

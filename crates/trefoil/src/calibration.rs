@@ -3,50 +3,54 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score, Strategy};
+use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score};
 
-use crate::{Isotonic, Profile, rerank::logit};
+use crate::{
+    Isotonic, Profile,
+    blend::logit,
+    default_set::{by_terms, by_vectors, independent},
+};
 
 /// What a search tells about how well it answered; absent is what a part of the search that
 /// did not run would have told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Evidence {
+pub struct AnswerEvidence {
     /// The most that a reranker says of a passage, in log-odds within ±14.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
-    /// Best relevance of the semantic leg, 0–1.
+    /// Best relevance of the semantic retriever, 0–1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// First cosine less the tenth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Share of the first ten hits of two legs that both have, 0–1; the mean over all pairs.
-    /// The graph leg is no witness: it goes on from what the others found.
+    /// Share of the first ten hits of two retrievers that both have, 0–1; the mean over all pairs.
+    /// The graph retriever is no witness: it goes on from what the others found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
 }
 
-/// A part of [`Evidence`].
+/// A part of [`AnswerEvidence`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Feature {
-    /// [`Evidence::rerank`].
+    /// [`AnswerEvidence::rerank`].
     Rerank,
-    /// [`Evidence::coverage`].
+    /// [`AnswerEvidence::coverage`].
     Coverage,
-    /// [`Evidence::similarity`].
+    /// [`AnswerEvidence::similarity`].
     Similarity,
-    /// [`Evidence::margin`].
+    /// [`AnswerEvidence::margin`].
     Margin,
-    /// [`Evidence::agreement`].
+    /// [`AnswerEvidence::agreement`].
     Agreement,
 }
 
-/// Evidence to the probability that the question is answered, and what is made of it.
+/// `AnswerEvidence` to the probability that the question is answered, and what is made of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
@@ -92,19 +96,18 @@ pub struct Separation {
     pub true_accept_rate: f64,
 }
 
-impl Evidence {
-    /// Reads the evidence off the legs' lists and a reranker's best score.
+impl AnswerEvidence {
+    /// Reads the evidence off the retrievers' lists and a reranker's best score.
     pub fn of(lists: &[RankedList], rerank: Option<Score>) -> Self {
-        let leg = |strategy| lists.iter().find(|list| list.strategy() == strategy);
         let best = |list: &RankedList| {
             let relevance = list.hits().iter().map(|hit| hit.relevance);
             relevance.max().unwrap_or_default().get().into()
         };
         Self {
             rerank: rerank.map(|score| logit(score).into()),
-            coverage: leg(Strategy::Keyword).map(best),
-            similarity: leg(Strategy::Semantic).map(best),
-            margin: leg(Strategy::Semantic).map(margin),
+            coverage: by_terms(lists).map(best),
+            similarity: by_vectors(lists).map(best),
+            margin: by_vectors(lists).map(margin),
             agreement: agreement(lists),
         }
     }
@@ -145,7 +148,7 @@ impl Calibration {
 
     /// The probability that the question is answered; `None` where evidence is missing that
     /// it was fitted with.
-    pub fn probability(&self, evidence: &Evidence) -> Option<f64> {
+    pub fn probability(&self, evidence: &AnswerEvidence) -> Option<f64> {
         let mut odds = self.bias;
         for (&feature, weight) in &self.weights {
             odds += weight * evidence.get(feature)?;
@@ -158,7 +161,7 @@ impl Calibration {
 
     /// What the evidence amounts to; uncalibrated where a part is missing that it was fitted
     /// with.
-    pub fn answerability(&self, evidence: &Evidence) -> Answerability {
+    pub fn answerability(&self, evidence: &AnswerEvidence) -> Answerability {
         match self.probability(evidence) {
             None => Answerability::Uncalibrated,
             Some(probability) if probability >= self.supported => Answerability::Supported,
@@ -172,18 +175,17 @@ impl Calibration {
 const HEAD: usize = 10;
 
 fn margin(list: &RankedList) -> f64 {
-    let native = |hit: Option<&Hit>| hit.map(|hit| f64::from(hit.native));
-    let last = native(list.hits().get(HEAD - 1)).unwrap_or_else(|| list.floor().into());
-    native(list.hits().first()).map_or(0.0, |first| (first - last).max(0.0))
+    let raw_score = |hit: Option<&Hit>| hit.map(|hit| f64::from(hit.raw_score));
+    let last = raw_score(list.hits().get(HEAD - 1)).unwrap_or_else(|| list.floor().into());
+    raw_score(list.hits().first()).map_or(0.0, |first| (first - last).max(0.0))
 }
 
-/// None of fewer than two legs.
+/// None of fewer than two retrievers.
 fn agreement(lists: &[RankedList]) -> Option<f64> {
     let head = |list: &RankedList| -> Vec<RowId> {
         list.hits().iter().take(HEAD).map(|hit| hit.row).collect()
     };
-    let witnesses = lists.iter().filter(|list| list.strategy() != Strategy::Graph);
-    let heads: Vec<Vec<RowId>> = witnesses.map(head).collect();
+    let heads: Vec<Vec<RowId>> = independent(lists).map(head).collect();
     let pairs = heads.iter().enumerate().flat_map(|(index, one)| {
         heads.iter().skip(index + 1).map(move |other| {
             let both = one.iter().filter(|row| other.contains(row)).count();
@@ -196,25 +198,27 @@ fn agreement(lists: &[RankedList]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use trefoil_core::RetrieverId;
+
     use super::*;
 
-    fn list(strategy: Strategy, rows: &[(u64, f32)]) -> RankedList {
-        let hit = |&(row, native)| Hit {
+    fn list(retriever: RetrieverId, rows: &[(u64, f32)]) -> RankedList {
+        let hit = |&(row, raw_score)| Hit {
             row: RowId::new(row),
-            native,
-            relevance: Score::clamped(native),
+            raw_score,
+            relevance: Score::clamped(raw_score),
         };
-        RankedList::new(strategy, rows.iter().map(hit).collect())
+        RankedList::new(retriever, rows.iter().map(hit).collect())
     }
 
     #[test]
     fn evidence_is_read_off_the_lists() {
-        let keyword = list(Strategy::Keyword, &[(1, 0.75), (2, 0.5)]);
+        let keyword = list(RetrieverId::KEYWORD, &[(1, 0.75), (2, 0.5)]);
         let semantic: Vec<(u64, f32)> =
             (1..=12).map(|row| (row, 1.0 - row as f32 / 16.0)).collect();
-        let lists = [keyword, list(Strategy::Semantic, &semantic)];
-        let evidence = Evidence::of(&lists, Some(Score::clamped(0.5)));
-        let expected = Evidence {
+        let lists = [keyword, list(RetrieverId::SEMANTIC, &semantic)];
+        let evidence = AnswerEvidence::of(&lists, Some(Score::clamped(0.5)));
+        let expected = AnswerEvidence {
             rerank: Some(0.0),
             coverage: Some(0.75),
             similarity: Some(0.9375),
@@ -222,16 +226,16 @@ mod tests {
             agreement: Some(0.2),
         };
         assert_eq!(evidence, expected);
-        assert_eq!(Evidence::of(&[], None), Evidence::default());
-        // A leg that did not run tells nothing, one that found nothing tells that.
-        let nothing = Evidence { coverage: Some(0.0), ..Evidence::default() };
-        assert_eq!(Evidence::of(&[list(Strategy::Keyword, &[])], None), nothing);
+        assert_eq!(AnswerEvidence::of(&[], None), AnswerEvidence::default());
+        // A retriever that did not run tells nothing, one that found nothing tells that.
+        let nothing = AnswerEvidence { coverage: Some(0.0), ..AnswerEvidence::default() };
+        assert_eq!(AnswerEvidence::of(&[list(RetrieverId::KEYWORD, &[])], None), nothing);
     }
 
     #[test]
     fn a_short_list_has_its_margin_to_the_floor() {
-        let semantic = list(Strategy::Semantic, &[(1, 0.75)]).with_floor(0.25);
-        assert_eq!(Evidence::of(&[semantic], None).margin, Some(0.5));
+        let semantic = list(RetrieverId::SEMANTIC, &[(1, 0.75)]).with_floor(0.25);
+        assert_eq!(AnswerEvidence::of(&[semantic], None).margin, Some(0.5));
     }
 
     #[test]
@@ -256,7 +260,8 @@ mod tests {
             weights: BTreeMap::from([(feature, 4.0)]),
             measured: Separation::default(),
         };
-        let evidence = |coverage| Evidence { coverage: Some(coverage), ..Evidence::default() };
+        let evidence =
+            |coverage| AnswerEvidence { coverage: Some(coverage), ..AnswerEvidence::default() };
         let verdict = |coverage| calibration(Feature::Coverage).answerability(&evidence(coverage));
         assert_eq!(verdict(1.0), Answerability::Supported);
         assert_eq!(verdict(0.5), Answerability::Partial);

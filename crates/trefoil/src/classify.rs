@@ -15,6 +15,7 @@ pub use name::NameTable;
 
 use std::sync::LazyLock;
 
+use crate::default_set::{suited_to, suited_to_literal};
 use trefoil_core::{
     ByteSpan, Language, NameLookup, QueryClassification, QueryClassifier, QueryType, Question,
     Result, Score, SearchWeights,
@@ -37,8 +38,8 @@ use quote::{quotations, unquoted};
 /// | hybrid | the rest | .6 |
 ///
 /// Patterns are not looked for in quoted text and identifiers. Weights are those that
-/// suit the kind ([`SearchWeights::suited_to`]); a question that is mostly identifiers
-/// leans on the keyword leg. The first question in a language compiles the patterns of
+/// suit the kind ([`suited_to`](crate::suited_to)); a question that is mostly identifiers
+/// leans on the keyword retriever. The first question in a language compiles the patterns of
 /// that language, once a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleClassifier;
@@ -87,9 +88,9 @@ fn grammar(language: Language) -> &'static Grammar {
 
 fn weights(query_type: QueryType, literal: f32) -> SearchWeights {
     if query_type == QueryType::Local && literal >= LITERAL_SHARE {
-        SearchWeights::LITERAL
+        suited_to_literal()
     } else {
-        SearchWeights::suited_to(query_type)
+        suited_to(query_type)
     }
 }
 

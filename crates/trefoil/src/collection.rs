@@ -1,19 +1,19 @@
-//! One collection of rows: its indexes, which follow the store's change log, and its legs.
+//! One collection of rows: its indexes, which follow the store's change log, and its retrievers.
 //! Documents and memory are two of these; all of recovery is here, once.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use trefoil_core::{
-    Collection, Degraded, IndexInput, Indexer, Result, Retriever, Seq, Stage, Strategy,
+    Collection, Degraded, IndexInput, Indexer, Result, Retriever, RetrieverId, Seq, Stage,
 };
 use trefoil_store::Store;
 
 use crate::{
-    leaves::Leaves,
+    leaves::OpenIndexes,
     replay::{lags, replay},
 };
 
-/// Write halves of the legs of one collection.
+/// Write halves of the retrievers of one collection.
 pub(crate) type Indexers = Vec<Box<dyn Indexer>>;
 
 /// The indexes of one collection.
@@ -31,14 +31,14 @@ pub(crate) struct Indexed {
 #[derive(Debug)]
 struct ReadHalves {
     retrievers: Vec<Arc<dyn Retriever>>,
-    /// Legs that cannot run, and why.
+    /// Retrieved that cannot run, and why.
     absent: Vec<Degraded>,
 }
 
 impl Indexed {
     pub(crate) fn new(
         collection: Collection,
-        leaves: Leaves,
+        leaves: OpenIndexes,
         store: &Store,
         write: bool,
     ) -> Result<Self> {
@@ -50,12 +50,12 @@ impl Indexed {
         })
     }
 
-    /// What every search is told: the legs that cannot run, and what the store has lost.
+    /// What every search is told: the retrievers that cannot run, and what the store has lost.
     pub(crate) fn troubles(&self) -> Vec<Degraded> {
         self.read().absent.iter().chain(&self.lost).cloned().collect()
     }
 
-    /// Legs that cannot run, and why.
+    /// Retrieved that cannot run, and why.
     pub(crate) fn absent(&self) -> Vec<Degraded> {
         self.read().absent.clone()
     }
@@ -65,31 +65,40 @@ impl Indexed {
         self.read().retrievers.clone()
     }
 
-    /// The read half of a leg.
-    pub(crate) fn leg(&self, strategy: Strategy) -> Option<Arc<dyn Retriever>> {
-        self.read().retrievers.iter().find(|one| one.strategy() == strategy).cloned()
+    /// The read half of a retriever.
+    pub(crate) fn retriever(&self, retriever: RetrieverId) -> Option<Arc<dyn Retriever>> {
+        self.read().retrievers.iter().find(|one| one.id() == retriever).cloned()
     }
 
-    /// Puts legs in the place of those with the same names.
-    pub(crate) fn replace(&self, by: Leaves) {
-        let given = |stage| by.retrievers.iter().any(|one| Stage::from(one.strategy()) == stage);
+    /// The first retriever whose index feeds on this.
+    pub(crate) fn fed_by(&self, input: IndexInput) -> Option<Arc<dyn Retriever>> {
+        self.read().retrievers.iter().find(|one| one.inputs().contains(&input)).cloned()
+    }
+
+    /// Puts retrievers in the place of those with the same names.
+    pub(crate) fn replace(&self, by: OpenIndexes) {
+        let given = |stage| by.retrievers.iter().any(|one| Stage::from(one.id()) == stage);
         let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
-        read.retrievers.retain(|one| !given(one.strategy().into()));
+        read.retrievers.retain(|one| !given(one.id().into()));
         read.absent.retain(|one| !given(one.stage));
         read.retrievers.extend(by.retrievers.iter().cloned());
-        read.retrievers.sort_by_key(|one| one.strategy());
+        read.retrievers.sort_by_key(|one| one.id());
         read.absent.extend(by.absent);
         if let Some(mut indexers) = self.locked() {
-            indexers.retain(|one| !by.indexers.iter().any(|new| new.strategy() == one.strategy()));
+            indexers.retain(|one| !by.indexers.iter().any(|new| new.id() == one.id()));
             indexers.extend(by.indexers);
         }
     }
 
     /// Brings the indexes that are wanted to the end of the change log; nothing to do when
     /// read-only.
-    pub(crate) fn replay(&self, store: &Store, wanted: impl Fn(IndexInput) -> bool) -> Result<()> {
+    pub(crate) fn replay(
+        &self,
+        store: &Store,
+        wanted: impl Fn(&[IndexInput]) -> bool,
+    ) -> Result<()> {
         for indexer in self.locked().iter_mut().flat_map(|indexers| indexers.iter_mut()) {
-            if wanted(indexer.input()) {
+            if wanted(indexer.inputs()) {
                 replay(store, self.collection, indexer.as_mut())?;
             }
         }
@@ -106,18 +115,19 @@ impl Indexed {
         self.each_indexer(|indexer| indexer.compact())
     }
 
-    /// Shows the newest commits to the legs, and tells which of them are behind the store, or
-    /// ahead of it. All are shown before the first is compared. Legs of an input that is `kept`
+    /// Shows the newest commits to the retrievers, and tells which of them are behind the store, or
+    /// ahead of it. All are shown before the first is compared. Retrieved of an input that is `kept`
     /// stay as they are.
     pub(crate) fn refresh(&self, store: &Store, kept: Option<IndexInput>) -> Result<Vec<Degraded>> {
         let mut retrievers = self.retrievers();
-        retrievers.retain(|retriever| Some(retriever.input()) != kept);
+        let is_kept = |one: &dyn Retriever| kept.is_some_and(|input| one.inputs().contains(&input));
+        retrievers.retain(|one| !one.inputs().is_empty() && !is_kept(one.as_ref()));
         let reached: Vec<Result<Seq>> =
             retrievers.iter().map(|retriever| retriever.refresh()).collect();
         let end = store.seq()?;
         let mut troubles = Vec::new();
         for (retriever, reached) in retrievers.iter().zip(reached) {
-            let stage = retriever.strategy().into();
+            let stage = retriever.id().into();
             let reached = match reached {
                 Ok(reached) => reached,
                 // It answers from the commit before; the others go on.
@@ -128,9 +138,9 @@ impl Indexed {
                 }
             };
             if reached > end {
-                troubles.push(loss(retriever.strategy()));
+                troubles.push(loss(retriever.id()));
             }
-            if lags(store, self.collection, retriever.input(), reached)? {
+            if lags(store, self.collection, retriever.inputs(), reached)? {
                 troubles.push(Degraded {
                     stage,
                     reason:
@@ -162,15 +172,15 @@ impl Indexed {
 fn losses(store: &Store, indexers: &[Box<dyn Indexer>]) -> Result<Vec<Degraded>> {
     let end = store.seq()?;
     let ahead = indexers.iter().filter(|indexer| indexer.committed() > end);
-    let lost: Vec<Degraded> = ahead.map(|indexer| loss(indexer.strategy())).collect();
+    let lost: Vec<Degraded> = ahead.map(|indexer| loss(indexer.id())).collect();
     for Degraded { stage, reason } in &lost {
         tracing::warn!(index = %stage, reason, "the store ends before its index");
     }
     Ok(lost)
 }
 
-fn loss(strategy: Strategy) -> Degraded {
+fn loss(retriever: RetrieverId) -> Degraded {
     let reason = "the store has lost what was written last, or is an earlier copy: its index \
                   knew of more; index the documents again";
-    Degraded { stage: strategy.into(), reason: reason.to_owned() }
+    Degraded { stage: retriever.into(), reason: reason.to_owned() }
 }

@@ -351,7 +351,7 @@ mod tests {
 
     /// Waits for the worker, and puts these reports in the place of what it made.
     fn settle(engine: &Engine, reports: &[CommunityRow]) {
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         engine.inner().store.put_communities(reports).unwrap();
     }
 

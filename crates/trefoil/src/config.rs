@@ -47,7 +47,7 @@ pub struct EngineConfig {
     pub summarizer: Arc<dyn Summarizer>,
     /// What tells the kind of a question; [`RuleClassifier`] by default.
     pub classifier: Arc<dyn QueryClassifier>,
-    /// How the legs' lists become one.
+    /// How the retrievers' lists become one.
     pub fusion: Fusion,
     /// Whether weights that the caller left alone are adapted to each question.
     pub adaptive_weights: bool,

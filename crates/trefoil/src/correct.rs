@@ -1,4 +1,4 @@
-//! Passages to graded passages: what is found is judged and, where it is weak, looked
+//! Passages to graded passages: what is found is graded and, where it is weak, looked
 //! for once more (CRAG, Yan et al., 2024).
 
 use std::{
@@ -7,19 +7,19 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, CragAction, CragBasis, CragPlan, CragRelevance, CragReport, CragScore, Degraded,
-    Fused, Hit, LegHit, Passage, Plan, Ranked, RankedList, Repair, Repaired, RerankPlan, Result,
-    RowId, RowSet, Score, SearchFilters, SearchQuery, Stage, WebPage,
+    Allowed, Correction, CorrectionOutcome, CragAction, CragBasis, CragPlan, CragRelevance,
+    CragReport, CragScore, Degraded, Fused, Hit, Passage, Plan, Ranked, RankedList, RerankPlan,
+    Result, RetrieverHit, RowId, RowSet, Score, SearchFilters, SearchQuery, Stage, WebPage,
 };
 
 use crate::{
     Engine, GradeThresholds, IncorrectPolicy, JUDGED,
-    background::caught,
+    background::catch_panics,
     fuse::fuser,
-    legs::Legs,
     refine::Refinement,
     repair::{Candidates, Found, only},
-    reread::{Added, Read, read, reader, reread_more},
+    rerank::{Added, Read, read, reader, rerank_more},
+    retrieve::Retrieved,
 };
 
 /// Fewer passages that may answer than this, and the web is asked.
@@ -28,7 +28,7 @@ const ENOUGH: usize = 3;
 /// The passages of a search after grading, in their order.
 #[derive(Debug)]
 pub(crate) struct Graded {
-    pub(crate) passages: Vec<Judged>,
+    pub(crate) passages: Vec<GradedPassage>,
     /// Candidates that pass the filters, read or not.
     pub(crate) total: usize,
     /// What was found and dropped.
@@ -41,7 +41,7 @@ pub(crate) struct Graded {
 
 /// A passage and what grading says of it.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct GradedPassage {
     pub(crate) ranked: Ranked,
     pub(crate) grade: Option<CragScore>,
     /// The sentences that matter, where they were picked out.
@@ -59,7 +59,7 @@ impl Engine {
         allowed: &Allowed,
         ranked: Vec<Ranked>,
         total: usize,
-        legs: &mut Legs,
+        retrievers: &mut Retrieved,
     ) -> Graded {
         let Some(crag) = &plan.crag else {
             let best_read = best_read(&ranked);
@@ -68,25 +68,26 @@ impl Engine {
         };
         let deadline = crag.budget.map(|budget| Instant::now() + budget);
         let thresholds = self.thresholds(&plan.question.text, &ranked);
-        let evidence = Findings::new(thresholds, legs.lists.clone(), ranked, total);
+        let evidence = Findings::new(thresholds, retrievers.lists.clone(), ranked, total);
         let search = Search { plan, crag, filters: &query.filters, allowed, deadline, limit: None };
-        let (evidence, repairs, wording) = self.repaired(search, evidence, legs);
+        let (evidence, repairs, rewrite) = self.repaired(search, evidence, retrievers);
         let found = repairs.iter().any(|one| one.found > 0);
         let mut actions = Vec::from_iter(found.then_some(CragAction::Expand));
         let Findings { ranked, total, grade, basis, thresholds, .. } = evidence;
-        let score = CragScore { refined_query: wording, ..grade };
+        let score = CragScore { refined_query: rewrite, ..grade };
 
         let config = &self.inner().config.crag;
         let best_read = best_read(&ranked);
         let mut passages = graded(&thresholds, ranked);
-        let row = |one: &Judged| one.ranked.passage.chunk.row;
+        let row = |one: &GradedPassage| one.ranked.passage.chunk.row;
         let mut dropped: RowSet = passages.iter().map(row).collect();
         match (score.relevance, config.incorrect) {
             (CragRelevance::Correct, _) => actions.push(CragAction::Keep),
             (CragRelevance::Ambiguous, _) => {
                 // What nobody read in a list that was read is no evidence against itself: its
                 // score is capped by what stands above it.
-                let unread = |one: &Judged| best_read.is_some() && one.ranked.rerank.is_none();
+                let unread =
+                    |one: &GradedPassage| best_read.is_some() && one.ranked.rerank.is_none();
                 passages.retain(|one| unread(one) || one.ranked.evidence() >= thresholds.keep);
             }
             (CragRelevance::Incorrect, IncorrectPolicy::Drop) => passages.clear(),
@@ -111,7 +112,7 @@ impl Engine {
         let mut web = Vec::new();
         if score.needs_web_search && good < ENOUGH && self.inner().config.web.is_some() {
             actions.push(CragAction::WebSearch);
-            web = self.ask_the_web(plan, &mut legs.degraded);
+            web = self.ask_the_web(plan, &mut retrievers.degraded);
         }
         let report = Some(CragReport { score, basis, actions, repairs, web });
         Graded { passages, total, dropped, best_read, report }
@@ -119,9 +120,9 @@ impl Engine {
 
     /// Where the grades begin of a list, by who read its first passages.
     pub(crate) fn thresholds(&self, question: &str, ranked: &[Ranked]) -> GradeThresholds {
-        let judged = ranked.get(..JUDGED).unwrap_or(ranked);
-        let read_by = (!judged.is_empty())
-            .then(|| reader(self.inner().rerankers(), question, judged.iter()))
+        let graded = ranked.get(..JUDGED).unwrap_or(ranked);
+        let read_by = (!graded.is_empty())
+            .then(|| reader(self.inner().rerankers(), question, graded.iter()))
             .flatten();
         self.inner().config.thresholds(read_by.map(trefoil_core::Reranker::model))
     }
@@ -139,9 +140,9 @@ impl Engine {
         &self,
         search: Search<'_>,
         mut evidence: Findings,
-        legs: &mut Legs,
-    ) -> (Findings, Vec<Repaired>, Option<String>) {
-        let (mut repairs, mut wording) = (Vec::new(), None);
+        retrievers: &mut Retrieved,
+    ) -> (Findings, Vec<CorrectionOutcome>, Option<String>) {
+        let (mut repairs, mut rewrite) = (Vec::new(), None);
         // Each is tried once: as many rounds as there are repairs, at most. A later page tries
         // those that the first did.
         let before = search.plan.cursor.as_ref().map(|cursor| cursor.repairs.as_slice());
@@ -153,33 +154,33 @@ impl Engine {
             let limit = before.and_then(|read| read.get(place).copied());
             let tried = self.try_repair(Search { limit, ..search }, repair, &evidence);
             let read = tried.as_ref().ok().and_then(|(_, more)| Some(more.as_ref()?.read));
-            legs.repairs.push(read.unwrap_or_default());
+            retrievers.repairs.push(read.unwrap_or_default());
             match tried {
                 Ok((candidates, more)) => {
                     let kept = more.filter(|more| more.is_no_worse_than(&evidence));
                     let found = candidates.rows.len();
-                    repairs.push(Repaired { repair, found, kept: kept.is_some() });
+                    repairs.push(CorrectionOutcome { repair, found, kept: kept.is_some() });
                     if let Some(more) = kept {
                         let helped = more.gain > evidence.gain;
-                        wording = candidates.wording.filter(|_| helped).or(wording);
+                        rewrite = candidates.rewrite.filter(|_| helped).or(rewrite);
                         evidence = more;
                     }
                 }
                 Err(error) => {
                     let reason = format!("{} — {}", repair.name(), error.chain());
-                    legs.degraded.push(Degraded { stage: Stage::Grade, reason });
+                    retrievers.degraded.push(Degraded { stage: Stage::Grade, reason });
                 }
             }
         }
-        (evidence, repairs, wording)
+        (evidence, repairs, rewrite)
     }
 
     /// Looks for more with one repair, and takes what it finds through the stages that
-    /// the first list went through: legs, fusion, passages, reading, grade.
+    /// the first list went through: retrievers, fusion, passages, reading, grade.
     fn try_repair(
         &self,
         search: Search<'_>,
-        repair: Repair,
+        repair: Correction,
         evidence: &Findings,
     ) -> Result<(Candidates, Option<Findings>)> {
         let Search { plan, crag, filters, allowed, .. } = search;
@@ -197,20 +198,21 @@ impl Engine {
         for &row in &candidates.rows {
             repaired.insert(row);
         }
-        let fused = complete(fuser(plan).fuse(&plan.legs, &lists)?, &lists, &repaired);
+        let fused = complete(fuser(plan).fuse(&plan.retrievers, &lists)?, &lists, &repaired);
         let all = fused.len();
         let fused = shortlist(fused, plan.candidates, &repaired);
         let unread = all - fused.len();
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
         let found = self.read(&wider, filters, fused)?;
-        let Added { ranked, anew, read } = self.reread(search, found.passages, ranked, &repaired);
+        let Added { ranked, anew, read } =
+            self.rerank_more(search, found.passages, ranked, &repaired);
         let thresholds = self.thresholds(&plan.question.text, &ranked);
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
         Ok((candidates, Some(Findings { repaired, anew, read, ..more })))
     }
 
     /// The passages in their order, those of repairs read like the others.
-    fn reread(
+    fn rerank_more(
         &self,
         search: Search<'_>,
         passages: Vec<Passage>,
@@ -221,13 +223,13 @@ impl Engine {
             before.iter().filter_map(|one| Some((one.passage.chunk.row, one.rerank?))).collect();
         let plan = search.rerank();
         let question = &search.plan.question.text;
-        let names = &self.names(search.plan);
+        let names = &self.mention_strength(search.plan);
         let read = Read { scores, repaired, names };
-        reread_more(self.inner().rerankers(), plan.as_ref(), question, passages, read)
+        rerank_more(self.inner().rerankers(), plan.as_ref(), question, passages, read)
     }
 
     /// Picks the sentences that matter out of the first passages.
-    fn refine(&self, search: Search<'_>, passages: &mut [Judged]) {
+    fn refine(&self, search: Search<'_>, passages: &mut [GradedPassage]) {
         let config = &self.inner().config.crag;
         let refinement = Refinement {
             analyzer: self.inner().analyzer(),
@@ -236,10 +238,10 @@ impl Engine {
             most: config.strips,
         };
         let question = &search.plan.question.text;
-        let judged = passages.iter().take(JUDGED).map(|one| &one.ranked);
+        let graded = passages.iter().take(JUDGED).map(|one| &one.ranked);
         let rerank = search.rerank().filter(|_| !search.is_late());
-        let reader = reader(self.inner().rerankers(), question, judged.clone());
-        let summaries = refinement.summaries(judged, |strips| match (reader, rerank) {
+        let reader = reader(self.inner().rerankers(), question, graded.clone());
+        let summaries = refinement.summaries(graded, |strips| match (reader, rerank) {
             (Some(reader), Some(plan)) => {
                 let first = strips.get(..config.read_strips).unwrap_or(strips);
                 read(reader, &plan, question, first).0
@@ -257,7 +259,7 @@ impl Engine {
         let Some(web) = &config.web else { return Vec::new() };
         let question = &plan.question;
         let ask = || web.search(&question.text, question.language, config.crag.web_pages);
-        match caught("the web search", ask) {
+        match catch_panics("the web search", ask) {
             Ok(pages) => pages.into_iter().take(config.crag.web_pages).collect(),
             Err(error) => {
                 degraded.push(Degraded { stage: Stage::Web, reason: error.chain() });
@@ -308,7 +310,7 @@ struct Findings {
     /// Where its grades begin.
     thresholds: GradeThresholds,
     basis: CragBasis,
-    /// Σ score/rank of the judged passages: unlike their mean it does not fall when weak
+    /// Σ score/rank of the graded passages: unlike their mean it does not fall when weak
     /// passages come after good ones.
     gain: f32,
 }
@@ -320,14 +322,14 @@ impl Findings {
         ranked: Vec<Ranked>,
         total: usize,
     ) -> Self {
-        let judged = ranked.get(..JUDGED).unwrap_or(&ranked);
-        let scores: Vec<Score> = judged.iter().map(Ranked::evidence).collect();
-        let read = !judged.is_empty() && judged.iter().all(|one| one.rerank.is_some());
+        let graded = ranked.get(..JUDGED).unwrap_or(&ranked);
+        let scores: Vec<Score> = graded.iter().map(Ranked::evidence).collect();
+        let read = !graded.is_empty() && graded.iter().all(|one| one.rerank.is_some());
         let gain = scores.iter().zip(1_u8..).map(|(score, i)| score.get() / f32::from(i)).sum();
         Self {
             grade: thresholds.overall(&scores),
             thresholds,
-            basis: if read { CragBasis::Rerank } else { CragBasis::Legs },
+            basis: if read { CragBasis::Rerank } else { CragBasis::Retrieved },
             gain,
             lists,
             ranked,
@@ -339,7 +341,7 @@ impl Findings {
     }
 
     /// True if neither verdict nor gain is worse. The scores of two rerankers, or of one
-    /// and the legs, do not compare: then the verdict has to be better.
+    /// and the retrievers, do not compare: then the verdict has to be better.
     fn is_no_worse_than(&self, before: &Self) -> bool {
         if before.ranked.is_empty() {
             return true;
@@ -351,10 +353,10 @@ impl Findings {
     }
 }
 
-/// `lists` with the hits of `heard`, each in the list of its leg.
+/// `lists` with the hits of `heard`, each in the list of its retriever.
 fn joined(mut lists: Vec<RankedList>, heard: &[RankedList]) -> Vec<RankedList> {
     for more in heard.iter().filter(|more| !more.hits().is_empty()) {
-        match lists.iter_mut().find(|list| list.strategy() == more.strategy()) {
+        match lists.iter_mut().find(|list| list.retriever() == more.retriever()) {
             Some(list) => *list = list.clone().joined(more),
             None => lists.push(more.clone()),
         }
@@ -362,23 +364,23 @@ fn joined(mut lists: Vec<RankedList>, heard: &[RankedList]) -> Vec<RankedList> {
     lists
 }
 
-/// The fused list with what repairs found and fusion left out, at its end: a leg that
+/// The fused list with what repairs found and fusion left out, at its end: a retriever that
 /// knows little about a question, and so weighs nothing, may be the only one to know a row.
 fn complete(mut fused: Vec<Fused>, lists: &[RankedList], repaired: &RowSet) -> Vec<Fused> {
     let held: RowSet = fused.iter().map(|hit| hit.row).collect();
     let hit = |list: &RankedList, row| {
         let (rank, hit) = (1..).zip(list.hits()).find(|(_, hit)| hit.row == row)?;
-        let Hit { native, relevance, .. } = *hit;
-        Some(LegHit { strategy: list.strategy(), rank, native, relevance })
+        let Hit { raw_score, relevance, .. } = *hit;
+        Some(RetrieverHit { retriever: list.retriever(), rank, raw_score, relevance })
     };
     for row in repaired.iter().filter(|&row| !held.contains(row)) {
-        let legs = lists.iter().filter_map(|list| hit(list, row)).collect();
-        fused.push(Fused { row, combined: Score::ZERO, legs });
+        let hits = lists.iter().filter_map(|list| hit(list, row)).collect();
+        fused.push(Fused { row, combined: Score::ZERO, hits });
     }
     fused
 }
 
-/// The first `candidates` of what the legs found and all that repairs found.
+/// The first `candidates` of what the retrievers found and all that repairs found.
 fn shortlist(fused: Vec<Fused>, candidates: usize, repaired: &RowSet) -> Vec<Fused> {
     let mut left = candidates;
     fused
@@ -397,12 +399,12 @@ fn best_read(ranked: &[Ranked]) -> Option<Score> {
     ranked.iter().filter_map(|one| one.rerank).max()
 }
 
-fn ungraded(ranked: Vec<Ranked>) -> Vec<Judged> {
-    let judged = |ranked| Judged { ranked, grade: None, summary: None };
-    ranked.into_iter().map(judged).collect()
+fn ungraded(ranked: Vec<Ranked>) -> Vec<GradedPassage> {
+    let graded = |ranked| GradedPassage { ranked, grade: None, summary: None };
+    ranked.into_iter().map(graded).collect()
 }
 
-fn graded(thresholds: &GradeThresholds, ranked: Vec<Ranked>) -> Vec<Judged> {
+fn graded(thresholds: &GradeThresholds, ranked: Vec<Ranked>) -> Vec<GradedPassage> {
     let mut passages = ungraded(ranked);
     for one in &mut passages {
         one.grade = Some(thresholds.passage(one.ranked.evidence()));

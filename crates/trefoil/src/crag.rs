@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Repair, Result, Score};
+use trefoil_core::{Correction, Error, Result, Score};
 
 /// What a graded search does about its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ use trefoil_core::{Error, Repair, Result, Score};
 pub struct CragConfig {
     /// What is tried while the evidence is not correct, in order, each once; all by
     /// default.
-    pub repairs: Vec<Repair>,
+    pub repairs: Vec<Correction>,
     /// How many passages a repair may add, 1–50; 10 by default.
     pub candidates: usize,
     /// What becomes of passages that do not answer.
@@ -43,9 +43,9 @@ pub enum IncorrectPolicy {
 
 impl Default for CragConfig {
     fn default() -> Self {
-        use Repair::{Feedback, Graph, Languages, Loose, Neighbours};
+        use Correction::{Feedback, Fuzzy, Graph, Languages, Neighbours};
         Self {
-            repairs: vec![Feedback, Graph, Neighbours, Loose, Languages],
+            repairs: vec![Feedback, Graph, Neighbours, Fuzzy, Languages],
             candidates: 10,
             incorrect: IncorrectPolicy::default(),
             refine_correct: false,
@@ -74,7 +74,7 @@ impl CragConfig {
         range("crag.strips", self.strips, 1..=20, "1–20")?;
         range("crag.readStrips", self.read_strips, 0..=64, "0–64")?;
         range("crag.webPages", self.web_pages, 1..=20, "1–20")?;
-        let mut before: &[Repair] = &[];
+        let mut before: &[Correction] = &[];
         for (place, repair) in self.repairs.iter().enumerate() {
             if before.contains(repair) {
                 let value = repair.name().to_owned();
@@ -110,7 +110,7 @@ mod tests {
             check(&|config| config.read_strips = count, valid);
         }
         check(&|config| config.repairs.clear(), true);
-        check(&|config| config.repairs.push(Repair::Loose), false);
+        check(&|config| config.repairs.push(Correction::Fuzzy), false);
     }
 
     #[test]

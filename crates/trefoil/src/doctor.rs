@@ -9,14 +9,14 @@ use std::{
 
 use serde::Serialize;
 use trefoil_core::{
-    Collection, Contents, Digest, Error, QueryText, Result, Role, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResultType, StoredChunk, Strategy,
+    Collection, Contents, Digest, Error, QueryText, Result, RetrieverId, Role, RowId, Score,
+    SearchFilters, SearchOptions, SearchQuery, SearchResultType, StoredChunk,
 };
 use trefoil_text::{ScriptAnalyzer, contextual_text, sentences, terms};
 
 use crate::{
     Engine, EngineConfig, Model,
-    leaves::{self, LeafFiles},
+    leaves::{self, IndexOnDisk},
     replay::changed_rows,
     select::cosine,
     verify::Pages,
@@ -32,7 +32,7 @@ const SAME_VECTOR: f32 = 0.999;
 
 /// How an index is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckUp {
+pub struct DoctorOptions {
     /// Chunks that are asked for, 100 by default.
     pub sample: usize,
     /// They are to be among so many results, 10 by default.
@@ -41,7 +41,7 @@ pub struct CheckUp {
     pub seed: u64,
 }
 
-impl Default for CheckUp {
+impl Default for DoctorOptions {
     fn default() -> Self {
         Self { sample: 100, k: 10, seed: 0 }
     }
@@ -51,7 +51,7 @@ impl Default for CheckUp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub enum Symptom {
+pub enum Check {
     /// Chunks that are not found when asked with a sentence of their own.
     SelfRetrieval,
     /// Nearest vectors that the graph walk misses.
@@ -69,7 +69,7 @@ pub enum Symptom {
     /// What chunks mention was found by another extractor.
     Extractor,
     /// Rows that an index is yet to be given.
-    Lag(Strategy),
+    Lag(RetrieverId),
     /// Chunks that wait for their vectors.
     Waiting,
     /// Work in the background that was given up.
@@ -79,9 +79,9 @@ pub enum Symptom {
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Reading {
+pub struct CheckResult {
     /// What.
-    pub symptom: Symptom,
+    pub symptom: Check,
     /// How many are not as they should be.
     pub found: usize,
     /// Of how many.
@@ -93,33 +93,33 @@ pub struct Reading {
 /// How an index is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Diagnosis {
+pub struct HealthReport {
     /// All that was looked at, in one order.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<CheckResult>,
 }
 
-impl Diagnosis {
+impl HealthReport {
     /// True if nothing needs to be done.
     pub fn is_healthy(&self) -> bool {
-        self.readings.iter().all(Reading::is_healthy)
+        self.readings.iter().all(CheckResult::is_healthy)
     }
 }
 
-impl Reading {
+impl CheckResult {
     /// True if no more is found than is usual.
     pub fn is_healthy(&self) -> bool {
         // A sentence that many chunks hold, and boilerplate, are in every corpus.
         let usual = match self.symptom {
-            Symptom::SelfRetrieval => self.of / 10,
-            Symptom::Recall | Symptom::Duplicates => self.of / 20,
-            Symptom::Unfindable
-            | Symptom::Model
-            | Symptom::VectorDrift
-            | Symptom::Analyzer
-            | Symptom::Extractor
-            | Symptom::Lag(_)
-            | Symptom::Waiting
-            | Symptom::FailedJobs => 0,
+            Check::SelfRetrieval => self.of / 10,
+            Check::Recall | Check::Duplicates => self.of / 20,
+            Check::Unfindable
+            | Check::Model
+            | Check::VectorDrift
+            | Check::Analyzer
+            | Check::Extractor
+            | Check::Lag(_)
+            | Check::Waiting
+            | Check::FailedJobs => 0,
         };
         self.found <= usual
     }
@@ -127,19 +127,19 @@ impl Reading {
     /// What to do about it.
     pub const fn next(&self) -> &'static str {
         match self.symptom {
-            Symptom::SelfRetrieval => "ask `trefoil why-not SENTENCE CHUNK` where it was lost",
-            Symptom::Recall | Symptom::VectorDrift | Symptom::Extractor => "run `trefoil reindex`",
-            Symptom::Unfindable => "pull a model (`trefoil models pull`) so that they have vectors",
-            Symptom::Duplicates => "index one of the copies only (`trefoil remove PATH`)",
-            Symptom::Model => "use the index's model, or run `trefoil reindex`",
-            Symptom::Analyzer => "run `trefoil repair`",
-            Symptom::Lag(_) | Symptom::Waiting => "run `trefoil index` and let it finish",
-            Symptom::FailedJobs => "see the reasons with `--json`; `trefoil reindex` tries again",
+            Check::SelfRetrieval => "ask `trefoil why-not SENTENCE CHUNK` where it was lost",
+            Check::Recall | Check::VectorDrift | Check::Extractor => "run `trefoil reindex`",
+            Check::Unfindable => "pull a model (`trefoil models pull`) so that they have vectors",
+            Check::Duplicates => "index one of the copies only (`trefoil remove PATH`)",
+            Check::Model => "use the index's model, or run `trefoil reindex`",
+            Check::Analyzer => "run `trefoil repair`",
+            Check::Lag(_) | Check::Waiting => "run `trefoil index` and let it finish",
+            Check::FailedJobs => "see the reasons with `--json`; `trefoil reindex` tries again",
         }
     }
 }
 
-impl fmt::Display for Symptom {
+impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::SelfRetrieval => "not found by own sentence",
@@ -150,7 +150,7 @@ impl fmt::Display for Symptom {
             Self::VectorDrift => "other vector today",
             Self::Analyzer => "keyword index unreadable",
             Self::Extractor => "another extractor",
-            Self::Lag(leg) => return write!(f, "not yet in the {leg} index"),
+            Self::Lag(retriever) => return write!(f, "not yet in the {retriever} index"),
             Self::Waiting => "waiting for a vector",
             Self::FailedJobs => "failed in the background",
         })
@@ -166,8 +166,8 @@ impl Engine {
     pub fn doctor(
         dir: impl AsRef<Path>,
         config: EngineConfig,
-        options: &CheckUp,
-    ) -> Result<Diagnosis> {
+        options: &DoctorOptions,
+    ) -> Result<HealthReport> {
         let dir = dir.as_ref();
         let mut other_model = Vec::new();
         let engine = match Self::open_read_only(dir, config.clone()) {
@@ -178,7 +178,7 @@ impl Engine {
             opened => opened?,
         };
         let mut examination = Examination::of(&engine, options)?;
-        examination.readings.push(reading(Symptom::Model, other_model, 1));
+        examination.readings.push(reading(Check::Model, other_model, 1));
         examination.retrieve()?;
         #[cfg(feature = "semantic")]
         examination.recall();
@@ -186,28 +186,28 @@ impl Engine {
         examination.duplicates()?;
         examination.drift()?;
         examination.background()?;
-        Ok(Diagnosis { readings: examination.readings })
+        Ok(HealthReport { readings: examination.readings })
     }
 }
 
-fn reading(symptom: Symptom, mut examples: Vec<String>, of: usize) -> Reading {
+fn reading(symptom: Check, mut examples: Vec<String>, of: usize) -> CheckResult {
     let found = examples.len();
     examples.truncate(EXAMPLES);
-    Reading { symptom, found, of, examples }
+    CheckResult { symptom, found, of, examples }
 }
 
 /// A look at one index.
 struct Examination<'e> {
     engine: &'e Engine,
-    options: &'e CheckUp,
-    files: Vec<LeafFiles>,
+    options: &'e DoctorOptions,
+    files: Vec<IndexOnDisk>,
     /// The sampled chunks, by row.
     sample: Vec<Arc<StoredChunk>>,
-    readings: Vec<Reading>,
+    readings: Vec<CheckResult>,
 }
 
 impl<'e> Examination<'e> {
-    fn of(engine: &'e Engine, options: &'e CheckUp) -> Result<Self> {
+    fn of(engine: &'e Engine, options: &'e DoctorOptions) -> Result<Self> {
         let inner = engine.inner();
         let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
         let mut files = leaves::files(&inner.dir, inner.store.vectors_generation()?, &analyzer);
@@ -255,7 +255,7 @@ impl<'e> Examination<'e> {
                 lost.push(format!("{} of {}: {sentence}", chunk.id, chunk.file.path));
             }
         }
-        self.readings.push(reading(Symptom::SelfRetrieval, lost, asked));
+        self.readings.push(reading(Check::SelfRetrieval, lost, asked));
         Ok(())
     }
 
@@ -279,7 +279,7 @@ impl<'e> Examination<'e> {
         let inner = self.engine.inner();
         let Ok(generation) = inner.store.vectors_generation() else { return };
         let dir = inner.dir.join(leaves::vector_folder(Collection::Documents, generation));
-        let CheckUp { sample, k, .. } = *self.options;
+        let DoctorOptions { sample, k, .. } = *self.options;
         if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
             let of = sample * k;
             let missed = ((1.0 - recall) * of as f32).round();
@@ -289,43 +289,43 @@ impl<'e> Examination<'e> {
                 reason = "a share of a count"
             )]
             let found = missed as usize;
-            let symptom = Symptom::Recall;
-            self.readings.push(Reading { symptom, found, of, examples: Vec::new() });
+            let symptom = Check::Recall;
+            self.readings.push(CheckResult { symptom, found, of, examples: Vec::new() });
         }
     }
 
     /// What each index of documents holds: how far it lags, and what is in none.
     fn rows(&mut self) -> Result<()> {
         let store = &self.engine.inner().store;
-        let mut held: BTreeMap<Strategy, BTreeSet<RowId>> = BTreeMap::new();
-        for LeafFiles { collection, index, .. } in &self.files {
-            let leg = index.strategy();
+        let mut held: BTreeMap<RetrieverId, BTreeSet<RowId>> = BTreeMap::new();
+        for IndexOnDisk { collection, index, .. } in &self.files {
+            let retriever = index.id();
             let Contents { seq, rows } = match index.contents() {
                 Ok(contents) => contents.unwrap_or_default(),
-                Err(error) if leg == Strategy::Keyword => {
-                    self.readings.push(reading(Symptom::Analyzer, vec![error.chain()], 1));
+                Err(error) if retriever == RetrieverId::KEYWORD => {
+                    self.readings.push(reading(Check::Analyzer, vec![error.chain()], 1));
                     Contents::default()
                 }
                 Err(_) => Contents::default(),
             };
             let of = rows.len();
-            let lagging = changed_rows(store, *collection, index.input(), seq)?;
-            held.insert(leg, rows.into_iter().map(|(row, _)| row).collect());
+            let lagging = changed_rows(store, *collection, index.inputs(), seq)?;
+            held.insert(retriever, rows.into_iter().map(|(row, _)| row).collect());
             let lagging = lagging.iter().map(|row| format!("row {}", row.get())).collect();
-            self.readings.push(reading(Symptom::Lag(leg), lagging, of));
+            self.readings.push(reading(Check::Lag(retriever), lagging, of));
         }
-        let holds = |leg, row| held.get(&leg).is_some_and(|rows| rows.contains(&row));
+        let holds = |retriever, row| held.get(&retriever).is_some_and(|rows| rows.contains(&row));
         let (mut unfindable, mut of) = (Vec::new(), 0);
         for page in Pages::of(store, Collection::Documents) {
             for chunk in store.chunks(&page?)? {
                 of += 1;
-                let by_term = || holds(Strategy::Keyword, chunk.row) && self.has_terms(&chunk);
-                if !holds(Strategy::Semantic, chunk.row) && !by_term() {
+                let by_term = || holds(RetrieverId::KEYWORD, chunk.row) && self.has_terms(&chunk);
+                if !holds(RetrieverId::SEMANTIC, chunk.row) && !by_term() {
                     unfindable.push(format!("{} of {}", chunk.id, chunk.file.path));
                 }
             }
         }
-        self.readings.push(reading(Symptom::Unfindable, unfindable, of));
+        self.readings.push(reading(Check::Unfindable, unfindable, of));
         Ok(())
     }
 
@@ -353,8 +353,8 @@ impl<'e> Examination<'e> {
                 format!("{count} times, as in {first} and {last}")
             }
         };
-        self.readings.push(Reading {
-            symptom: Symptom::Duplicates,
+        self.readings.push(CheckResult {
+            symptom: Check::Duplicates,
             found: found.chunks,
             of,
             examples: found.examples.into_iter().map(example).collect(),
@@ -382,10 +382,10 @@ impl<'e> Examination<'e> {
                 }
             }
             let of = stored.len();
-            self.readings.push(reading(Symptom::VectorDrift, other, of));
+            self.readings.push(reading(Check::VectorDrift, other, of));
         }
         let stale = inner.stale_extractions()?.map(|degraded| degraded.reason);
-        self.readings.push(reading(Symptom::Extractor, stale.into_iter().collect(), 1));
+        self.readings.push(reading(Check::Extractor, stale.into_iter().collect(), 1));
         Ok(())
     }
 
@@ -394,15 +394,15 @@ impl<'e> Examination<'e> {
         let jobs = store.pending_jobs()?;
         let of = store.stats()?.chunks;
         let waiting = jobs.queued + jobs.running;
-        self.readings.push(Reading {
-            symptom: Symptom::Waiting,
+        self.readings.push(CheckResult {
+            symptom: Check::Waiting,
             found: waiting,
             of,
             examples: Vec::new(),
         });
         let failed = store.failed_jobs(EXAMPLES)?;
-        self.readings.push(Reading {
-            symptom: Symptom::FailedJobs,
+        self.readings.push(CheckResult {
+            symptom: Check::FailedJobs,
             found: jobs.failed,
             of,
             examples: failed

@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
-use trefoil_core::{Embedder, Error, Result, Role, Stage};
+use trefoil_core::{Embedder, Error, IndexInput, Result, Role, Stage};
 use trefoil_store::{EmbedJob, EmbedSource, JobCounts};
 use trefoil_text::contextual_text;
 
-use crate::{Engine, background::caught, engine::Inner};
+use crate::{Engine, background::catch_panics, default_set::stage_fed_by, engine::Inner};
 
 /// Texts embedded between two commits. Large enough that the cores are idle for less
 /// than one text in a hundred, small enough that a stop waits a few seconds at most.
@@ -168,12 +168,12 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
         let mut panics = 0;
         while !signal.stopped() {
             let Some(inner) = inner.upgrade() else { return };
-            match caught("the worker", || next_step(&inner)) {
+            match catch_panics("the worker", || next_step(&inner)) {
                 Ok(false) => break,
                 Ok(true) => panics = 0,
                 Err(error) => {
                     let is_panic = matches!(error, Error::Panicked { .. });
-                    inner.troubles.note(Stage::Semantic, error);
+                    inner.troubles.note(stage_fed_by(IndexInput::Vector), error);
                     panics += 1;
                     // What it had taken up is not lost: it waits for the next try.
                     let released = inner.store.release_embed_jobs();
@@ -195,7 +195,7 @@ fn work(signal: &Signal, inner: &Weak<Inner>) {
 }
 
 /// Does what is first of all that is left to do; false if nothing is. What came in last is
-/// embedded before the texts of a successor, and reports wait until nothing else is left.
+/// embedded before the texts of a migration, and reports wait until nothing else is left.
 fn next_step(inner: &Arc<Inner>) -> Result<bool> {
     if let Some(embedder) = inner.embedder()
         && embed_batch(inner, embedder.as_ref())? > 0
@@ -205,7 +205,7 @@ fn next_step(inner: &Arc<Inner>) -> Result<bool> {
     if run_tasks(inner) {
         return Ok(true);
     }
-    if inner.succeed_further()? {
+    if inner.migrate_further()? {
         return Ok(true);
     }
     make_reports(inner);
@@ -220,7 +220,7 @@ fn run_tasks(inner: &Arc<Inner>) -> bool {
     let mut any = false;
     for task in inner.tasks.alive() {
         let engine = Arc::new(Engine::of_worker(Arc::clone(inner)));
-        match caught(task.name(), || Arc::clone(&task).run(engine)) {
+        match catch_panics(task.name(), || Arc::clone(&task).run(engine)) {
             Ok(did) => any |= did,
             Err(error) => inner.troubles.note(Stage::Memory, error),
         }
@@ -232,12 +232,12 @@ fn run_tasks(inner: &Arc<Inner>) -> bool {
 /// until the graph changes: nothing else has to wait for it.
 fn make_reports(inner: &Inner) {
     for _ in 0..TRIES {
-        match caught("the maker of reports", || inner.update_reports()) {
-            Ok(true) => return inner.troubles.clear(Stage::Graph),
+        match catch_panics("the maker of reports", || inner.update_reports()) {
+            Ok(true) => return inner.troubles.clear(stage_fed_by(IndexInput::Extraction)),
             Ok(false) => return,
             Err(error) => {
                 let is_panic = matches!(error, Error::Panicked { .. });
-                inner.troubles.note(Stage::Graph, error);
+                inner.troubles.note(stage_fed_by(IndexInput::Extraction), error);
                 if !is_panic {
                     return;
                 }
@@ -245,7 +245,7 @@ fn make_reports(inner: &Inner) {
         }
     }
     if let Err(error) = inner.set_reports_aside() {
-        inner.troubles.note(Stage::Graph, error);
+        inner.troubles.note(stage_fed_by(IndexInput::Extraction), error);
     }
 }
 
@@ -262,10 +262,10 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     }
     let texts: Vec<Cow<'_, str>> = jobs.iter().map(|job| text_of(&job.source)).collect();
     let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    match caught(EMBEDDER, || embedder.embed(Role::Passage, &texts)) {
+    match catch_panics(EMBEDDER, || embedder.embed(Role::Passage, &texts)) {
         Ok(vectors) => {
             finish(inner, &jobs, vectors)?;
-            inner.troubles.clear(Stage::Semantic);
+            inner.troubles.clear(stage_fed_by(IndexInput::Vector));
         }
         Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
             each_alone(inner, embedder, &jobs, &texts)?;
@@ -298,7 +298,7 @@ fn each_alone(
     texts: &[&str],
 ) -> Result<()> {
     for (job, text) in jobs.iter().zip(texts) {
-        let embed = || caught(EMBEDDER, || embedder.embed(Role::Passage, &[text]));
+        let embed = || catch_panics(EMBEDDER, || embedder.embed(Role::Passage, &[text]));
         let mut embedded = embed();
         for _ in 1..TRIES {
             if matches!(embedded, Err(Error::Panicked { .. })) {
@@ -309,7 +309,7 @@ fn each_alone(
             Ok(vectors) => finish(inner, std::slice::from_ref(job), vectors)?,
             Err(error @ Error::Panicked { .. }) => {
                 inner.store.give_up_jobs(&[job.job], &error.chain())?;
-                inner.troubles.note(Stage::Semantic, error);
+                inner.troubles.note(stage_fed_by(IndexInput::Vector), error);
             }
             Err(error) => inner.store.fail_jobs(&[job.job], &error.chain())?,
         }

@@ -13,32 +13,33 @@ use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ChunkId, Collection, Degraded, Embedder, Embedding, EmbeddingSpace, Error,
     Fused, IndexInput, NameLookup, Passage, Plan, QueryClassification, QueryText, Question, Ranked,
-    RankedList, Result, RowId, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Stage, StoredChunk, Strategy, TokenCounter, create_private_folder,
-    private_file,
+    RankedList, Result, Retriever, RetrieverId, RetrieverMetric, RowId, SearchFilters,
+    SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage, StoredChunk, TokenCounter,
+    create_private_folder, private_file,
 };
 #[cfg(feature = "graph")]
-use trefoil_core::{EntityExtractor, HeldTerms, RowSet};
+use trefoil_core::{EntityExtractor, RowSet, TermCoverage};
 use trefoil_store::{Access, JobCounts, Store, StoreStats};
 use trefoil_text::{CONTEXT_FORM, ChunkSizes, Chunker, ScriptAnalyzer};
 
 use crate::{
-    EngineConfig,
-    background::{BackgroundTask, Tasks, Troubles, caught},
+    Available, EngineConfig,
+    background::{BackgroundErrors, BackgroundTask, Tasks, catch_panics},
     collection::{Indexed, Indexers},
-    correct::Judged,
+    correct::GradedPassage,
+    default_set::BY_VECTOR,
     embed::Worker,
     export, leaves,
-    legs::{Legs, run_beside, run_legs},
+    model_migration::{ActiveModel, OnMismatch},
     models::{self, FoundRerankers},
     plan::{plan, question},
     present,
+    read_view::ReadView,
     relationships::Relationships,
-    reread::reread,
-    select::{Left, cosine, select},
-    shown::Shown,
+    rerank::rerank,
+    retrieve::{Retrieved, run_all, run_independent},
+    select::{Exclusion, cosine, select},
     snapshot::Snapshot,
-    successor::{OtherModel, Serving},
     trace::{Trace, millis},
 };
 
@@ -46,7 +47,7 @@ use crate::{
 ///
 /// One process writes, any number of threads and processes read. What `ingest` has
 /// returned from is durable and found by keyword; vectors follow in the background
-/// ([`Engine::drain`] waits for them).
+/// ([`Engine::wait_until_indexed`] waits for them).
 #[derive(Debug)]
 pub struct Engine {
     worker: Option<Worker>,
@@ -62,13 +63,13 @@ pub(crate) struct Inner {
     pub(crate) config: EngineConfig,
     pub(crate) store: Store,
     pub(crate) chunker: Chunker,
-    serving: RwLock<Serving>,
+    active_model: RwLock<ActiveModel>,
     /// The number of the vectors that are searched.
     pub(crate) generation: AtomicU64,
     /// Texts embedded since it was opened.
     pub(crate) embedded: AtomicUsize,
     /// What went wrong in the background.
-    pub(crate) troubles: Troubles,
+    pub(crate) troubles: BackgroundErrors,
     /// What the worker does for others.
     pub(crate) tasks: Tasks,
     rerankers: FoundRerankers,
@@ -83,11 +84,11 @@ pub(crate) struct Inner {
     #[cfg(feature = "graph")]
     pub(crate) graph: Option<Arc<trefoil_graph::GraphRetriever>>,
     #[cfg(feature = "graph")]
-    pub(crate) reports: RwLock<crate::overview::ShownReports>,
+    pub(crate) reports: RwLock<crate::overview::ReportView>,
     /// Names that the corpus is known to speak of.
     names: Arc<dyn NameLookup>,
-    /// Held while legs run, so that all of them see the same commits.
-    pub(crate) shown: RwLock<Shown>,
+    /// Held while retrievers run, so that all of them see the same commits.
+    pub(crate) read_view: RwLock<ReadView>,
     _lock: Option<File>,
 }
 
@@ -100,8 +101,8 @@ pub struct EngineStats {
     pub bytes: u64,
     /// The model's fingerprint; absent when there is none.
     pub embedding: Option<String>,
-    /// Rows that each leg can find.
-    pub rows: Vec<(Strategy, u64)>,
+    /// Rows that each retriever can find.
+    pub rows: Vec<(RetrieverId, u64)>,
     /// Texts that were embedded since the engine was opened, reports included.
     pub embedded: usize,
     /// Retrievers that cannot run, and why.
@@ -122,14 +123,14 @@ impl Engine {
 
     /// The same with a configuration of one's own.
     pub fn open_with(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
-        Self::open_writer(dir.as_ref(), config, OtherModel::Refuse)
+        Self::open_writer(dir.as_ref(), config, OnMismatch::Refuse)
     }
 
     /// Opens the index in `dir` and makes its indexes anew from the stored text, with the
     /// configured model. Cached vectors of that model are used again.
     ///
     /// With another model than the index has, its vectors are made in the background
-    /// ([`Engine::drain`] waits for them) beside those in use, which go on answering: in other
+    /// ([`Engine::wait_until_indexed`] waits for them) beside those in use, which go on answering: in other
     /// engines, and in this one by [`EngineConfig::model_before`]. When all are made they take
     /// their place at once. A reindex that was interrupted goes on where it was, as soon as the
     /// index is opened to write with its model; opened with the model before, the index is what
@@ -142,8 +143,8 @@ impl Engine {
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
-        let engine = Self::open_writer(dir, config, OtherModel::Succeed)?;
-        if engine.inner.serving().succession.is_none() {
+        let engine = Self::open_writer(dir, config, OnMismatch::Migrate)?;
+        if engine.inner.active_model().migration.is_none() {
             engine.inner.rebuild()?;
         }
         engine.wake();
@@ -164,12 +165,12 @@ impl Engine {
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
-        let inner = Inner::open(dir, config, None, OtherModel::Refuse)?;
-        inner.publish()?;
+        let inner = Inner::open(dir, config, None, OnMismatch::Refuse)?;
+        inner.refresh_read_view()?;
         Ok(Self { worker: None, inner: Arc::new(inner), _unpacked: unpacked })
     }
 
-    fn open_writer(dir: &Path, config: EngineConfig, other: OtherModel) -> Result<Self> {
+    fn open_writer(dir: &Path, config: EngineConfig, other: OnMismatch) -> Result<Self> {
         config.check()?;
         if dir.is_file() && Snapshot::read(dir).is_ok() {
             let doing = "write to a snapshot (`trefoil import` makes an index of it)";
@@ -182,10 +183,10 @@ impl Engine {
 
     /// Opens the index in `dir` to read and write, whose lock the caller has taken.
     pub(crate) fn open_locked(dir: &Path, config: EngineConfig, lock: File) -> Result<Self> {
-        Self::open_held(dir, config, lock, OtherModel::Refuse)
+        Self::open_held(dir, config, lock, OnMismatch::Refuse)
     }
 
-    fn open_held(dir: &Path, config: EngineConfig, lock: File, other: OtherModel) -> Result<Self> {
+    fn open_held(dir: &Path, config: EngineConfig, lock: File, other: OnMismatch) -> Result<Self> {
         let inner = Arc::new(Inner::open(dir, config, Some(lock), other)?);
         inner.extract_first()?;
         inner.replay_all()?;
@@ -195,12 +196,12 @@ impl Engine {
         Ok(Self { worker, inner, _unpacked: None })
     }
 
-    /// Answers `query`: kind → plan → legs → fusion → passages → grade → selection → results.
+    /// Answers `query`: kind → plan → retrievers → fusion → passages → grade → selection → results.
     ///
     /// # Errors
     /// [`Error::InvalidQuery`] for a query out of range, [`Error::DimensionMismatch`] for
-    /// an embedding of another model, [`Error::SearchFailed`] if every leg failed. One
-    /// failing leg is no error: the result names it in `degraded`.
+    /// an embedding of another model, [`Error::SearchFailed`] if every retriever failed. One
+    /// failing retriever is no error: the result names it in `degraded`.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
         query.check()?;
         let mut trace = Trace::start();
@@ -209,22 +210,22 @@ impl Engine {
         let (question, classification, failed) = self.classify(query, &allowed);
         trace.lap(Stage::Classify, 1, 1);
         let plan = self.decide(query, question, classification)?;
-        trace.lap(Stage::Plan, 1, plan.legs.len());
-        let mut legs = self.retrieve(query, &plan, &allowed, &mut trace)?;
-        legs.degraded.extend(failed);
-        let fused = legs.fused(&plan)?;
-        trace.lap(Stage::Fuse, legs.lists.len(), fused.len());
+        trace.lap(Stage::Plan, 1, plan.retrievers.len());
+        let mut retrievers = self.retrieve(query, &plan, &allowed, &mut trace)?;
+        retrievers.degraded.extend(failed);
+        let fused = retrievers.fused(&plan)?;
+        trace.lap(Stage::Fuse, retrievers.lists.len(), fused.len());
         let found = self.read(&plan, &query.filters, fused)?;
         trace.lap(Stage::Read, found.total, found.passages.len());
-        let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
+        let ranked = self.rerank(&plan, found.passages, &mut retrievers.degraded);
         trace.lap(Stage::Rerank, ranked.len(), ranked.len());
         let read = ranked.len();
-        legs.reranked = ranked.iter().filter(|one| one.rerank.is_some()).count();
-        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
+        retrievers.reranked = ranked.iter().filter(|one| one.rerank.is_some()).count();
+        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut retrievers);
         trace.lap(Stage::Grade, read, graded.passages.len());
         let left = self.select(&plan, &graded.passages)?;
         trace.lap(Stage::Select, left.len(), left.iter().filter(|left| left.is_none()).count());
-        present::result(&self.inner, query, &plan, graded, &left, legs, trace)
+        present::result(&self.inner, query, &plan, graded, &left, retrievers, trace)
     }
 
     /// How `query` is searched: every decision, as data.
@@ -239,7 +240,7 @@ impl Engine {
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
-    /// leg alone, no text needed. `options.strategies` and `weights` are not looked at; what
+    /// retriever alone, no text needed. `options.strategies` and `weights` are not looked at; what
     /// needs a text (highlights, reranking, grading) does not run.
     pub fn search_by_embedding(
         &self,
@@ -247,7 +248,7 @@ impl Engine {
         filters: SearchFilters,
         mut options: SearchOptions,
     ) -> Result<SearchResult> {
-        options.strategies = vec![SearchStrategy::Semantic];
+        options.strategies = vec![BY_VECTOR];
         options.include_highlights = false;
         options.rerank_enabled = false;
         options.crag_enabled = false;
@@ -267,12 +268,15 @@ impl Engine {
     ///
     /// # Errors
     /// What stopped the work in the background, if something did.
-    pub fn drain(&self) -> Result<JobCounts> {
-        self.drain_with(|_| ())
+    pub fn wait_until_indexed(&self) -> Result<JobCounts> {
+        self.wait_until_indexed_with(|_| ())
     }
 
     /// The same; `on_progress` is told about every tenth of a second what is left.
-    pub fn drain_with(&self, on_progress: impl FnMut(&JobCounts)) -> Result<JobCounts> {
+    pub fn wait_until_indexed_with(
+        &self,
+        on_progress: impl FnMut(&JobCounts),
+    ) -> Result<JobCounts> {
         match &self.worker {
             Some(worker) => worker.drain(&self.inner, on_progress),
             None => self.inner.pending_embeddings(),
@@ -287,7 +291,7 @@ impl Engine {
             bytes: directory_bytes(&self.inner.dir),
             embedding: self.inner.store.fingerprint()?,
             embedded: self.inner.embedded.load(Ordering::Relaxed),
-            rows: documents.retrievers().iter().map(|one| (one.strategy(), one.rows())).collect(),
+            rows: documents.retrievers().iter().map(|one| (one.id(), one.rows())).collect(),
             absent: documents.absent(),
             background: self.inner.troubles.list(),
         })
@@ -308,7 +312,7 @@ impl Engine {
         self.inner.store.chunks_of(path)
     }
 
-    /// The legs' own lists for `query`, before fusion: to explain and to tune.
+    /// The retrievers' own lists for `query`, before fusion: to explain and to tune.
     pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
         let plan = self.plan(query)?;
         let allowed = self.inner.store.allowed(&query.filters)?;
@@ -353,12 +357,12 @@ impl Engine {
         query: &SearchQuery,
         allowed: &Allowed,
     ) -> (Question, Option<QueryClassification>, Option<Degraded>) {
-        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let question = question(query, &shown.languages);
         let names = self.inner.names_within(allowed);
         let names = names.as_deref().unwrap_or(self.inner.names.as_ref());
         let classifier = &self.inner.config.classifier;
-        match caught("the classifier", || classifier.classify(&question, names)) {
+        match catch_panics("the classifier", || classifier.classify(&question, names)) {
             Ok(classification) => (question, Some(classification), None),
             Err(error) => {
                 let failed = Degraded { stage: Stage::Classify, reason: error.chain() };
@@ -374,30 +378,35 @@ impl Engine {
         classification: Option<QueryClassification>,
     ) -> Result<Plan> {
         let retrievers = self.inner.documents.retrievers();
-        let available: Vec<Strategy> = retrievers.iter().map(|one| one.strategy()).collect();
-        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let available =
+            |one: &Arc<dyn Retriever>| Available { id: one.id(), after: one.after(), weight: None };
+        let available: Vec<Available> = retrievers.iter().map(available).collect();
+        let shown = self.inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let config = &self.inner.config;
         plan(query, question, classification, &available, &shown.languages, config)
     }
 
-    /// Runs the legs beside each other. A failing one is reported and left out.
+    /// Runs the retrievers beside each other. A failing one is reported and left out.
     pub(crate) fn retrieve(
         &self,
         query: &SearchQuery,
         plan: &Plan,
         allowed: &Allowed,
         trace: &mut Trace,
-    ) -> Result<Legs> {
+    ) -> Result<Retrieved> {
         self.inner.catch_up()?;
-        let shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = self.inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let documents = &self.inner.documents;
         let known = documents.troubles().into_iter().chain(shown.lagging.iter().cloned());
         let mut degraded: Vec<Degraded> = known.chain(self.inner.troubles.list()).collect();
         // What the graph says beside its list is not worth a search that fails.
         let mut failed = |error: Error| {
-            degraded.push(Degraded { stage: Stage::Graph, reason: error.chain() });
+            degraded.push(Degraded {
+                stage: Stage::Retriever(RetrieverId::GRAPH),
+                reason: error.chain(),
+            });
         };
-        let relationships = caught("the graph", || self.inner.relationships(plan, allowed));
+        let relationships = catch_panics("the graph", || self.inner.relationships(plan, allowed));
         let relationships = relationships.unwrap_or_else(|error| {
             failed(error);
             Relationships::default()
@@ -405,59 +414,66 @@ impl Engine {
         let mut words_only = Vec::new();
         let mut others = Vec::new();
         for items in [
-            caught("the graph", || self.inner.overview(query, plan, allowed, &mut words_only)),
-            caught("the graph", || self.inner.entities(query, plan, allowed)),
+            catch_panics("the graph", || {
+                self.inner.overview(query, plan, allowed, &mut words_only)
+            }),
+            catch_panics("the graph", || self.inner.entities(query, plan, allowed)),
         ] {
             items.map_or_else(&mut failed, |items| others.extend(items));
         }
         // The sort is stable: each of them falls in score.
         others.sort_by_key(|item| Reverse(item.score));
         degraded.extend(words_only);
-        let outcomes = run_legs(&documents.retrievers(), plan, allowed, &relationships);
+        let outcomes = run_all(&documents.retrievers(), plan, allowed, &relationships);
         let allowed = allowed.clone();
-        let mut legs = Legs { relationships, others, degraded, allowed, ..Legs::default() };
-        let asked = SearchStrategy::legs(&query.options.strategies);
-        legs.degraded
-            .retain(|degraded| asked.iter().any(|&leg| Stage::from(leg) == degraded.stage));
-        for (strategy, duration, outcome) in outcomes {
+        let mut retrievers =
+            Retrieved { relationships, others, degraded, allowed, ..Retrieved::default() };
+        let asked = |stage| match stage {
+            Stage::Retriever(id) => SearchStrategy::wants(&query.options.strategies, id),
+            _ => false,
+        };
+        retrievers.degraded.retain(|degraded| asked(degraded.stage));
+        for (retriever, duration, outcome) in outcomes {
             match outcome {
                 Ok(list) => {
-                    let metric = legs.metrics.get_mut(strategy);
-                    metric.enabled = true;
-                    metric.result_count = list.hits().len();
-                    metric.processing_time = millis(duration);
-                    metric.top_score =
-                        list.hits().iter().map(|hit| hit.relevance).max().unwrap_or_default();
-                    trace.record(strategy.into(), duration, 1, list.hits().len());
-                    legs.lists.push(list);
+                    let top_score = list.hits().iter().map(|hit| hit.relevance).max();
+                    let metric = RetrieverMetric {
+                        enabled: true,
+                        result_count: list.hits().len(),
+                        processing_time: millis(duration),
+                        top_score: top_score.unwrap_or_default(),
+                    };
+                    retrievers.metrics.insert(retriever, metric);
+                    trace.record(retriever.into(), duration, 1, list.hits().len());
+                    retrievers.lists.push(list);
                 }
-                // A vector of another model is the caller's mistake, not the leg's.
+                // A vector of another model is the caller's mistake, not the retriever's.
                 Err(error @ Error::DimensionMismatch { .. }) => return Err(error),
                 Err(error) => {
-                    let failed = Degraded { stage: strategy.into(), reason: error.chain() };
-                    if !legs.degraded.contains(&failed) {
-                        legs.degraded.push(failed);
+                    let failed = Degraded { stage: retriever.into(), reason: error.chain() };
+                    if !retrievers.degraded.contains(&failed) {
+                        retrievers.degraded.push(failed);
                     }
                 }
             }
         }
         trace.skip();
-        if legs.lists.is_empty() && legs.others.is_empty() {
-            return Err(search_failed(query, &legs.degraded));
+        if retrievers.lists.is_empty() && retrievers.others.is_empty() {
+            return Err(search_failed(query, &retrievers.degraded));
         }
-        Ok(legs)
+        Ok(retrievers)
     }
 
-    /// The lists of the planned legs that run beside each other, without a word on how they
+    /// The lists of the planned retrievers that run beside each other, without a word on how they
     /// ran.
     ///
     /// # Errors
-    /// What the last leg that failed reported, if none gave a list.
+    /// What the last retriever that failed reported, if none gave a list.
     pub(crate) fn lists(&self, plan: &Plan, allowed: &Allowed) -> Result<Vec<RankedList>> {
-        let _shown = self.inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let _shown = self.inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_beside(&self.inner.documents.retrievers(), plan, allowed) {
+        for (.., outcome) in run_independent(&self.inner.documents.retrievers(), plan, allowed) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -511,26 +527,30 @@ impl Engine {
         degraded: &mut Vec<Degraded>,
     ) -> Vec<Ranked> {
         let question = &plan.question.text;
-        let (rerankers, names) = (&self.inner.rerankers, &self.names(plan));
-        let reread = reread(rerankers, plan.rerank.as_ref(), question, passages, names);
-        degraded.extend(reread.degraded.map(|reason| Degraded { stage: Stage::Rerank, reason }));
-        reread.ranked
+        let (rerankers, names) = (&self.inner.rerankers, &self.mention_strength(plan));
+        let rerank = rerank(rerankers, plan.rerank.as_ref(), question, passages, names);
+        degraded.extend(rerank.degraded.map(|reason| Degraded { stage: Stage::Rerank, reason }));
+        rerank.ranked
     }
 
     /// Tells how surely one chunk names what another is about, where the graph takes part and the
-    /// documents are in the language of the question: about others the graph is believed little.
-    pub fn names(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
-        let takes_part = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
-        let legs =
-            (takes_part && !plan.question.foreign).then(|| self.inner.documents.retrievers());
+    /// documents are in the language of the question: about others the graph is rescaled little.
+    pub fn mention_strength(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
+        let takes_part = plan.retrievers.iter().any(|one| one.id == RetrieverId::GRAPH);
+        let retrievers =
+            (takes_part && !plan.question.cross_lingual).then(|| self.inner.documents.retrievers());
         move |from, to| {
-            let legs = legs.iter().flatten();
-            legs.map(|leg| leg.names(from, to)).fold(0.0, f32::max)
+            let retrievers = retrievers.iter().flatten();
+            retrievers.map(|retriever| retriever.mention_strength(from, to)).fold(0.0, f32::max)
         }
     }
 
     /// What keeps each of the graded passages from being a result, if anything does.
-    pub(crate) fn select(&self, plan: &Plan, graded: &[Judged]) -> Result<Vec<Option<Left>>> {
+    pub(crate) fn select(
+        &self,
+        plan: &Plan,
+        graded: &[GradedPassage],
+    ) -> Result<Vec<Option<Exclusion>>> {
         let ranked: Vec<&Ranked> = graded.iter().map(|one| &one.ranked).collect();
         let rows: Vec<RowId> = ranked.iter().map(|one| one.passage.chunk.row).collect();
         let vectors: BTreeMap<RowId, Vec<f32>> = if plan.selection.diverse {
@@ -557,19 +577,19 @@ impl Inner {
         dir: &Path,
         config: EngineConfig,
         lock: Option<File>,
-        other: OtherModel,
+        other: OnMismatch,
     ) -> Result<Self> {
         let write = lock.is_some();
         let access = if write { Access::ReadWrite } else { Access::ReadOnly };
         let store = Store::open(&dir.join(STORE), access, Arc::clone(&config.clock))?;
         let models = models::models(&config)?;
-        let serving = Serving::agreed(&store, models.embedder, &config, write, other)?;
+        let active_model = ActiveModel::agreed(&store, models.embedder, &config, write, other)?;
         let generation = store.vectors_generation()?;
         let analyzer: Arc<dyn Analyzer> = Arc::new(ScriptAnalyzer::default());
         let open = |collection| {
-            let vectors = match &serving.embedder {
+            let vectors = match &active_model.embedder {
                 Some(embedder) => leaves::vectors(dir, collection, generation, embedder, write)?,
-                None => serving.no_vectors(),
+                None => active_model.no_vectors(),
             };
             leaves::open(dir, collection, &analyzer, vectors, &config, write)
         };
@@ -584,10 +604,10 @@ impl Inner {
             config,
             store,
             chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
-            serving: RwLock::new(serving),
+            active_model: RwLock::new(active_model),
             generation: generation.into(),
             embedded: AtomicUsize::new(0),
-            troubles: Troubles::default(),
+            troubles: BackgroundErrors::default(),
             tasks: Tasks::default(),
             rerankers: models.rerankers,
             #[cfg(feature = "graph")]
@@ -601,7 +621,7 @@ impl Inner {
             #[cfg(feature = "graph")]
             reports: RwLock::default(),
             names,
-            shown: RwLock::default(),
+            read_view: RwLock::default(),
             _lock: lock,
         })
     }
@@ -626,35 +646,35 @@ impl Inner {
     /// What embeds questions and texts for the vectors that are searched; none without a
     /// model, and none where the index has another one by now.
     pub(crate) fn embedder(&self) -> Option<Arc<dyn Embedder>> {
-        self.serving().embedder.clone()
+        self.active_model().embedder.clone()
     }
 
-    pub(crate) fn serving(&self) -> RwLockReadGuard<'_, Serving> {
-        self.serving.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn active_model(&self) -> RwLockReadGuard<'_, ActiveModel> {
+        self.active_model.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets another model serve, of the vectors with this number.
-    pub(crate) fn serve(&self, serving: Serving, generation: u64) {
-        *self.serving.write().unwrap_or_else(PoisonError::into_inner) = serving;
+    pub(crate) fn serve(&self, active_model: ActiveModel, generation: u64) {
+        *self.active_model.write().unwrap_or_else(PoisonError::into_inner) = active_model;
         self.generation.store(generation, Ordering::Relaxed);
     }
 
-    /// Embeddings that wait, are made, and have failed, those for a successor among them.
+    /// Embeddings that wait, are made, and have failed, those for a migration among them.
     pub(crate) fn pending_embeddings(&self) -> Result<JobCounts> {
         let mut counts = self.store.pending_embeddings()?;
-        counts.queued += self.left_to_succeed();
+        counts.queued += self.left_to_migrate();
         Ok(counts)
     }
 
-    /// Whether there is such a leg.
-    pub(crate) fn has(&self, leg: Strategy) -> bool {
-        self.documents.leg(leg).is_some()
+    /// Whether there is such a retriever.
+    pub(crate) fn has(&self, retriever: RetrieverId) -> bool {
+        self.documents.retriever(retriever).is_some()
     }
 
     /// Which of the question's terms some rows hold.
     #[cfg(feature = "graph")]
-    pub(crate) fn held_terms(&self, question: &Question, rows: &RowSet) -> Result<HeldTerms> {
-        crate::legs::held_terms(&self.documents.retrievers(), question, rows)
+    pub(crate) fn term_coverage(&self, question: &Question, rows: &RowSet) -> Result<TermCoverage> {
+        crate::retrieve::term_coverage(&self.documents.retrievers(), question, rows)
     }
 
     /// The analyser that indexed the text, for highlights.
@@ -674,14 +694,14 @@ impl Inner {
 
     /// The same for the indexes that feed on vectors only.
     pub(crate) fn replay_vectors(&self) -> Result<()> {
-        self.replay_where(|input| input == IndexInput::Vector)
+        self.replay_where(|inputs| inputs.contains(&IndexInput::Vector))
     }
 
-    fn replay_where(&self, wanted: impl Fn(IndexInput) -> bool) -> Result<()> {
+    fn replay_where(&self, wanted: impl Fn(&[IndexInput]) -> bool) -> Result<()> {
         self.writable("update the indexes")?;
         self.documents.replay(&self.store, &wanted)?;
         self.memory.replay(&self.store, &wanted)?;
-        self.publish()
+        self.refresh_read_view()
     }
 
     /// Forgets the indexes and makes them anew from the store.

@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 
 use trefoil_core::{
     Allowed, Analyzer, Content, EntityType, Explanation, ItemMetadata, Language, LineSpan, Plan,
-    Relevance, Result, Score, SearchQuery, SearchResultItem, SearchResultType, Sources, Strategy,
+    Relevance, Result, RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType,
+    Sources,
 };
 use trefoil_graph::{GraphIndex, Node};
 use trefoil_text::{WordBounds, normalize, normalize_name};
@@ -39,7 +40,7 @@ impl Inner {
         plan: &Plan,
         allowed: &Allowed,
     ) -> Result<Vec<SearchResultItem>> {
-        let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
+        let planned = plan.retrievers.iter().any(|one| one.id == RetrieverId::GRAPH);
         let wanted = planned && query.options.wants(SearchResultType::Entity);
         let Some(graph) = self.graph.as_ref().filter(|_| wanted) else { return Ok(Vec::new()) };
         let index = graph.index();
@@ -130,7 +131,11 @@ fn item(query: &SearchQuery, known: Known, share: Score) -> SearchResultItem {
         id: entity.id.to_string(),
         item_type: SearchResultType::Entity,
         score: share,
-        relevance: Relevance { combined: share, graph: share, ..Relevance::default() },
+        relevance: Relevance {
+            combined: share,
+            retrievers: [(RetrieverId::GRAPH, share)].into_iter().collect(),
+            ..Relevance::default()
+        },
         content: Content {
             text: description.clone(),
             summary: Some(description),

@@ -1,30 +1,33 @@
 //! How a passage came to its place, and why another did not.
 
 use trefoil_core::{
-    ChunkId, Error, Explanation, LegPlace, Plan, Ranked, Result, RowId, SearchQuery,
+    ChunkId, Error, Explanation, Plan, Ranked, Result, RetrieverPlace, RowId, SearchQuery,
     SearchResultItem, Stage, StagePlace, WhyNot,
 };
 
 use crate::{
     Engine,
-    correct::{Graded, Judged},
-    legs::Legs,
+    correct::{Graded, GradedPassage},
     page::Page,
     present::{Admission, Listing},
-    select::Left,
+    retrieve::Retrieved,
+    select::Exclusion,
     trace::Trace,
 };
 
 /// How a passage came to its `rank` among the results.
-pub(crate) fn explanation(judged: &Judged, rank: usize) -> Explanation {
-    let Judged { ranked, grade, .. } = judged;
+pub(crate) fn explanation(graded: &GradedPassage, rank: usize) -> Explanation {
+    let GradedPassage { ranked, grade, .. } = graded;
     let fused = &ranked.passage.fused;
     let at = |stage, rank, score| StagePlace { stage, rank, score };
     let mut stages = vec![at(Stage::Fuse, ranked.fused_rank, fused.combined)];
     stages.extend(ranked.rerank.map(|score| at(Stage::Rerank, ranked.rank, score)));
     stages.extend(grade.as_ref().map(|grade| at(Stage::Grade, ranked.rank, grade.confidence)));
     stages.push(at(Stage::Present, rank, ranked.score));
-    Explanation { legs: fused.legs.iter().copied().map(LegPlace::from).collect(), stages }
+    Explanation {
+        retrievers: fused.hits.iter().copied().map(RetrieverPlace::from).collect(),
+        stages,
+    }
 }
 
 impl Engine {
@@ -46,21 +49,21 @@ impl Engine {
             let reason = "a filter leaves it out".to_owned();
             return lost(Stage::Filter, reason, Explanation::default());
         }
-        let mut legs = self.retrieve(query, &plan, &allowed, &mut Trace::start())?;
-        let mut explanation = in_legs(&legs, stored.row);
-        let fused = legs.fused(&plan)?;
+        let mut retrievers = self.retrieve(query, &plan, &allowed, &mut Trace::start())?;
+        let mut explanation = in_retrievers(&retrievers, stored.row);
+        let fused = retrievers.fused(&plan)?;
         let of = fused.len();
         let place = fused.iter().position(|hit| hit.row == stored.row);
         let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
         let at_fusion = |(rank, score)| StagePlace { stage: Stage::Fuse, rank, score };
         explanation.stages.extend(hit.map(at_fusion));
         let found = self.read(&plan, &query.filters, fused)?;
-        let ranked = self.rerank(&plan, found.passages, &mut legs.degraded);
-        let missed = missed(&plan, &legs);
-        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut legs);
-        let of_this = |one: &Judged| one.ranked.passage.chunk.row == stored.row;
+        let ranked = self.rerank(&plan, found.passages, &mut retrievers.degraded);
+        let missed = missed(&plan, &retrievers);
+        let graded = self.correct(query, &plan, &allowed, ranked, found.total, &mut retrievers);
+        let of_this = |one: &GradedPassage| one.ranked.passage.chunk.row == stored.row;
         if let Some(place) = graded.passages.iter().position(of_this) {
-            return self.selected_or_not(&plan, &graded, &legs.others, place);
+            return self.selected_or_not(&plan, &graded, &retrievers.others, place);
         }
         if graded.dropped.contains(stored.row) {
             let reason = "it was found, but does not answer the question, and was dropped";
@@ -68,7 +71,7 @@ impl Engine {
         }
         // It was lost on the way, and no repair has found it.
         match place {
-            None if explanation.legs.is_empty() => lost(Stage::Fuse, missed, explanation),
+            None if explanation.retrievers.is_empty() => lost(Stage::Fuse, missed, explanation),
             None => lost(Stage::Fuse, "fusion leaves it out".to_owned(), explanation),
             Some(place) if place >= plan.candidates => {
                 let reason = format!(
@@ -98,7 +101,7 @@ impl Engine {
         let left = self.select(plan, &graded.passages)?;
         let before = left.iter().take(place).filter(|left| left.is_none()).count();
         let shown = graded.passages.iter().zip(&left).filter(|(_, left)| left.is_none());
-        let shown: Vec<&Judged> = shown.map(|(one, _)| one).collect();
+        let shown: Vec<&GradedPassage> = shown.map(|(one, _)| one).collect();
         let Listing { listed, keys } = Listing::of(others, &shown);
         let at = listed.iter().position(|one| one.passage() == Some(before));
         let at = at.unwrap_or(listed.len());
@@ -120,49 +123,56 @@ impl Engine {
     }
 }
 
-fn why_left(left: Left, ranked: &Ranked, plan: &Plan) -> String {
+fn why_left(left: Exclusion, ranked: &Ranked, plan: &Plan) -> String {
     match left {
-        Left::NotWanted => "passages are not wanted, only results of other types".to_owned(),
-        Left::Weak => format!(
+        Exclusion::TypeNotRequested => {
+            "passages are not wanted, only results of other types".to_owned()
+        }
+        Exclusion::BelowThreshold => format!(
             "its score {:.3} is below the least relevance {:.3}",
             ranked.score.get(),
             plan.selection.min_relevance.get()
         ),
-        Left::Adjoins(rank) => {
+        Exclusion::Adjacent(rank) => {
             format!(
                 "it adjoins a passage of its section that ranks better, {rank}, and stands for both"
             )
         }
-        Left::FileFull => "better passages of its file are as many as one file may have".to_owned(),
-        Left::Alike => "it says what better passages say".to_owned(),
+        Exclusion::PerFileLimit => {
+            "better passages of its file are as many as one file may have".to_owned()
+        }
+        Exclusion::NearDuplicate => "it says what better passages say".to_owned(),
     }
 }
 
-fn in_legs(legs: &Legs, row: RowId) -> Explanation {
+fn in_retrievers(retrievers: &Retrieved, row: RowId) -> Explanation {
     let place = |list: &trefoil_core::RankedList| {
         let (rank, hit) = (1..).zip(list.hits()).find(|(_, hit)| hit.row == row)?;
-        Some(LegPlace {
-            strategy: list.strategy(),
+        Some(RetrieverPlace {
+            retriever: list.retriever(),
             rank,
-            native: hit.native,
+            raw_score: hit.raw_score,
             relevance: hit.relevance,
         })
     };
-    Explanation { legs: legs.lists.iter().filter_map(place).collect(), stages: Vec::new() }
+    Explanation {
+        retrievers: retrievers.lists.iter().filter_map(place).collect(),
+        stages: Vec::new(),
+    }
 }
 
-/// Which legs looked how far.
-fn missed(plan: &Plan, legs: &Legs) -> String {
-    let looked: Vec<String> = legs
+/// Which retrievers looked how far.
+fn missed(plan: &Plan, retrievers: &Retrieved) -> String {
+    let looked: Vec<String> = retrievers
         .lists
         .iter()
         .map(|list| {
-            let depth = plan.legs.iter().find(|leg| leg.strategy == list.strategy());
-            let depth = depth.map_or(0, |leg| leg.depth);
+            let depth = plan.retrievers.iter().find(|one| one.id == list.retriever());
+            let depth = depth.map_or(0, |retriever| retriever.depth);
             if list.hits().len() < depth {
-                format!("the {} leg finds {} and not it", list.strategy(), list.hits().len())
+                format!("the {} retriever finds {} and not it", list.retriever(), list.hits().len())
             } else {
-                format!("it is not among the first {depth} of the {} leg", list.strategy())
+                format!("it is not among the first {depth} of the {} retriever", list.retriever())
             }
         })
         .collect();

@@ -16,7 +16,7 @@ use crate::{
     Engine, EngineConfig,
     engine::STORE,
     index_repair::sync,
-    leaves::{self, LeafFiles},
+    leaves::{self, IndexOnDisk},
     replay::{changed_rows, replay},
     snapshot::{Manifest, Snapshot, SnapshotPart, copy},
 };
@@ -137,9 +137,9 @@ fn copy_state(dir: &Path, into: &Path) -> Result<Manifest> {
     let store = Store::open(&copied, Access::ReadOnly, Arc::new(SystemClock))?;
     let mut parts = vec![part(STORE.to_owned(), &copied)?];
     for leaf in leaves::files(into, generation, &analyzer) {
-        let LeafFiles { collection, index, folder } = &leaf;
+        let IndexOnDisk { collection, index, folder } = &leaf;
         if let Some(contents) = index.contents()?
-            && !changed_rows(&store, *collection, index.input(), contents.seq)?.is_empty()
+            && !changed_rows(&store, *collection, index.inputs(), contents.seq)?.is_empty()
         {
             replay(&store, *collection, index.indexer()?.as_mut())?;
         }

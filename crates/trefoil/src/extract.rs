@@ -2,14 +2,14 @@
 
 #[cfg(feature = "graph")]
 use trefoil_core::RowId;
-use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, Result, TitledText};
+use trefoil_core::{Chunk, ChunkLevel, Degraded, Extraction, IndexInput, Result, TitledText};
 use trefoil_store::Store;
 #[cfg(feature = "graph")]
 use trefoil_text::resolve_names;
 
 #[cfg(feature = "graph")]
-use crate::background::caught;
-use crate::engine::Inner;
+use crate::background::catch_panics;
+use crate::{default_set::stage_fed_by, engine::Inner};
 
 /// The store's setting that says which extractor found what the chunks mention.
 #[cfg(feature = "graph")]
@@ -43,7 +43,7 @@ impl Inner {
         {
             let reason = "the graph was made by another extractor; run `trefoil reindex`";
             return Ok(Some(Degraded {
-                stage: trefoil_core::Stage::Graph,
+                stage: stage_fed_by(IndexInput::Extraction),
                 reason: reason.to_owned(),
             }));
         }
@@ -83,7 +83,7 @@ impl Inner {
     #[cfg(feature = "graph")]
     fn extractions(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
         let Some(extractor) = &self.extractor else { return Ok(Vec::new()) };
-        caught("the extractor", || extractor.extract(texts))
+        catch_panics("the extractor", || extractor.extract(texts))
             .map(|found| resolve_names(texts, found))
     }
 

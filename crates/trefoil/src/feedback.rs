@@ -1,4 +1,4 @@
-//! Words that passages judged good have and the question has not. Pure.
+//! Words that passages graded good have and the question has not. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub(crate) struct FeedbackTerm {
 /// The weight of a term is its probability under the relevance model of the passages,
 /// Σ evidence(D) · tf(t, D)/|D|, as in RM3 (Lavrenko, Croft: Relevance-Based Language
 /// Models, SIGIR 2001; Abdul-Jaleel et al.: `UMass` at TREC 2004), with what a passage was
-/// judged in the place of its query likelihood. The terms are chosen by that weight times
+/// graded in the place of its query likelihood. The terms are chosen by that weight times
 /// ln(1 + N/n), where n of the N passages in `background` hold the term, so that words
 /// which any passage has are not learnt. The question's own terms gain nothing.
 pub(crate) fn feedback_terms(

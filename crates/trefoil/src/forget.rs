@@ -166,11 +166,11 @@ impl Inner {
         self.replay_all()?;
         {
             // No search holds a file that is to go.
-            let _shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+            let _shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
             self.documents.compact()?;
             self.memory.compact()?;
         }
-        self.publish()?;
+        self.refresh_read_view()?;
         for path in set_aside_below(&self.dir)? {
             remove(&path)?;
         }
@@ -239,7 +239,7 @@ mod tests {
             .map(|&text| Document::new(text.chars().take(9).collect::<String>(), text))
             .collect();
         engine.ingest(&documents).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let reports = engine.communities().unwrap();
         let report = reports.iter().find(|one| one.sources.len() > 1).unwrap();
         // Sentences meet in the report that meet in no text: one was forgotten in which they did.
@@ -254,11 +254,11 @@ mod tests {
             .find(|joined| texts.iter().all(|text| !text.contains(joined.as_str())))
             .unwrap();
         engine.ingest(&[Document::new("joined", &*joined)]).unwrap();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let erased = inner.store.erase_file("joined").unwrap().unwrap();
         inner.replay_all().unwrap();
         engine.wake();
-        engine.drain().unwrap();
+        engine.wait_until_indexed().unwrap();
         let summaries = engine.communities().unwrap();
         assert!(summaries.iter().any(|one| one.summary.contains(&joined)), "{summaries:?}");
         let receipt = inner.clean(erased).unwrap();

@@ -1,19 +1,19 @@
 //! Several ranked lists to one. Pure: no clock, no index, no I/O.
 //!
-//! Every fuser scales the legs' weights over the lists that are there, keeps what
-//! each leg said of a row, and gives a `combined` score from 0 to 1.
+//! Every fuser scales the retrievers' weights over the lists that are there, keeps what
+//! each retriever said of a row, and gives a `combined` score from 0 to 1.
 
 use std::collections::BTreeMap;
 
 use trefoil_core::{
-    Error, Fused, Fuser, Fusion, Hit, Leg, LegHit, Plan, RankedList, Result, RowId, RrfConfig,
-    Score, Strategy,
+    Error, Fused, Fuser, Fusion, Hit, Plan, PlannedRetriever, RankedList, Result, RetrieverHit,
+    RetrieverId, RowId, RrfConfig, Score,
 };
 
 /// The fuser of a plan.
 pub fn fuser(plan: &Plan) -> Box<dyn Fuser> {
     match plan.fusion {
-        Fusion::Adaptive => Box::new(Adaptive { foreign: plan.question.foreign }),
+        Fusion::Adaptive => Box::new(Adaptive),
         Fusion::Rrf => Box::new(Rrf::from(plan.rrf)),
         Fusion::RelativeScore => Box::new(RelativeScore),
         Fusion::DistributionBased => Box::new(DistributionBased),
@@ -59,84 +59,69 @@ impl From<RrfConfig> for Rrf {
 }
 
 impl Fuser for Rrf {
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
+    fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {
         let scale = self.k + 1.0;
-        Ok(sum(lists, &weights(legs, lists)?, |_, _, rank| self.term(scale, rank)))
+        Ok(sum(lists, &weights(retrievers, lists)?, |_, _, rank| self.term(scale, rank)))
     }
 }
 
 /// Convex combination of scores, each list mapped from its floor and its best to 0–1.
 ///
-/// The floor is what the leg says counts as nothing, not the last hit of the list,
+/// The floor is what the retriever says counts as nothing, not the last hit of the list,
 /// so that a short list does not lose its end. Source: Bruch, Gai, Ingber: An
 /// Analysis of Fusion Functions for Hybrid Retrieval, TOIS 2023.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelativeScore;
 
 impl Fuser for RelativeScore {
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
-        Ok(sum(lists, &weights(legs, lists)?, |list, hit, _| relative(list, hit)))
+    fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {
+        Ok(sum(lists, &weights(retrievers, lists)?, |list, hit, _| relative(list, hit)))
     }
 }
 
-/// [`RelativeScore`] with each weight multiplied by how much the leg says it knows
+/// [`RelativeScore`] with each weight multiplied by how much the list says that the retriever knows
 /// about the question ([`RankedList::confidence`]).
 ///
-/// So a leg that has nothing to say, such as BM25 asked in another language than the
-/// corpus, does not drag the list below that of the leg which has. The graph leg goes on from
-/// what the others found, and is believed as far as the better of them: it has the share that
-/// is stated for it from a confidence of .7 on, and less in proportion below. (Sharing by its
-/// own confidence cost up to .023 nDCG@10; a share that nothing moves, .0075 of the Recall@5
-/// of scifact, where the step from a passage that answers nothing leads to others such.)
+/// So a retriever that has nothing to say, such as BM25 asked in another language than the
+/// corpus, does not drag the list below that of the one which has. A retriever that goes on from
+/// others ([`PlannedRetriever::after`]) is no surer than they are. Its share is its weight, times
+/// its confidence up to 1, times the confidence of the surest of the others up to .7, over .7.
+/// (Sharing by its own confidence alone cost up to .023 nDCG@10; a fixed share cost .0075 of the
+/// Recall@5 of scifact, where the step from a passage that answers nothing leads to others such.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adaptive {
-    /// The corpus holds next to nothing in the question's language.
-    pub foreign: bool,
-}
+pub struct Adaptive;
 
-/// The confidence of a leg from which the graph leg may go on at its full share.
+/// The confidence from which a retriever that goes on from others has its full share.
 const SURE: f32 = 0.7;
 
-impl Adaptive {
-    fn confidence(self, list: &RankedList) -> f32 {
-        list.confidence() * self.belief(list.strategy())
-    }
-
-    /// How far the legs that go by names, keyword and graph, are believed about a question in a
-    /// language that the corpus is not written in. Names that both languages share then make
-    /// them sure of themselves for no good reason: believed in full, the keyword leg cost .05
-    /// nDCG@10 with English questions on Japanese and Korean documents, and the graph .01 on
-    /// Japanese ones, at .4 still .005 of their Recall@5; not believed at all, .02 and .007
-    /// nDCG@10 are lost with Japanese questions on English ones.
-    const fn belief(self, strategy: Strategy) -> f32 {
-        match strategy {
-            Strategy::Keyword if self.foreign => 0.4,
-            Strategy::Graph if self.foreign => 0.3,
-            Strategy::Keyword | Strategy::Semantic | Strategy::Graph | _ => 1.0,
-        }
-    }
-}
-
 impl Fuser for Adaptive {
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
-        let stated = weights(legs, lists)?;
-        let follows = |list: &RankedList| list.strategy() == Strategy::Graph && lists.len() > 1;
-        let each = || stated.iter().zip(lists);
-        let surest = lists.iter().filter(|list| !follows(list)).map(|list| self.confidence(list));
-        let ground = (surest.fold(0.0, f32::max) / SURE).min(1.0);
-        let followed: f32 = each()
-            .filter(|(_, list)| follows(list) && !list.hits().is_empty())
-            .map(|(weight, list)| weight * self.belief(list.strategy()) * ground)
-            .sum();
-        let asked = |confidence: &dyn Fn(&RankedList) -> f32| -> Vec<f32> {
-            each().map(|(w, list)| if follows(list) { 0.0 } else { w * confidence(list) }).collect()
+    fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {
+        let stated = weights(retrievers, lists)?;
+        let goes_on = |list: &RankedList| {
+            let planned = retrievers.iter().find(|one| one.id == list.retriever());
+            lists.len() > 1 && planned.is_some_and(|one| !one.after.is_empty())
         };
-        let known = asked(&|list| self.confidence(list));
+        let each = || stated.iter().zip(lists);
+        let surest = lists.iter().filter(|list| !goes_on(list)).map(RankedList::confidence);
+        let ground = (surest.fold(0.0, f32::max) / SURE).min(1.0);
+        let share = |weight: f32, list: &RankedList| {
+            if list.hits().is_empty() { 0.0 } else { weight * list.confidence().min(1.0) * ground }
+        };
+        let expanded: f32 =
+            each().filter(|(_, list)| goes_on(list)).map(|(&w, list)| share(w, list)).sum();
+        let asked = |confidence: &dyn Fn(&RankedList) -> f32| -> Vec<f32> {
+            each().map(|(w, list)| if goes_on(list) { 0.0 } else { w * confidence(list) }).collect()
+        };
+        let known = asked(&RankedList::confidence);
         let known = if known.iter().sum::<f32>() > 0.0 { known } else { asked(&|_| 1.0) };
         let shares: Vec<f32> = scaled(known)
             .iter()
-            .zip(lists)
-            .map(|(known, list)| if follows(list) { followed } else { (1.0 - followed) * known })
+            .zip(each())
+            .map(
+                |(known, (&weight, list))| {
+                    if goes_on(list) { share(weight, list) } else { (1.0 - expanded) * known }
+                },
+            )
             .collect();
         Ok(sum(lists, &shares, |list, hit, _| relative(list, hit)))
     }
@@ -149,97 +134,34 @@ impl Fuser for Adaptive {
 pub struct DistributionBased;
 
 impl Fuser for DistributionBased {
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
-        let ranges: BTreeMap<Strategy, (f32, f32)> = lists
+    fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {
+        let ranges: BTreeMap<RetrieverId, (f32, f32)> = lists
             .iter()
             .map(|list| {
                 let (mean, deviation) = mean_and_deviation(list.hits());
-                (list.strategy(), (mean - 3.0 * deviation, mean + 3.0 * deviation))
+                (list.retriever(), (mean - 3.0 * deviation, mean + 3.0 * deviation))
             })
             .collect();
-        Ok(sum(lists, &weights(legs, lists)?, |list, hit, _| {
-            let (low, high) = ranges.get(&list.strategy()).copied().unwrap_or_default();
-            if high > low { ((hit.native - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 }
+        Ok(sum(lists, &weights(retrievers, lists)?, |list, hit, _| {
+            let (low, high) = ranges.get(&list.retriever()).copied().unwrap_or_default();
+            if high > low { ((hit.raw_score - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 }
         }))
     }
 }
 
-/// `S = α · semantic + (1 − α) · keyword` over calibrated relevance; other legs do not
-/// count, and a side that found nothing at all gives its weight to the other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Alpha {
-    alpha: Score,
-}
-
-impl Alpha {
-    /// Takes the share of the semantic side, 0–1.
-    pub const fn new(alpha: Score) -> Self {
-        Self { alpha }
-    }
-}
-
-impl Fuser for Alpha {
-    fn fuse(&self, _: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
-        if lists.is_empty() {
-            return Err(Error::EmptyRankedLists);
-        }
-        let share = lists.iter().map(|list| match list.strategy() {
-            _ if list.hits().is_empty() => 0.0,
-            Strategy::Semantic => self.alpha.get(),
-            Strategy::Keyword => 1.0 - self.alpha.get(),
-            Strategy::Graph | _ => 0.0,
-        });
-        Ok(sum(lists, &scaled(share.collect()), |_, hit, _| hit.relevance.get()))
-    }
-}
-
-/// The keyword list as it is, and the semantic list only where that is not enough:
-/// fewer than min(limit, 3) keyword hits, or a best one below `weak`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct KeywordFirst {
-    limit: usize,
-    weak: Score,
-}
-
-impl KeywordFirst {
-    /// Takes how many results are wanted and the relevance below which the best
-    /// keyword hit is weak.
-    pub const fn new(limit: usize, weak: Score) -> Self {
-        Self { limit, weak }
-    }
-
-    /// True if `keyword` answers the question alone.
-    pub fn suffices(&self, keyword: &RankedList) -> bool {
-        let best = keyword.hits().first().map(|hit| hit.relevance);
-        keyword.hits().len() >= self.limit.min(3) && best.is_some_and(|best| best >= self.weak)
-    }
-}
-
-impl Fuser for KeywordFirst {
-    fn fuse(&self, legs: &[Leg], lists: &[RankedList]) -> Result<Vec<Fused>> {
-        let keyword = lists.iter().find(|list| list.strategy() == Strategy::Keyword);
-        match keyword {
-            Some(keyword) if self.suffices(keyword) => {
-                RelativeScore.fuse(legs, std::slice::from_ref(keyword))
-            }
-            _ => RelativeScore.fuse(legs, lists),
-        }
-    }
-}
-
 /// Each list's share of the weights, summing to 1; equal shares if all are 0.
-fn weights(legs: &[Leg], lists: &[RankedList]) -> Result<Vec<f32>> {
+fn weights(retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<f32>> {
     if lists.is_empty() {
         return Err(Error::EmptyRankedLists);
     }
     let stated = lists.iter().map(|list| {
-        let leg = legs.iter().find(|leg| leg.strategy == list.strategy());
-        let weight = leg.map_or(0.0, |leg| leg.weight);
+        let planned = retrievers.iter().find(|one| one.id == list.retriever());
+        let weight = planned.map_or(0.0, |one| one.weight);
         if (0.0..=1.0).contains(&weight) {
             Ok(weight)
         } else {
             let value = weight.to_string();
-            Err(Error::InvalidConfig { field: "leg.weight", value, allowed: "0–1" })
+            Err(Error::InvalidConfig { field: "weights", value, allowed: "0–1" })
         }
     });
     Ok(scaled(stated.collect::<Result<_>>()?))
@@ -260,22 +182,22 @@ fn sum(
     weights: &[f32],
     value: impl Fn(&RankedList, &Hit, u32) -> f32,
 ) -> Vec<Fused> {
-    let mut rows: BTreeMap<RowId, (f32, Vec<LegHit>)> = BTreeMap::new();
+    let mut rows: BTreeMap<RowId, (f32, Vec<RetrieverHit>)> = BTreeMap::new();
     for (list, &weight) in lists.iter().zip(weights).filter(|&(_, &weight)| weight > 0.0) {
         for (hit, rank) in list.hits().iter().zip(1_u32..) {
-            let (combined, legs) = rows.entry(hit.row).or_default();
+            let (combined, hits) = rows.entry(hit.row).or_default();
             *combined += weight * value(list, hit, rank);
-            legs.push(LegHit {
-                strategy: list.strategy(),
+            hits.push(RetrieverHit {
+                retriever: list.retriever(),
                 rank,
-                native: hit.native,
+                raw_score: hit.raw_score,
                 relevance: hit.relevance,
             });
         }
     }
     let mut fused: Vec<Fused> = rows
         .into_iter()
-        .map(|(row, (combined, legs))| Fused { row, combined: Score::clamped(combined), legs })
+        .map(|(row, (combined, hits))| Fused { row, combined: Score::clamped(combined), hits })
         .collect();
     Fused::sort(&mut fused);
     fused
@@ -283,16 +205,16 @@ fn sum(
 
 /// Where a hit stands between the floor and the best of its list, 0–1.
 fn relative(list: &RankedList, hit: &Hit) -> f32 {
-    let best = list.hits().first().map_or(hit.native, |best| best.native);
+    let best = list.hits().first().map_or(hit.raw_score, |best| best.raw_score);
     let range = best - list.floor();
     // A list of equals, such as one of a single hit, is all best.
-    if range > 0.0 { ((hit.native - list.floor()) / range).clamp(0.0, 1.0) } else { 1.0 }
+    if range > 0.0 { ((hit.raw_score - list.floor()) / range).clamp(0.0, 1.0) } else { 1.0 }
 }
 
 fn mean_and_deviation(hits: &[Hit]) -> (f32, f32) {
     let count = hits.len().max(1) as f32;
-    let mean = hits.iter().map(|hit| hit.native).sum::<f32>() / count;
-    let variance = hits.iter().map(|hit| (hit.native - mean).powi(2)).sum::<f32>() / count;
+    let mean = hits.iter().map(|hit| hit.raw_score).sum::<f32>() / count;
+    let variance = hits.iter().map(|hit| (hit.raw_score - mean).powi(2)).sum::<f32>() / count;
     (mean, variance.sqrt())
 }
 
@@ -302,29 +224,37 @@ mod tests {
 
     use super::*;
 
-    fn legs(weights: &[(Strategy, f32)]) -> Vec<Leg> {
-        weights.iter().map(|&(strategy, weight)| Leg { strategy, depth: 100, weight }).collect()
-    }
-
-    fn list(strategy: Strategy, scores: &[(u64, f32)]) -> RankedList {
-        let hit = |&(row, native)| Hit {
-            row: RowId::new(row),
-            native,
-            relevance: Score::clamped(native),
+    fn retrievers(weights: &[(RetrieverId, f32)]) -> Vec<PlannedRetriever> {
+        let ids: Vec<RetrieverId> = weights.iter().map(|&(id, _)| id).collect();
+        let is_graph = |id| id == RetrieverId::GRAPH;
+        let first: Vec<RetrieverId> = ids.iter().copied().filter(|&id| !is_graph(id)).collect();
+        let planned = |&(id, weight): &(RetrieverId, f32)| PlannedRetriever {
+            after: if is_graph(id) { first.clone() } else { Vec::new() },
+            ..PlannedRetriever::new(id, 100, weight)
         };
-        RankedList::new(strategy, scores.iter().map(hit).collect())
+        weights.iter().map(planned).collect()
     }
 
-    const EVEN: [(Strategy, f32); 2] = [(Strategy::Keyword, 0.5), (Strategy::Semantic, 0.5)];
+    fn list(retriever: RetrieverId, scores: &[(u64, f32)]) -> RankedList {
+        let hit = |&(row, raw_score)| Hit {
+            row: RowId::new(row),
+            raw_score,
+            relevance: Score::clamped(raw_score),
+        };
+        RankedList::new(retriever, scores.iter().map(hit).collect())
+    }
+
+    const EVEN: [(RetrieverId, f32); 2] =
+        [(RetrieverId::KEYWORD, 0.5), (RetrieverId::SEMANTIC, 0.5)];
 
     #[track_caller]
     fn check(
         fuser: &dyn Fuser,
-        weights: &[(Strategy, f32)],
+        weights: &[(RetrieverId, f32)],
         lists: &[RankedList],
         expected: &[(u64, f32)],
     ) {
-        let fused = fuser.fuse(&legs(weights), lists).unwrap();
+        let fused = fuser.fuse(&retrievers(weights), lists).unwrap();
         let actual: Vec<(u64, f32)> =
             fused.iter().map(|hit| (hit.row.get(), hit.combined.get())).collect();
         assert_eq!(actual.len(), expected.len(), "{actual:?}");
@@ -343,118 +273,98 @@ mod tests {
 
     #[test]
     fn rrf_is_one_for_first_in_every_list() {
-        let weights =
-            [(Strategy::Keyword, 0.35), (Strategy::Semantic, 0.35), (Strategy::Graph, 0.30)];
-        let lists = Strategy::ALL.map(|strategy| list(strategy, &[(7, 2.0), (8, 1.0)]));
+        let weights = [
+            (RetrieverId::KEYWORD, 0.35),
+            (RetrieverId::SEMANTIC, 0.35),
+            (RetrieverId::GRAPH, 0.30),
+        ];
+        let lists =
+            RetrieverId::DEFAULT_SET.map(|retriever| list(retriever, &[(7, 2.0), (8, 1.0)]));
         check(&Rrf::default(), &weights, &lists, &[(7, 1.0), (8, 61.0 / 62.0)]);
     }
 
     #[test]
     fn weights_are_scaled_over_the_lists_that_are_there() {
-        let weights =
-            [(Strategy::Keyword, 0.35), (Strategy::Semantic, 0.35), (Strategy::Graph, 0.30)];
-        check(&Rrf::default(), &weights, &[list(Strategy::Graph, &[(1, 1.0)])], &[(1, 1.0)]);
+        let weights = [
+            (RetrieverId::KEYWORD, 0.35),
+            (RetrieverId::SEMANTIC, 0.35),
+            (RetrieverId::GRAPH, 0.30),
+        ];
+        check(&Rrf::default(), &weights, &[list(RetrieverId::GRAPH, &[(1, 1.0)])], &[(1, 1.0)]);
     }
 
     #[test]
-    fn a_row_that_two_legs_agree_on_comes_first() {
+    fn a_row_that_two_retrievers_agree_on_comes_first() {
         let lists = [
-            list(Strategy::Keyword, &[(1, 9.0), (2, 8.0)]),
-            list(Strategy::Semantic, &[(3, 0.9), (2, 0.8)]),
+            list(RetrieverId::KEYWORD, &[(1, 9.0), (2, 8.0)]),
+            list(RetrieverId::SEMANTIC, &[(3, 0.9), (2, 0.8)]),
         ];
         let both = 61.0 / 62.0;
         check(&Rrf::default(), &EVEN, &lists, &[(2, both), (1, 0.5), (3, 0.5)]);
     }
 
     #[test]
-    fn a_leg_that_weighs_nothing_adds_nothing() {
-        let weights = [(Strategy::Keyword, 1.0), (Strategy::Semantic, 0.0)];
-        let lists = [list(Strategy::Keyword, &[(1, 9.0)]), list(Strategy::Semantic, &[(3, 0.9)])];
+    fn a_retriever_that_weighs_nothing_adds_nothing() {
+        let weights = [(RetrieverId::KEYWORD, 1.0), (RetrieverId::SEMANTIC, 0.0)];
+        let lists =
+            [list(RetrieverId::KEYWORD, &[(1, 9.0)]), list(RetrieverId::SEMANTIC, &[(3, 0.9)])];
         check(&Rrf::default(), &weights, &lists, &[(1, 1.0)]);
     }
 
     #[test]
     fn relative_score_keeps_the_end_of_a_list_above_its_floor() {
-        let lists = [list(Strategy::Keyword, &[(1, 10.0), (2, 5.0)]).with_floor(0.0)];
+        let lists = [list(RetrieverId::KEYWORD, &[(1, 10.0), (2, 5.0)]).with_floor(0.0)];
         check(&RelativeScore, &EVEN, &lists, &[(1, 1.0), (2, 0.5)]);
-        let lists = [list(Strategy::Keyword, &[(1, 10.0)])];
+        let lists = [list(RetrieverId::KEYWORD, &[(1, 10.0)])];
         check(&RelativeScore, &EVEN, &lists, &[(1, 1.0)]);
     }
 
     #[test]
-    fn adaptive_weighs_a_leg_by_what_it_knows() {
-        let keyword = list(Strategy::Keyword, &[(1, 10.0), (2, 5.0)]).with_floor(0.0);
-        let semantic = list(Strategy::Semantic, &[(3, 1.0), (1, 0.5)]).with_floor(0.0);
+    fn adaptive_weighs_a_retriever_by_what_it_knows() {
+        let keyword = list(RetrieverId::KEYWORD, &[(1, 10.0), (2, 5.0)]).with_floor(0.0);
+        let semantic = list(RetrieverId::SEMANTIC, &[(3, 1.0), (1, 0.5)]).with_floor(0.0);
         let lists = [keyword.clone().with_confidence(0.0), semantic.clone()];
-        check(&Adaptive::default(), &EVEN, &lists, &[(3, 1.0), (1, 0.5)]);
+        check(&Adaptive, &EVEN, &lists, &[(3, 1.0), (1, 0.5)]);
         let lists = [keyword.with_confidence(3.0), semantic];
-        check(&Adaptive::default(), &EVEN, &lists, &[(1, 0.875), (2, 0.375), (3, 0.25)]);
-    }
-
-    #[test]
-    fn a_foreign_question_discounts_the_keyword_leg() {
-        let keyword = list(Strategy::Keyword, &[(1, 10.0)]).with_floor(0.0).with_confidence(2.5);
-        let semantic = list(Strategy::Semantic, &[(2, 1.0)]).with_floor(0.0).with_confidence(1.0);
-        let lists = [keyword, semantic];
-        check(&Adaptive { foreign: true }, &EVEN, &lists, &[(1, 0.5), (2, 0.5)]);
-        check(&Adaptive { foreign: false }, &EVEN, &lists, &[(1, 2.5 / 3.5), (2, 1.0 / 3.5)]);
+        check(&Adaptive, &EVEN, &lists, &[(1, 0.875), (2, 0.375), (3, 0.25)]);
     }
 
     #[test]
     fn the_graph_keeps_its_share_and_the_others_divide_the_rest() {
-        let weights =
-            [(Strategy::Keyword, 0.35), (Strategy::Semantic, 0.35), (Strategy::Graph, 0.30)];
-        let one = |strategy, row: u64, sure: f32| {
-            list(strategy, &[(row, 1.0)]).with_floor(0.0).with_confidence(sure)
+        let weights = [
+            (RetrieverId::KEYWORD, 0.35),
+            (RetrieverId::SEMANTIC, 0.35),
+            (RetrieverId::GRAPH, 0.30),
+        ];
+        let one = |retriever, row: u64, sure: f32| {
+            list(retriever, &[(row, 1.0)]).with_floor(0.0).with_confidence(sure)
         };
-        let keyword = one(Strategy::Keyword, 1, 3.0);
-        let semantic = one(Strategy::Semantic, 2, 1.0);
-        let lists = [keyword.clone(), semantic.clone(), one(Strategy::Graph, 3, 9.0)];
-        let native = [(1, 0.7 * 0.75), (3, 0.3), (2, 0.7 * 0.25)];
-        check(&Adaptive::default(), &weights, &lists, &native);
-        // Believed less about a foreign question.
+        let keyword = one(RetrieverId::KEYWORD, 1, 3.0);
+        let semantic = one(RetrieverId::SEMANTIC, 2, 1.0);
+        let lists = [keyword.clone(), semantic.clone(), one(RetrieverId::GRAPH, 3, 9.0)];
+        let expected = [(1, 0.7 * 0.75), (3, 0.3), (2, 0.7 * 0.25)];
+        check(&Adaptive, &weights, &lists, &expected);
+        // It may say itself that it knows less.
+        let discounted =
+            [one(RetrieverId::KEYWORD, 1, 1.2), semantic.clone(), one(RetrieverId::GRAPH, 3, 0.3)];
         let rest = 1.0 - 0.3 * 0.3;
-        let foreign = [(1, rest * 1.2 / 2.2), (2, rest / 2.2), (3, 0.3 * 0.3)];
-        check(&Adaptive { foreign: true }, &weights, &lists, &foreign);
-        // What goes on from passages that answer little is believed as little.
-        let unsure = [one(Strategy::Keyword, 1, 0.35), one(Strategy::Semantic, 2, 0.35)];
+        let expected = [(1, rest * 1.2 / 2.2), (2, rest / 2.2), (3, 0.3 * 0.3)];
+        check(&Adaptive, &weights, &discounted, &expected);
+        // What goes on from passages that answer little is no surer than they are.
+        let unsure = [one(RetrieverId::KEYWORD, 1, 0.35), one(RetrieverId::SEMANTIC, 2, 0.35)];
         let lists_of_the_unsure = [unsure[0].clone(), unsure[1].clone(), lists[2].clone()];
         let half = [(1, 0.85 / 2.0), (2, 0.85 / 2.0), (3, 0.15)];
-        check(&Adaptive::default(), &weights, &lists_of_the_unsure, &half);
+        check(&Adaptive, &weights, &lists_of_the_unsure, &half);
         // One that leads nowhere has no share.
-        let lists = [keyword, semantic, list(Strategy::Graph, &[])];
-        check(&Adaptive::default(), &weights, &lists, &[(1, 0.75), (2, 0.25)]);
+        let lists = [keyword, semantic, list(RetrieverId::GRAPH, &[])];
+        check(&Adaptive, &weights, &lists, &[(1, 0.75), (2, 0.25)]);
     }
 
     #[test]
     fn distribution_based_maps_three_deviations() {
         // mean 2, σ 1: 3 → (3 + 1) / 6.
-        let lists = [list(Strategy::Keyword, &[(1, 3.0), (2, 1.0)])];
+        let lists = [list(RetrieverId::KEYWORD, &[(1, 3.0), (2, 1.0)])];
         check(&DistributionBased, &EVEN, &lists, &[(1, 4.0 / 6.0), (2, 2.0 / 6.0)]);
-    }
-
-    #[test]
-    fn alpha_gives_the_weight_of_an_empty_side_to_the_other() {
-        let alpha = Alpha::new(Score::clamped(0.65));
-        let keyword = list(Strategy::Keyword, &[(1, 0.4)]);
-        let both = [keyword.clone(), list(Strategy::Semantic, &[(1, 0.8)])];
-        check(&alpha, &[], &both, &[(1, 0.65 * 0.8 + 0.35 * 0.4)]);
-        check(&alpha, &[], &[keyword, list(Strategy::Semantic, &[])], &[(1, 0.4)]);
-    }
-
-    #[test]
-    fn keyword_first_asks_the_other_side_only_when_it_must() {
-        let first = KeywordFirst::new(2, Score::clamped(0.5));
-        let semantic = list(Strategy::Semantic, &[(9, 1.0)]);
-        let strong = list(Strategy::Keyword, &[(1, 0.9), (2, 0.8)]).with_floor(0.0);
-        let rows = |lists: &[RankedList]| -> Vec<u64> {
-            first.fuse(&legs(&EVEN), lists).unwrap().iter().map(|hit| hit.row.get()).collect()
-        };
-        assert_eq!(rows(&[strong, semantic.clone()]), [1, 2]);
-        let few = list(Strategy::Keyword, &[(1, 0.9)]);
-        assert_eq!(rows(&[few, semantic.clone()]), [1, 9]);
-        let weak = list(Strategy::Keyword, &[(1, 0.4), (2, 0.3)]).with_floor(0.0);
-        assert_eq!(rows(&[weak, semantic]), [1, 9, 2]);
     }
 
     #[test]
@@ -462,27 +372,30 @@ mod tests {
         assert!(matches!(Rrf::new(0), Err(Error::InvalidK { k: 0 })));
         assert!(Rrf::new(1000).is_ok() && Rrf::new(1001).is_err());
         assert!(matches!(Rrf::default().fuse(&[], &[]), Err(Error::EmptyRankedLists)));
-        let lists = [list(Strategy::Keyword, &[(1, 1.0)])];
+        let lists = [list(RetrieverId::KEYWORD, &[(1, 1.0)])];
         for weight in [f32::NAN, -0.1, 1.1] {
-            let legs = legs(&[(Strategy::Keyword, weight)]);
-            assert!(matches!(Rrf::default().fuse(&legs, &lists), Err(Error::InvalidConfig { .. })));
+            let retrievers = retrievers(&[(RetrieverId::KEYWORD, weight)]);
+            assert!(matches!(
+                Rrf::default().fuse(&retrievers, &lists),
+                Err(Error::InvalidConfig { .. })
+            ));
         }
     }
 
-    fn any_list(strategy: Strategy) -> impl Generator<Value = RankedList> {
+    fn any_list(retriever: RetrieverId) -> impl Generator<Value = RankedList> {
         (proptest::collection::vec((0_u64..30, -1e3_f32..1e3), 0..40), 0.0_f32..5.0).prop_map(
-            move |(scores, confidence)| list(strategy, &scores).with_confidence(confidence),
+            move |(scores, confidence)| list(retriever, &scores).with_confidence(confidence),
         )
     }
 
     proptest! {
         #[test]
         fn every_fuser_keeps_every_row_once_in_order_and_in_range(
-            keyword in any_list(Strategy::Keyword),
-            semantic in any_list(Strategy::Semantic),
+            keyword in any_list(RetrieverId::KEYWORD),
+            semantic in any_list(RetrieverId::SEMANTIC),
             share in 0.01_f32..0.99,
         ) {
-            let weights = legs(&[(Strategy::Keyword, share), (Strategy::Semantic, 1.0 - share)]);
+            let weights = retrievers(&[(RetrieverId::KEYWORD, share), (RetrieverId::SEMANTIC, 1.0 - share)]);
             let lists = [keyword, semantic];
             let rows: std::collections::BTreeSet<RowId> =
                 lists.iter().flat_map(RankedList::hits).map(|hit| hit.row).collect();
@@ -493,18 +406,18 @@ mod tests {
                 prop_assert_eq!(&found, &rows);
                 prop_assert!(fused.windows(2).all(|w| w[0].combined >= w[1].combined));
             }
-            let fused = Adaptive::default().fuse(&weights, &lists)?;
+            let fused = Adaptive.fuse(&weights, &lists)?;
             prop_assert!(fused.iter().all(|hit| rows.contains(&hit.row)));
             prop_assert!(fused.windows(2).all(|w| w[0].combined >= w[1].combined));
         }
 
         #[test]
         fn the_order_of_the_lists_does_not_matter(
-            keyword in any_list(Strategy::Keyword),
-            semantic in any_list(Strategy::Semantic),
+            keyword in any_list(RetrieverId::KEYWORD),
+            semantic in any_list(RetrieverId::SEMANTIC),
         ) {
             let order = |lists: &[RankedList]| -> Result<Vec<RowId>> {
-                Ok(Rrf::default().fuse(&legs(&EVEN), lists)?.iter().map(|hit| hit.row).collect())
+                Ok(Rrf::default().fuse(&retrievers(&EVEN), lists)?.iter().map(|hit| hit.row).collect())
             };
             prop_assert_eq!(order(&[keyword.clone(), semantic.clone()])?, order(&[semantic, keyword])?);
         }

@@ -111,10 +111,10 @@ pub struct GradeSeparation {
 
 /// The mean of the scores of the first [`JUDGED`] passages, each weighing 1/rank; 0 without any.
 pub fn overall_score(scores: &[Score]) -> Score {
-    let judged = scores.get(..JUDGED).unwrap_or(scores);
-    let weights = || (1..=judged.len()).map(|rank| 1.0 / rank as f32);
-    let sum: f32 = judged.iter().zip(weights()).map(|(score, weight)| score.get() * weight).sum();
-    let mean = if judged.is_empty() { 0.0 } else { sum / weights().sum::<f32>() };
+    let graded = scores.get(..JUDGED).unwrap_or(scores);
+    let weights = || (1..=graded.len()).map(|rank| 1.0 / rank as f32);
+    let sum: f32 = graded.iter().zip(weights()).map(|(score, weight)| score.get() * weight).sum();
+    let mean = if graded.is_empty() { 0.0 } else { sum / weights().sum::<f32>() };
     Score::clamped(mean)
 }
 

@@ -17,7 +17,7 @@ use crate::{
     engine::{STORE, lock},
     extract::forget_extractor,
     forget::entries,
-    leaves::{self, LeafFiles},
+    leaves::{self, IndexOnDisk},
 };
 
 /// What is saved of a damaged store, complete under this name and not yet in its place.
@@ -32,7 +32,7 @@ const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexRepair {
+pub struct RepairReport {
     /// What was wrong before.
     pub before: Verification,
     /// The folder that now holds what was damaged, if anything was.
@@ -57,7 +57,7 @@ impl Engine {
     /// [`Error::Locked`] if another process writes to it, [`Error::Corrupt`] if nothing at all
     /// can be read of the store, [`Error::UnsupportedFormat`] if a newer version wrote it; then
     /// nothing was changed.
-    pub fn repair(dir: impl AsRef<Path>, config: EngineConfig) -> Result<IndexRepair> {
+    pub fn repair(dir: impl AsRef<Path>, config: EngineConfig) -> Result<RepairReport> {
         let dir = dir.as_ref();
         if !dir.join(STORE).exists() {
             return Err(Error::IndexMissing { path: dir.to_owned() });
@@ -74,7 +74,7 @@ impl Engine {
         };
         if before.is_sound() {
             let (rebuilt, after) = (Vec::new(), before.clone());
-            return Ok(IndexRepair { before, set_aside: finished, saved: None, rebuilt, after });
+            return Ok(RepairReport { before, set_aside: finished, saved: None, rebuilt, after });
         }
         for Finding { fault, .. } in &before.findings {
             if let Fault::Newer { found, supported } = *fault {
@@ -91,11 +91,11 @@ impl Engine {
             set_aside(dir, &rebuilt, &aside)?;
             (None, aside, rebuilt)
         };
-        let rebuilt = rebuilt.iter().map(LeafFiles::part).collect();
+        let rebuilt = rebuilt.iter().map(IndexOnDisk::part).collect();
         sync(dir)?;
         drop(Self::open_locked(dir, config, lock)?);
         let after = Self::verify(dir)?;
-        Ok(IndexRepair { before, set_aside: Some(aside), saved, rebuilt, after })
+        Ok(RepairReport { before, set_aside: Some(aside), saved, rebuilt, after })
     }
 }
 
@@ -150,13 +150,13 @@ fn put_in_place(dir: &Path) -> Result<PathBuf> {
 }
 
 /// The indexes of both collections, whether they are there or not.
-fn every_index(dir: &Path) -> Vec<LeafFiles> {
+fn every_index(dir: &Path) -> Vec<IndexOnDisk> {
     let analyzer = Arc::new(ScriptAnalyzer::default()) as _;
     leaves::files(dir, leaves::generation(dir), &analyzer)
 }
 
 /// Moves indexes into a folder, each under a name of its own.
-fn set_aside(dir: &Path, indexes: &[LeafFiles], aside: &Path) -> Result<()> {
+fn set_aside(dir: &Path, indexes: &[IndexOnDisk], aside: &Path) -> Result<()> {
     for index in indexes {
         let from = dir.join(&index.folder);
         match fs::rename(&from, aside.join(index.folder.replace('/', "-"))) {

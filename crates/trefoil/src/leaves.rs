@@ -1,4 +1,4 @@
-//! Opening of the indexes. The only place that knows which legs there are.
+//! Opening of the indexes. The only place that knows which retrievers there are.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 
 use trefoil_core::{
     Analyzer, Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
-    Retriever, Stage, Strategy,
+    Retriever, RetrieverId, Stage,
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
@@ -17,9 +17,9 @@ use trefoil_store::{Access, Store, SystemClock};
 use crate::Extractor;
 use crate::{EngineConfig, NameTable, engine::STORE};
 
-/// The legs of an engine.
+/// The retrievers of an engine.
 #[derive(Debug, Default)]
-pub(crate) struct Leaves {
+pub(crate) struct OpenIndexes {
     /// Write halves; none when read-only.
     pub(crate) indexers: Vec<Box<dyn Indexer>>,
     /// Read halves.
@@ -27,32 +27,32 @@ pub(crate) struct Leaves {
     /// The graph among them, to be asked for more than chunks.
     #[cfg(feature = "graph")]
     pub(crate) graph: Option<Arc<GraphRetriever>>,
-    /// Legs that cannot run, and why.
+    /// Retrieved that cannot run, and why.
     pub(crate) absent: Vec<Degraded>,
 }
 
-/// Opens every leg of a collection that can be opened, below `dir`, beside its `vectors`. A
-/// damaged index is set aside and begun anew when `write`; read-only, its leg is absent.
+/// Opens every retriever of a collection that can be opened, below `dir`, beside its `vectors`. A
+/// damaged index is set aside and begun anew when `write`; read-only, its retriever is absent.
 pub(crate) fn open(
     dir: &Path,
     collection: Collection,
     analyzer: &Arc<dyn Analyzer>,
-    vectors: Leaves,
+    vectors: OpenIndexes,
     config: &EngineConfig,
     write: bool,
-) -> Result<Leaves> {
-    let mut leaves = Leaves::default();
+) -> Result<OpenIndexes> {
+    let mut leaves = OpenIndexes::default();
     let dir = dir.join(collection.name());
     #[cfg(not(feature = "graph"))]
     let _ = config;
     #[cfg(feature = "keyword")]
-    leaves.keyword(&dir.join(Strategy::Keyword.name()), analyzer, &config.keyword, write)?;
+    leaves.keyword(&dir.join(RetrieverId::KEYWORD.name()), analyzer, &config.keyword, write)?;
     leaves.indexers.extend(vectors.indexers);
     leaves.retrievers.extend(vectors.retrievers);
     leaves.absent.extend(vectors.absent);
     #[cfg(feature = "graph")]
     if collection == Collection::Documents && !matches!(config.extractor, Extractor::None) {
-        leaves.graph(&dir.join(Strategy::Graph.name()), config, write)?;
+        leaves.graph(&dir.join(RetrieverId::GRAPH.name()), config, write)?;
     }
     Ok(leaves)
 }
@@ -64,8 +64,8 @@ pub(crate) fn vectors(
     generation: u64,
     embedder: &Arc<dyn Embedder>,
     write: bool,
-) -> Result<Leaves> {
-    let mut leaves = Leaves::default();
+) -> Result<OpenIndexes> {
+    let mut leaves = OpenIndexes::default();
     #[cfg(feature = "semantic")]
     leaves.semantic(&dir.join(vector_folder(collection, generation)), embedder, write)?;
     #[cfg(not(feature = "semantic"))]
@@ -75,28 +75,28 @@ pub(crate) fn vectors(
 
 /// One index of a collection, as files and rows.
 #[derive(Debug)]
-pub(crate) struct LeafFiles {
+pub(crate) struct IndexOnDisk {
     pub(crate) collection: Collection,
     pub(crate) index: Box<dyn IndexFiles>,
     /// Its directory below that of all indexes.
     pub(crate) folder: String,
 }
 
-impl LeafFiles {
+impl IndexOnDisk {
     /// What findings call it.
     pub(crate) fn part(&self) -> Part {
-        let leg = self.index.strategy();
+        let retriever = self.index.id();
         match self.collection {
-            Collection::Documents => Part::Index(leg),
-            Collection::Memory => Part::MemoryIndex(leg),
+            Collection::Documents => Part::Index(retriever),
+            Collection::Memory => Part::MemoryIndex(retriever),
         }
     }
 }
 
 /// The directory of an index below that of all indexes.
 #[cfg(any(feature = "keyword", feature = "graph"))]
-fn folder(collection: Collection, leg: Strategy) -> String {
-    format!("{}/{}", collection.name(), leg.name())
+fn folder(collection: Collection, retriever: RetrieverId) -> String {
+    format!("{}/{}", collection.name(), retriever.name())
 }
 
 /// The directory of the vectors with a number below that of all indexes: `semantic`, then
@@ -106,14 +106,14 @@ pub(crate) fn vector_folder(collection: Collection, generation: u64) -> String {
 }
 
 fn vector_name(generation: u64) -> String {
-    let leg = Strategy::Semantic.name();
-    if generation == 0 { leg.to_owned() } else { format!("{leg}-{generation}") }
+    let retriever = RetrieverId::SEMANTIC.name();
+    if generation == 0 { retriever.to_owned() } else { format!("{retriever}-{generation}") }
 }
 
 /// The folders of all indexes, whether they are there or not.
 pub(crate) fn folders(dir: &Path, generation: u64) -> Vec<PathBuf> {
     let of = |collection| {
-        let fixed = [Strategy::Keyword, Strategy::Graph].map(|one| folder(collection, one));
+        let fixed = [RetrieverId::KEYWORD, RetrieverId::GRAPH].map(|one| folder(collection, one));
         fixed.into_iter().chain([vector_folder(collection, generation)])
     };
     Collection::ALL.into_iter().flat_map(of).map(|folder| dir.join(folder)).collect()
@@ -121,7 +121,7 @@ pub(crate) fn folders(dir: &Path, generation: u64) -> Vec<PathBuf> {
 
 /// The number of the vectors that a directory of this name holds; none if it holds others.
 pub(crate) fn generation_of(name: &str) -> Option<u64> {
-    let number = name.strip_prefix(Strategy::Semantic.name())?;
+    let number = name.strip_prefix(RetrieverId::SEMANTIC.name())?;
     let number = if number.is_empty() { 0 } else { number.strip_prefix('-')?.parse().ok()? };
     (vector_name(number) == name).then_some(number)
 }
@@ -134,7 +134,7 @@ pub(crate) fn generation(dir: &Path) -> u64 {
 
 /// The indexes of both collections below `dir`, their vectors with this number and of whatever
 /// model. There may be none of them.
-pub(crate) fn files(dir: &Path, generation: u64, analyzer: &Arc<dyn Analyzer>) -> Vec<LeafFiles> {
+pub(crate) fn files(dir: &Path, generation: u64, analyzer: &Arc<dyn Analyzer>) -> Vec<IndexOnDisk> {
     Collection::ALL.into_iter().flat_map(|of| files_of(dir, of, generation, analyzer)).collect()
 }
 
@@ -143,10 +143,10 @@ fn files_of(
     collection: Collection,
     generation: u64,
     analyzer: &Arc<dyn Analyzer>,
-) -> Vec<LeafFiles> {
-    let mut files: Vec<LeafFiles> = Vec::new();
+) -> Vec<IndexOnDisk> {
+    let mut files: Vec<IndexOnDisk> = Vec::new();
     let mut add = |folder: String, index: Box<dyn IndexFiles>| {
-        files.push(LeafFiles { collection, index, folder });
+        files.push(IndexOnDisk { collection, index, folder });
     };
     #[cfg(not(feature = "keyword"))]
     let _ = analyzer;
@@ -154,7 +154,7 @@ fn files_of(
     let _ = (dir, generation);
     #[cfg(feature = "keyword")]
     {
-        let folder = folder(collection, Strategy::Keyword);
+        let folder = folder(collection, RetrieverId::KEYWORD);
         let analyzer = Arc::clone(analyzer);
         let index = trefoil_keyword::KeywordFiles::new(&dir.join(&folder), analyzer);
         add(folder, Box::new(index));
@@ -167,14 +167,14 @@ fn files_of(
     }
     #[cfg(feature = "graph")]
     if collection == Collection::Documents {
-        let folder = folder(collection, Strategy::Graph);
+        let folder = folder(collection, RetrieverId::GRAPH);
         let index = trefoil_graph::GraphFiles::new(&dir.join(&folder));
         add(folder, Box::new(index));
     }
     files
 }
 
-impl Leaves {
+impl OpenIndexes {
     /// The names that the corpus is known to speak of: those of the graph.
     pub(crate) fn names(&self) -> Arc<dyn NameLookup> {
         #[cfg(feature = "graph")]
@@ -200,7 +200,10 @@ impl Leaves {
             self.indexers.push(Box::new(indexer));
         } else {
             let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
-            self.read(Stage::Keyword, opened.map(|one| Arc::new(one) as _))?;
+            self.read(
+                Stage::Retriever(RetrieverId::KEYWORD),
+                opened.map(|one| Arc::new(one) as _),
+            )?;
         }
         Ok(())
     }
@@ -216,7 +219,7 @@ impl Leaves {
             self.indexers.push(Box::new(or_anew(dir, open)?));
         }
         let opened = SemanticRetriever::open(dir, Arc::clone(embedder), &config);
-        self.read(Stage::Semantic, opened.map(|one| Arc::new(one) as _))
+        self.read(Stage::Retriever(RetrieverId::SEMANTIC), opened.map(|one| Arc::new(one) as _))
     }
 
     #[cfg(feature = "graph")]
@@ -228,7 +231,7 @@ impl Leaves {
         let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
         let opened = opened.map(Arc::new);
         self.graph = opened.as_ref().ok().map(Arc::clone);
-        self.read(Stage::Graph, opened.map(|graph| graph as _))
+        self.read(Stage::Retriever(RetrieverId::GRAPH), opened.map(|graph| graph as _))
     }
 
     fn read(&mut self, stage: Stage, opened: Result<Arc<dyn Retriever>>) -> Result<()> {

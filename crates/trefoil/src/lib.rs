@@ -35,12 +35,14 @@
 //! `Engine::search` and `Engine::ingest` are one short function each; the stages
 //! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
 
+mod blend;
 #[cfg(feature = "graph")]
 mod browse;
 mod calibration;
 pub mod classify;
 mod config;
 mod crag;
+mod default_set;
 mod fuse;
 mod grade;
 mod isotonic;
@@ -48,18 +50,13 @@ pub mod page;
 mod plan;
 mod profile;
 mod relevance;
-mod rerank;
 pub mod scores;
 pub mod select;
 
 #[cfg(feature = "tokio")]
-mod asynchronous;
+mod async_engine;
 #[cfg(feature = "engine")]
 mod background;
-#[cfg(feature = "engine")]
-mod belief;
-#[cfg(feature = "engine")]
-mod beside;
 #[cfg(feature = "engine")]
 mod collection;
 #[cfg(feature = "graph")]
@@ -97,9 +94,9 @@ mod ingest;
 #[cfg(feature = "engine")]
 mod leaves;
 #[cfg(feature = "engine")]
-mod legs;
-#[cfg(feature = "engine")]
 pub mod memory;
+#[cfg(feature = "engine")]
+mod model_migration;
 #[cfg(feature = "engine")]
 mod models;
 #[cfg(feature = "openai")]
@@ -107,7 +104,11 @@ mod openai;
 #[cfg(feature = "graph")]
 mod overview;
 #[cfg(feature = "engine")]
+mod pool;
+#[cfg(feature = "engine")]
 mod present;
+#[cfg(feature = "engine")]
+mod read_view;
 #[cfg(feature = "engine")]
 mod redact;
 #[cfg(feature = "engine")]
@@ -123,17 +124,17 @@ mod replay;
 #[cfg(feature = "graph")]
 mod reports;
 #[cfg(feature = "engine")]
-mod reread;
+mod rerank;
+#[cfg(feature = "engine")]
+mod rescale;
+#[cfg(feature = "engine")]
+mod retrieve;
 #[cfg(feature = "web")]
 mod searxng;
-#[cfg(feature = "engine")]
-mod shown;
 #[cfg(feature = "engine")]
 mod snapshot;
 #[cfg(feature = "engine")]
 mod strips;
-#[cfg(feature = "engine")]
-mod successor;
 #[cfg(feature = "graph")]
 mod summarize;
 #[cfg(feature = "engine")]
@@ -146,10 +147,11 @@ mod within;
 mod without_graph;
 
 #[cfg(feature = "tokio")]
-pub use asynchronous::AsyncEngine;
+pub use async_engine::AsyncEngine;
 #[cfg(feature = "engine")]
-pub use background::{BackgroundTask, caught};
-pub use calibration::{Calibration, Evidence, Feature, Separation};
+pub use background::{BackgroundTask, catch_panics};
+pub use blend::{Blended, blend, lift_named};
+pub use calibration::{AnswerEvidence, Calibration, Feature, Separation};
 pub use classify::{NameTable, RuleClassifier};
 #[cfg(feature = "graph")]
 pub use config::Extractor;
@@ -157,16 +159,17 @@ pub use config::Extractor;
 pub use config::MemoryUpkeep;
 pub use config::{EngineConfig, Model, Rerankers};
 pub use crag::{CragConfig, IncorrectPolicy};
+pub use default_set::{Available, suited_to, suited_weights};
 #[cfg(feature = "engine")]
-pub use doctor::{CheckUp, Diagnosis, Reading, Symptom};
+pub use doctor::{Check, CheckResult, DoctorOptions, HealthReport};
 #[cfg(feature = "engine")]
 pub use engine::{Engine, EngineStats};
 #[cfg(feature = "engine")]
 pub use forget::{ForgetReceipt, ScannedFile};
-pub use fuse::{Adaptive, Alpha, DistributionBased, KeywordFirst, RelativeScore, Rrf, fuser};
+pub use fuse::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
 pub use grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
 #[cfg(feature = "engine")]
-pub use index_repair::IndexRepair;
+pub use index_repair::RepairReport;
 #[cfg(feature = "engine")]
 pub use ingest::{IngestOptions, IngestProgress, Ingested, Kept, Skipped};
 pub use isotonic::Isotonic;
@@ -175,10 +178,9 @@ pub use isotonic::Isotonic;
 pub use jiff::civil::Date;
 #[cfg(feature = "openai")]
 pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
-pub use plan::{plan, question, suited_weights};
+pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
 pub use relevance::final_scores;
-pub use rerank::{Blended, blend, lift_named};
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
 #[cfg(feature = "engine")]

@@ -15,8 +15,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Degraded, Embedding, Error, Hit, Language, Leg, Part, Question, Result, Role, RowId,
-    Score, Stage, Strategy, TokenCounter,
+    Allowed, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question, Result,
+    RetrieverId, Role, RowId, Score, Stage, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -33,7 +33,8 @@ pub use trefoil_store::{
 use trefoil_text::language_of;
 
 use crate::{
-    Engine, MemoryUpkeep, background::caught, beside::beside, embed::EMBEDDER, engine::Inner,
+    Engine, MemoryUpkeep, background::catch_panics, default_set::stage_fed_by, embed::EMBEDDER,
+    engine::Inner, pool::join,
 };
 
 /// The memory of an engine.
@@ -60,7 +61,7 @@ pub struct Found {
     /// cosine on the model's range.
     pub relevance: Score,
     /// The score behind that: BM25 with what is added for phrases, or the cosine.
-    pub native: f32,
+    pub raw_score: f32,
 }
 
 /// What was found from both sides, each best first.
@@ -154,17 +155,17 @@ impl MemoryCollection<'_> {
     ) -> Result<Recalled> {
         let inner = self.inner();
         inner.catch_up()?;
-        let shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
         // An embedder may wait for a server: it has the thread of its caller, as it does in a
         // search.
-        let (vector, text) = beside(
+        let (vector, text) = join(
             || inner.embed_and_ask(&question, allowed, depth.vector),
-            [|| inner.ask(Strategy::Keyword, &question, allowed, depth.text)],
+            [|| inner.ask(IndexInput::Text, &question, allowed, depth.text)],
         );
         let text = text.into_iter().flatten().next().unwrap_or_else(|| {
-            let part = Part::Index(Strategy::Keyword);
-            Err(Error::backend(part, "answer", "the leg panicked"))
+            let part = Part::Index(RetrieverId::KEYWORD);
+            Err(Error::backend(part, "answer", "the retriever panicked"))
         });
         let (vector, asked) = match vector {
             Ok((found, asked)) => (Ok(found), asked),
@@ -179,8 +180,8 @@ impl MemoryCollection<'_> {
         degraded.extend(inner.troubles.list().into_iter().filter(|one| one.stage == Stage::Memory));
         let mut recalled = Recalled { asked, degraded, ..Recalled::default() };
         for (stage, side, found) in [
-            (Stage::Keyword, text, &mut recalled.by_text),
-            (Stage::Semantic, vector, &mut recalled.by_vector),
+            (stage_fed_by(IndexInput::Text), text, &mut recalled.by_text),
+            (stage_fed_by(IndexInput::Vector), vector, &mut recalled.by_vector),
         ] {
             match side {
                 Ok(list) => *found = list,
@@ -197,9 +198,9 @@ impl MemoryCollection<'_> {
     pub fn by_text(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
         let inner = self.inner();
         inner.catch_up()?;
-        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
-        let mut found = inner.ask(Strategy::Keyword, &question, allowed, depth)?;
+        let mut found = inner.ask(IndexInput::Text, &question, allowed, depth)?;
         inner.add_secrets(&question, allowed, depth, &mut found)?;
         Ok(found)
     }
@@ -208,8 +209,8 @@ impl MemoryCollection<'_> {
     pub fn by_vector(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
         let inner = self.inner();
         inner.catch_up()?;
-        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
-        inner.ask(Strategy::Semantic, &asked(question), allowed, depth)
+        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        inner.ask(IndexInput::Vector, &asked(question), allowed, depth)
     }
 
     /// The units nearest to a vector of the model, such as that of another unit.
@@ -219,16 +220,16 @@ impl MemoryCollection<'_> {
     pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
         let inner = self.inner();
         inner.catch_up()?;
-        let _shown = inner.shown.read().unwrap_or_else(PoisonError::into_inner);
+        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let embedding = Some(Embedding::new(vector.to_vec())?);
         let question = Question { embedding, ..Question::default() };
-        inner.ask(Strategy::Semantic, &question, allowed, depth)
+        inner.ask(IndexInput::Vector, &question, allowed, depth)
     }
 
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
         let Some(embedder) = self.inner().embedder() else { return Ok(None) };
-        Ok(caught(EMBEDDER, || embedder.embed(role, &[text]))?.into_iter().next())
+        Ok(catch_panics(EMBEDDER, || embedder.embed(role, &[text]))?.into_iter().next())
     }
 
     /// The unit vectors of rows that are embedded by now.
@@ -238,9 +239,9 @@ impl MemoryCollection<'_> {
 
     /// How relevant a cosine is by the model ([`Embedder::short_relevance`](trefoil_core::Embedder));
     /// as it is without one.
-    pub fn relevance_of(&self, cosine: f32, foreign: bool) -> Score {
+    pub fn relevance_of(&self, cosine: f32, cross_lingual: bool) -> Score {
         match self.inner().embedder() {
-            Some(embedder) => embedder.short_relevance(cosine, foreign),
+            Some(embedder) => embedder.short_relevance(cosine, cross_lingual),
             None => Score::clamped(cosine),
         }
     }
@@ -281,7 +282,7 @@ impl MemoryCollection<'_> {
         &self.inner().config.memory
     }
 
-    /// Notes that work in the background failed: [`Engine::drain`] tells it once, and
+    /// Notes that work in the background failed: [`Engine::wait_until_indexed`] tells it once, and
     /// [`EngineStats::background`](crate::EngineStats) and recalls until
     /// [`note_recovery`](Self::note_recovery).
     pub fn note_failure(&self, error: Error) {
@@ -302,14 +303,14 @@ impl MemoryCollection<'_> {
     ///
     /// # Errors
     /// What stopped the work in the background, if something did.
-    pub fn drain(&self) -> Result<JobCounts> {
-        self.engine.drain()
+    pub fn wait_until_indexed(&self) -> Result<JobCounts> {
+        self.engine.wait_until_indexed()
     }
 
     /// How many units can be found by words and by meaning.
-    pub fn rows(&self) -> Vec<(Strategy, u64)> {
-        let legs = self.inner().memory.retrievers();
-        legs.iter().map(|leg| (leg.strategy(), leg.rows())).collect()
+    pub fn rows(&self) -> Vec<(RetrieverId, u64)> {
+        let retrievers = self.inner().memory.retrievers();
+        retrievers.iter().map(|retriever| (retriever.id(), retriever.rows())).collect()
     }
 
     fn inner(&self) -> &Inner {
@@ -323,29 +324,29 @@ impl Inner {
         self.config.clock.now()
     }
 
-    /// What one leg finds; nothing if there is no such leg.
+    /// What the retriever that feeds on this finds; nothing if there is no such retriever.
     fn ask(
         &self,
-        strategy: Strategy,
+        input: IndexInput,
         question: &Question,
         allowed: &Allowed,
         depth: usize,
     ) -> Result<Vec<Found>> {
-        let Some(leg) = self.memory.leg(strategy) else { return Ok(Vec::new()) };
-        let list = leg.retrieve(question, &Leg { strategy, depth, weight: 1.0 }, allowed)?;
-        let relevance = |hit: &Hit| match (self.embedder(), strategy) {
-            (Some(embedder), Strategy::Semantic) => embedder.short_relevance(hit.native, false),
+        let Some(retriever) = self.memory.fed_by(input) else { return Ok(Vec::new()) };
+        let list = retriever.retrieve(question, depth, allowed)?;
+        let relevance = |hit: &Hit| match (self.embedder(), input) {
+            (Some(embedder), IndexInput::Vector) => embedder.short_relevance(hit.raw_score, false),
             _ => hit.relevance,
         };
-        // The filter holds also where a leg forgot it.
+        // The filter holds also where a retriever forgot it.
         let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
         let found = hits
-            .map(|hit| Found { row: hit.row, relevance: relevance(hit), native: hit.native })
+            .map(|hit| Found { row: hit.row, relevance: relevance(hit), raw_score: hit.raw_score })
             .collect();
         Ok(found)
     }
 
-    /// What the semantic leg finds, and the vector that it was asked with. A question is
+    /// What the semantic retriever finds, and the vector that it was asked with. A question is
     /// embedded once, however often it is asked.
     fn embed_and_ask(
         &self,
@@ -357,14 +358,14 @@ impl Inner {
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let embedding = match self.embedder() {
             Some(embedder) if !nothing && !text.is_empty() => {
-                let embedded = caught(EMBEDDER, || embedder.embed(Role::Query, &[&text]))?;
+                let embedded = catch_panics(EMBEDDER, || embedder.embed(Role::Query, &[&text]))?;
                 let vector = embedded.into_iter().next();
                 vector.map(Embedding::new).transpose()?
             }
             _ => None,
         };
         let question = Question { embedding, ..question.clone() };
-        let found = self.ask(Strategy::Semantic, &question, allowed, depth)?;
+        let found = self.ask(IndexInput::Vector, &question, allowed, depth)?;
         Ok((found, question.embedding))
     }
 
@@ -386,7 +387,7 @@ impl Inner {
             let held = self.terms(&text, language_of(&text));
             let share = asked.intersection(&held).count() as f32 / asked.len().max(1) as f32;
             if share > 0.0 {
-                found.push(Found { row, relevance: Score::clamped(share), native: share });
+                found.push(Found { row, relevance: Score::clamped(share), raw_score: share });
             }
         }
         found.sort_by(|a, b| b.relevance.cmp(&a.relevance).then(a.row.cmp(&b.row)));

@@ -9,14 +9,14 @@ use std::{
 
 use trefoil_core::{
     Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
-    Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage, Strategy,
+    RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage,
 };
 use trefoil_store::{CommunityRow, entity_id};
 use trefoil_text::language_of;
 
 use crate::{
     Engine,
-    background::caught,
+    background::catch_panics,
     communities::update_communities,
     engine::Inner,
     reports::{NearCommunity, Reports, content, embed_reports, metadata, sources},
@@ -31,7 +31,7 @@ const WHOLE: Score = Score::HALF;
 
 impl Engine {
     /// The communities of the graph and their reports, by level and id; the parts of a
-    /// community name it as their parent. [`Engine::drain`] waits until they are made.
+    /// community name it as their parent. [`Engine::wait_until_indexed`] waits until they are made.
     ///
     /// # Errors
     /// Those of the store.
@@ -42,7 +42,7 @@ impl Engine {
 
 /// The reports that searches see, and what they were made from.
 #[derive(Debug, Default)]
-pub(crate) struct ShownReports {
+pub(crate) struct ReportView {
     made_from: Option<String>,
     reports: Arc<Reports>,
 }
@@ -69,7 +69,7 @@ impl Inner {
         Ok(true)
     }
 
-    /// Leaves the reports as they are until the graph changes, for they cannot be made anew.
+    /// open indexes the reports as they are until the graph changes, for they cannot be made anew.
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
         let Some(graph) = &self.graph else { return Ok(()) };
         self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))
@@ -92,12 +92,12 @@ impl Inner {
         if self.shown_reports().made_from != made_from {
             let reports = Arc::new(Reports::load(&self.store, self.analyzer())?);
             let mut shown = self.reports.write().unwrap_or_else(PoisonError::into_inner);
-            *shown = ShownReports { made_from, reports };
+            *shown = ReportView { made_from, reports };
         }
         Ok(())
     }
 
-    fn shown_reports(&self) -> std::sync::RwLockReadGuard<'_, ShownReports> {
+    fn shown_reports(&self) -> std::sync::RwLockReadGuard<'_, ReportView> {
         self.reports.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl Inner {
         allowed: &Allowed,
         degraded: &mut Vec<Degraded>,
     ) -> Result<Vec<SearchResultItem>> {
-        let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
+        let planned = plan.retrievers.iter().any(|one| one.id == RetrieverId::GRAPH);
         let wanted = query.options.wants(SearchResultType::Community);
         if plan.query_type != QueryType::Global || !planned || !wanted {
             return Ok(Vec::new());
@@ -123,12 +123,15 @@ impl Inner {
         };
         let supported = self.supported(&reports, made_from.as_deref(), allowed);
         let may_show = |id: &CommunityId| supported.as_ref().is_none_or(|ids| ids.contains(id));
-        let vector = self.documents.leg(Strategy::Semantic).map_or(Ok(None), |semantic| {
-            caught("the semantic retriever", || semantic.embedding(&plan.question))
+        let vector = self.documents.retriever(RetrieverId::SEMANTIC).map_or(Ok(None), |semantic| {
+            catch_panics("the semantic retriever", || semantic.embedding(&plan.question))
         });
         // Communities can be told by their words alone.
         let vector = vector.unwrap_or_else(|error| {
-            degraded.push(Degraded { stage: Stage::Semantic, reason: error.chain() });
+            degraded.push(Degraded {
+                stage: Stage::Retriever(RetrieverId::SEMANTIC),
+                reason: error.chain(),
+            });
             None
         });
         let range = self.embedder().map(|embedder| embedder.cosine_range());
@@ -214,7 +217,11 @@ impl Inner {
             id: row.id.to_string(),
             item_type: SearchResultType::Community,
             score: relevance,
-            relevance: Relevance { combined: relevance, graph: relevance, ..Relevance::default() },
+            relevance: Relevance {
+                combined: relevance,
+                retrievers: [(RetrieverId::GRAPH, relevance)].into_iter().collect(),
+                ..Relevance::default()
+            },
             content: content(row),
             entity: None,
             highlights: Vec::new(),

@@ -79,7 +79,7 @@ pub fn fingerprint(query: &SearchQuery, settings: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{QueryType, Score, Strategy};
+    use trefoil_core::{QueryType, RetrieverId, Score};
 
     use super::*;
     use crate::{EngineConfig, plan, question};
@@ -97,8 +97,9 @@ mod tests {
     fn page(keys: &[OrderKey], cursor: Option<Cursor>, offset: usize, limit: usize) -> Page {
         let query = SearchQuery::new("tides").unwrap();
         let question = question(&query, &[]);
-        let legs = [Strategy::Keyword];
-        let plan = plan(&query, question, None, &legs, &[], &EngineConfig::default()).unwrap();
+        let retrievers = [RetrieverId::KEYWORD.into()];
+        let plan =
+            plan(&query, question, None, &retrievers, &[], &EngineConfig::default()).unwrap();
         Page::new(keys, 0, &[], &Plan { cursor, offset, limit, ..plan })
     }
 

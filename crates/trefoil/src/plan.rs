@@ -1,14 +1,17 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
+use std::collections::BTreeSet;
+
 use trefoil_core::{
-    CragPlan, Error, Fusion, Language, Leg, Plan, QueryClassification, QueryType, Question,
-    RerankPlan, Result, RrfConfig, SearchQuery, SearchResultType, SearchStrategy, SearchWeights,
-    Selection, Strategy, Wording,
+    After, CragPlan, Error, Fusion, Language, Plan, PlannedRetriever, QueryClassification,
+    QueryRewrite, QueryType, Question, RerankPlan, Result, RetrieverId, RrfConfig, SearchOptions,
+    SearchQuery, SearchResultType, SearchStrategy, SearchWeights, Selection,
 };
 use trefoil_text::language_of;
 
 use crate::{
-    EngineConfig,
+    Available, EngineConfig,
+    default_set::{suited_weights, with_others},
     page::{fingerprint, is_of},
 };
 
@@ -16,29 +19,38 @@ use crate::{
 pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
     let text = query.text.as_str().to_owned();
     let language = language_of(&text);
-    let foreign = is_foreign(language, &searched(&query.filters.languages, corpus));
+    let cross_lingual = is_cross_lingual(language, &searched(&query.filters.languages, corpus));
     let embedding = query.embedding.clone();
     let min_similarity = query.options.min_similarity;
-    Question { text, language, foreign, embedding, min_similarity, wording: Wording::AsAsked }
+    Question {
+        text,
+        language,
+        cross_lingual,
+        embedding,
+        min_similarity,
+        rewrite: QueryRewrite::None,
+    }
 }
 
-/// Decides how `query`, which asks `question`, is searched with the legs in `available`
+/// Decides how `query`, which asks `question`, is searched with the retrievers in `available`
 /// over a corpus of this many chunks in each language.
 ///
-/// Weights are the caller's. Where the caller left them alone, they are the profile's, or
-/// else, with `adaptive_weights`, those that suit the kind of question.
+/// Without weights of the caller's, they are the profile's, or else, with `adaptive_weights`,
+/// those that suit the kind of question.
 ///
 /// # Errors
-/// [`Error::InvalidQuery`] if the query's cursor is of another query or other settings.
+/// [`Error::InvalidQuery`] if the query's cursor is of another query or other settings,
+/// [`Error::UnknownRetriever`] if it names one that is not there.
 pub fn plan(
     query: &SearchQuery,
     question: Question,
     classification: Option<QueryClassification>,
-    available: &[Strategy],
+    available: &[Available],
     corpus: &[(Language, usize)],
     config: &EngineConfig,
 ) -> Result<Plan> {
     let options = &query.options;
+    check_names(options, available)?;
     let classified = classification.as_ref().map(|found| found.query_type);
     let query_type = query.query_type.or(classified).unwrap_or(QueryType::Hybrid);
     let searched = searched(&query.filters.languages, corpus);
@@ -51,21 +63,22 @@ pub fn plan(
     let deep = tuned.map_or(3 * shown, |settings| settings.depth.max(shown)).max(rerank.top_k);
     // The pages of one list are cut from the same candidates.
     let depth = options.cursor.as_ref().map_or(deep, |cursor| cursor.depth);
+    let tuned_weights = tuned.and_then(|settings| settings.weights.clone());
     // Weights that the caller chose are taken as they are.
-    let left_alone = options.weights == SearchWeights::default();
-    let adaptive = config.adaptive_weights && left_alone;
-    let weights = match tuned.and_then(|settings| settings.weights) {
-        Some(weights) if left_alone => weights,
-        None if adaptive => suited_weights(query.query_type, classification.as_ref()),
-        _ => options.weights,
-    };
+    let adaptive = config.adaptive_weights && options.weights.is_none();
+    let weights = options.weights.clone().unwrap_or_else(|| {
+        let suited = || {
+            if adaptive {
+                suited_weights(query.query_type, classification.as_ref())
+            } else {
+                SearchWeights::default()
+            }
+        };
+        with_others(tuned_weights.unwrap_or_else(suited), available)
+    });
     let fusion = tuned.map_or(config.fusion, |settings| settings.fusion);
     let reranks = tuned.map_or(rerank.enabled, |settings| settings.rerank && rerank.enabled);
-    let legs = SearchStrategy::legs(&options.strategies)
-        .into_iter()
-        .filter(|strategy| available.contains(strategy))
-        .map(|strategy| Leg { strategy, depth, weight: weights.get(strategy) })
-        .collect();
+    let retrievers = planned(&options.strategies, available, depth, &weights);
     let crag = options.crag_enabled.then_some(&config.crag);
     let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
     #[cfg(feature = "keyword")]
@@ -79,7 +92,7 @@ pub fn plan(
         question,
         classification,
         query_type,
-        legs,
+        retrievers,
         fusion: if fusion == Fusion::Adaptive && !adaptive {
             Fusion::RelativeScore
         } else {
@@ -113,33 +126,55 @@ pub fn plan(
     })
 }
 
-/// The weights that suit the type of a question: the type that the caller names, or else the
-/// weights that the classifier suggests. Only the share of the graph leg is taken from them: what the two others
-/// keep is split in halves, for how far each is to be believed is told better by what it
-/// found (`Fusion::Adaptive`) than by how the question is put. Taken whole, they moved the
-/// nDCG@10 of sixteen collections by +.002 to −.003, questions that are identifiers by
-/// −.03 where question and documents are in two languages.
-pub fn suited_weights(
-    query_type: Option<QueryType>,
-    classification: Option<&QueryClassification>,
-) -> SearchWeights {
-    let classified = || classification.map(|found| found.suggested_weights);
-    let suits = query_type.map(SearchWeights::suited_to).or_else(classified).unwrap_or_default();
-    let graph = suits.get(Strategy::Graph);
-    let half = (1.0 - graph) / 2.0;
-    SearchWeights::new(half, half, graph).unwrap_or_default()
+/// Refuses names of retrievers that no engine with these has.
+fn check_names(options: &SearchOptions, available: &[Available]) -> Result<()> {
+    let known: BTreeSet<RetrieverId> =
+        RetrieverId::DEFAULT_SET.into_iter().chain(available.iter().map(|one| one.id)).collect();
+    let asked = options.strategies.iter().filter_map(|strategy| match strategy {
+        SearchStrategy::Only(id) => Some(*id),
+        SearchStrategy::Hybrid => None,
+    });
+    let weighed = options.weights.iter().flat_map(SearchWeights::iter).map(|(id, _)| id);
+    let Some(name) = asked.chain(weighed).find(|id| !known.contains(id)) else { return Ok(()) };
+    let known: Vec<&str> = known.iter().map(RetrieverId::name).collect();
+    Err(Error::UnknownRetriever { name, known: known.join(", ") })
 }
 
-/// A question is foreign to a corpus with less than this share of its language: code and
-/// names alone make up to a tenth of the chunks of translated documentation English.
-const FOREIGN_SHARE: f64 = 0.2;
+/// The retrievers that are asked for. Those of `after` that are asked for and search by
+/// themselves are what one goes on from.
+pub(crate) fn planned(
+    strategies: &[SearchStrategy],
+    available: &[Available],
+    depth: usize,
+    weights: &SearchWeights,
+) -> Vec<PlannedRetriever> {
+    let asked: Vec<&Available> =
+        available.iter().filter(|one| SearchStrategy::wants(strategies, one.id)).collect();
+    let first = || asked.iter().filter(|one| one.after == After::Nothing).map(|one| one.id);
+    let after = |one: &Available| match &one.after {
+        After::Nothing => Vec::new(),
+        After::Others => first().collect(),
+        After::These(wanted) => first().filter(|id| wanted.contains(id)).collect(),
+    };
+    asked
+        .iter()
+        .map(|one| PlannedRetriever {
+            after: after(one),
+            ..PlannedRetriever::new(one.id, depth, weights.get(one.id))
+        })
+        .collect()
+}
 
-fn is_foreign(language: Language, searched: &[(Language, usize)]) -> bool {
+/// A question is cross-lingual to a corpus with less than this share of its language: code and
+/// names alone make up to a tenth of the chunks of translated documentation English.
+const CROSS_LINGUAL_SHARE: f64 = 0.2;
+
+fn is_cross_lingual(language: Language, searched: &[(Language, usize)]) -> bool {
     let chunks = |wanted: &dyn Fn(Language) -> bool| -> usize {
         searched.iter().filter(|(one, _)| wanted(*one)).map(|(_, chunks)| chunks).sum()
     };
     let all = chunks(&|_| true);
-    all > 0 && (chunks(&|one| one == language) as f64) < FOREIGN_SHARE * all as f64
+    all > 0 && (chunks(&|one| one == language) as f64) < CROSS_LINGUAL_SHARE * all as f64
 }
 
 /// The part of the corpus in the languages that are wanted; all if none is named.
@@ -165,7 +200,7 @@ mod tests {
         let corpus = [(Language::En, 9)];
         let question = question(query, &corpus);
         let classification = RuleClassifier.classify(&question, &NameTable::default())?;
-        let available = [Strategy::Keyword, Strategy::Semantic];
+        let available = [RetrieverId::KEYWORD, RetrieverId::SEMANTIC].map(Available::from);
         plan(query, question, Some(classification), &available, &corpus, config)
     }
 
@@ -178,7 +213,7 @@ mod tests {
         let depth = |limit, offset| {
             let mut query = SearchQuery::new("q").unwrap().limit(limit);
             query.options.offset = offset;
-            planned(&query).legs.first().map(|leg| leg.depth)
+            planned(&query).retrievers.first().map(|retriever| retriever.depth)
         };
         assert_eq!(depth(1, 0), Some(50));
         assert_eq!(depth(20, 0), Some(60));
@@ -199,20 +234,20 @@ mod tests {
 
     #[test]
     fn a_profile_decides_what_the_caller_left_alone() {
-        let tuned = SearchWeights::new(0.2, 0.5, 0.3).unwrap();
+        let tuned = SearchWeights::default_set([0.2, 0.5, 0.3]).unwrap();
         let settings =
             Settings { fusion: Fusion::Rrf, k: 20, depth: 40, rerank: false, weights: Some(tuned) };
         let rule = Rule {
             question: Some(Language::Ja),
             documents: Some(Language::En),
             query_type: None,
-            settings: Settings { k: 7, ..settings },
+            settings: Settings { k: 7, ..settings.clone() },
         };
         let profile = Profile { rules: vec![rule], ..Profile::new(settings) };
         let config = EngineConfig { profile: Some(profile), ..EngineConfig::default() };
         let planned = |query: &SearchQuery| planned_by(query, &config).unwrap();
         let weights = |plan: &Plan| -> Vec<(usize, f32)> {
-            plan.legs.iter().map(|leg| (leg.depth, leg.weight)).collect()
+            plan.retrievers.iter().map(|retriever| (retriever.depth, retriever.weight)).collect()
         };
         let mut query = SearchQuery::new("q").unwrap();
         let en = planned(&query);
@@ -221,7 +256,7 @@ mod tests {
         assert_eq!(weights(&en), [(50, 0.2), (50, 0.5)]);
         assert_eq!(planned(&SearchQuery::new("海").unwrap()).rrf.k, 7);
         query.options.limit = 90;
-        query.options.weights = SearchWeights::new(0.6, 0.4, 0.0).unwrap();
+        query.options.weights = Some(SearchWeights::default_set([0.6, 0.4, 0.0]).unwrap());
         assert_eq!(weights(&planned(&query)), [(90, 0.6), (90, 0.4)]);
     }
 
@@ -230,19 +265,23 @@ mod tests {
         let check = |query: &SearchQuery, config: &EngineConfig, kind, weights: [f32; 2]| {
             let plan = planned_by(query, config).unwrap();
             assert_eq!(plan.query_type, kind);
-            for (leg, weight) in plan.legs.iter().zip(weights) {
-                assert!((leg.weight - weight).abs() < 1e-6, "{:?} is not {weights:?}", plan.legs);
+            for (retriever, weight) in plan.retrievers.iter().zip(weights) {
+                assert!(
+                    (retriever.weight - weight).abs() < 1e-6,
+                    "{:?} is not {weights:?}",
+                    plan.retrievers
+                );
             }
         };
         let config = EngineConfig::default();
         let mut query = SearchQuery::new("overview of the handbook").unwrap();
-        // What the graph leg leaves, in halves.
+        // What the graph retriever leaves, in halves.
         check(&query, &config, QueryType::Global, [0.25, 0.25]);
         let fixed = EngineConfig { adaptive_weights: false, ..EngineConfig::default() };
         check(&query, &fixed, QueryType::Global, [0.35, 0.35]);
         query.query_type = Some(QueryType::Relationship);
         check(&query, &config, QueryType::Relationship, [0.20, 0.20]);
-        query.options.weights = SearchWeights::new(0.7, 0.1, 0.2).unwrap();
+        query.options.weights = Some(SearchWeights::default_set([0.7, 0.1, 0.2]).unwrap());
         check(&query, &config, QueryType::Relationship, [0.7, 0.1]);
     }
 
@@ -284,24 +323,24 @@ mod tests {
     }
 
     #[test]
-    fn only_legs_that_are_there_are_planned() {
-        let legs = planned(&SearchQuery::new("q").unwrap()).legs;
-        let strategies: Vec<Strategy> = legs.iter().map(|leg| leg.strategy).collect();
-        assert_eq!(strategies, [Strategy::Keyword, Strategy::Semantic]);
+    fn only_retrievers_that_are_there_are_planned() {
+        let retrievers = planned(&SearchQuery::new("q").unwrap()).retrievers;
+        let strategies: Vec<RetrieverId> = retrievers.iter().map(|one| one.id).collect();
+        assert_eq!(strategies, [RetrieverId::KEYWORD, RetrieverId::SEMANTIC]);
     }
 
     #[test]
-    fn a_question_is_foreign_to_a_corpus_in_other_languages() {
+    fn a_question_is_cross_lingual_to_a_corpus_in_other_languages() {
         use Language::{En, Ja, Ko};
         let mixed = [(En, 30), (Ja, 60), (Ko, 10)];
-        let foreign =
-            |language, wanted: &[Language]| is_foreign(language, &searched(wanted, &mixed));
-        assert!(!foreign(En, &[]));
-        assert!(!foreign(Ja, &[]));
-        assert!(foreign(Ko, &[]));
-        assert!(foreign(En, &[Ja, Ko]));
-        assert!(!foreign(Ko, &[Ko]));
-        assert!(!is_foreign(En, &[]));
+        let cross_lingual =
+            |language, wanted: &[Language]| is_cross_lingual(language, &searched(wanted, &mixed));
+        assert!(!cross_lingual(En, &[]));
+        assert!(!cross_lingual(Ja, &[]));
+        assert!(cross_lingual(Ko, &[]));
+        assert!(cross_lingual(En, &[Ja, Ko]));
+        assert!(!cross_lingual(Ko, &[Ko]));
+        assert!(!is_cross_lingual(En, &[]));
         assert_eq!(majority(&searched(&[], &mixed)), Ja);
         assert_eq!(majority(&searched(&[En, Ko], &mixed)), En);
     }
@@ -310,7 +349,7 @@ mod tests {
     fn weights_that_the_caller_chose_are_not_adapted() {
         let mut query = SearchQuery::new("q").unwrap();
         assert_eq!(planned(&query).fusion, Fusion::Adaptive);
-        query.options.weights = SearchWeights::new(0.5, 0.5, 0.0).unwrap();
+        query.options.weights = Some(SearchWeights::default_set([0.5, 0.5, 0.0]).unwrap());
         assert_eq!(planned(&query).fusion, Fusion::RelativeScore);
     }
 }

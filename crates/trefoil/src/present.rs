@@ -10,20 +10,21 @@ use globset::{Glob, GlobMatcher};
 use trefoil_core::{
     Allowed, Answerability, Chunk, Content, Degraded, EntityFacet, EntityId, Error, FileId, Fusion,
     Highlight, ItemMetadata, Language, NamedEntity, OrderKey, Plan, Ranked, Relevance,
-    RerankConfig, Result, RowId, RowSet, Score, SearchFilters, SearchQuery, SearchResult,
-    SearchResultItem, SearchResultType, Sources, Stage, StagePlace, StoredChunk, Strategy,
+    RerankConfig, Result, RetrieverId, RowId, RowSet, Score, SearchFilters, SearchQuery,
+    SearchResult, SearchResultItem, SearchResultType, SearchStrategy, Sources, Stage, StagePlace,
+    StoredChunk,
 };
 use trefoil_store::entity_id;
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    Calibration, Evidence, Rerankers,
-    correct::{Graded, Judged},
+    AnswerEvidence, Calibration, Rerankers,
+    correct::{Graded, GradedPassage},
     engine::Inner,
     explain::explanation,
-    legs::Legs,
     page::Page,
-    select::Left,
+    retrieve::Retrieved,
+    select::Exclusion,
     trace::Trace,
 };
 
@@ -33,45 +34,47 @@ pub(crate) fn result(
     query: &SearchQuery,
     plan: &Plan,
     graded: Graded,
-    left: &[Option<Left>],
-    legs: Legs,
+    left: &[Option<Exclusion>],
+    retrievers: Retrieved,
     mut trace: Trace,
 ) -> Result<SearchResult> {
     let Graded { passages, total, best_read, report, .. } = graded;
     let shown = passages.iter().zip(left).filter(|(_, left)| left.is_none());
-    let shown: Vec<&Judged> = shown.map(|(judged, _)| judged).collect();
-    let others = legs.others;
+    let shown: Vec<&GradedPassage> = shown.map(|(graded, _)| graded).collect();
+    let others = retrievers.others;
     let total = if plan.selection.passages { total } else { 0 } + others.len();
     let Listing { listed, keys } = Listing::of(&others, &shown);
-    let Page { shown: places, next } = Page::new(&keys, legs.reranked, &legs.repairs, plan);
+    let Page { shown: places, next } =
+        Page::new(&keys, retrievers.reranked, &retrievers.repairs, plan);
     let offset = places.start;
     let listed = listed.get(places).unwrap_or_default();
     let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();
     let first = passage_places.first().copied().unwrap_or_default();
     let page = shown.get(first..first + passage_places.len()).unwrap_or_default();
-    let contexts = contexts(inner, query, &legs.allowed, page)?;
+    let contexts = contexts(inner, query, &retrievers.allowed, page)?;
     let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
     let highlighter =
         Highlighter::new(inner.analyzer(), &plan.question.text, plan.question.language);
     let mut mentioned = Vec::new();
-    let mut degraded = legs.degraded;
+    let mut degraded = retrievers.degraded;
     let passages: Vec<SearchResultItem> = page
         .iter()
         .zip(contexts)
         .zip(ranks)
-        .map(|((judged, context), (rank, _))| {
-            let mut item = item(inner, query, plan, judged, context, &highlighter);
-            let explanation = query.options.explain.then(|| explanation(judged, rank));
-            let row = judged.ranked.passage.chunk.row;
-            let entities = inner.entities_of(row, &legs.allowed).unwrap_or_else(|error| {
-                let failed = Degraded { stage: Stage::Graph, reason: error.chain() };
+        .map(|((graded, context), (rank, _))| {
+            let mut item = item(inner, query, plan, graded, context, &highlighter);
+            let explanation = query.options.explain.then(|| explanation(graded, rank));
+            let row = graded.ranked.passage.chunk.row;
+            let entities = inner.entities_of(row, &retrievers.allowed).unwrap_or_else(|error| {
+                let failed =
+                    Degraded { stage: Stage::Retriever(RetrieverId::GRAPH), reason: error.chain() };
                 if !degraded.contains(&failed) {
                     degraded.push(failed);
                 }
                 Vec::new()
             });
             item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
-            item.sources.relation_ids = legs.relationships.shown_by(row);
+            item.sources.relation_ids = retrievers.relationships.shown_by(row);
             mentioned.extend(entities);
             Ok(SearchResultItem { explanation, ..item })
         })
@@ -84,9 +87,9 @@ pub(crate) fn result(
             Listed::Passage(_) => passages.next(),
         })
         .collect();
-    let evidence = Evidence::of(&legs.lists, best_read);
+    let evidence = AnswerEvidence::of(&retrievers.lists, best_read);
     let answerability = answerability(inner, plan.question.language, &evidence);
-    degraded.extend(not_in_this_version(inner, query));
+    degraded.extend(missing(inner, query, &degraded));
     trace.lap(Stage::Present, shown.len(), results.len());
     let (processing_time, stages) = trace.finish();
     Ok(SearchResult {
@@ -94,11 +97,11 @@ pub(crate) fn result(
         results,
         total_count: total,
         processing_time,
-        strategies: legs.metrics,
+        strategies: retrievers.metrics,
         classification: plan.classification.clone(),
         crag: report,
         answerability,
-        paths: legs.relationships.paths,
+        paths: retrievers.relationships.paths,
         facets: if query.options.include_metadata { facets(mentioned) } else { Vec::new() },
         degraded,
         stages,
@@ -110,7 +113,7 @@ pub(crate) fn result(
 
 /// Whether the corpus answers the question, by the first calibration that is about it and
 /// whose evidence is there: the profile's, or else those of the default models.
-fn answerability(inner: &Inner, question: Language, evidence: &Evidence) -> Answerability {
+fn answerability(inner: &Inner, question: Language, evidence: &AnswerEvidence) -> Answerability {
     let config = &inner.config;
     let profile = config.profile.as_ref().map_or(&[][..], |profile| &profile.calibrations);
     let default = matches!(config.rerankers, Rerankers::Default)
@@ -134,7 +137,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    pub(crate) fn of(others: &[SearchResultItem], passages: &[&Judged]) -> Self {
+    pub(crate) fn of(others: &[SearchResultItem], passages: &[&GradedPassage]) -> Self {
         let listed = merged(others, passages);
         let keys = listed.iter().map(|one| one.key(others, passages)).collect();
         Self { listed, keys }
@@ -155,7 +158,7 @@ impl Listed {
         }
     }
 
-    fn key(&self, others: &[SearchResultItem], passages: &[&Judged]) -> OrderKey {
+    fn key(&self, others: &[SearchResultItem], passages: &[&GradedPassage]) -> OrderKey {
         // Should it be gone when the next page is asked for, passages below it are not taken for
         // seen.
         let of_other = |item: &SearchResultItem| OrderKey {
@@ -179,7 +182,7 @@ impl Listed {
 
 /// Passages and the others in one list that falls in score, each in their own order; of equal
 /// score the others first.
-fn merged(others: &[SearchResultItem], passages: &[&Judged]) -> Vec<Listed> {
+fn merged(others: &[SearchResultItem], passages: &[&GradedPassage]) -> Vec<Listed> {
     let mut listed = Vec::with_capacity(others.len() + passages.len());
     let mut rest = others.iter().enumerate().peekable();
     for (place, passage) in passages.iter().enumerate() {
@@ -219,28 +222,30 @@ fn facets(mentioned: Vec<NamedEntity>) -> Vec<EntityFacet> {
     facets
 }
 
-/// What was asked for by name and has no part to run it.
-fn not_in_this_version(inner: &Inner, query: &SearchQuery) -> Vec<Degraded> {
-    use trefoil_core::SearchStrategy::Graph;
-    let mut missing = Vec::new();
-    if query.options.strategies.contains(&Graph) && !inner.has(Strategy::Graph) {
-        let reason = "this engine has no graph".to_owned();
-        missing.push(Degraded { stage: Stage::Graph, reason });
-    }
-    missing
+/// What was asked for by name, that this engine has not, and of which nothing was said yet.
+fn missing(inner: &Inner, query: &SearchQuery, degraded: &[Degraded]) -> Vec<Degraded> {
+    let is_told = |stage| degraded.iter().any(|one| one.stage == stage);
+    let asked = query.options.strategies.iter().filter_map(|strategy| match strategy {
+        SearchStrategy::Only(id) => Some(*id),
+        SearchStrategy::Hybrid => None,
+    });
+    let missing = asked.filter(|&id| !inner.has(id) && !is_told(id.into()));
+    let named =
+        |id: RetrieverId| Degraded { stage: id.into(), reason: format!("this engine has no {id}") };
+    missing.map(named).collect()
 }
 
 fn item(
     inner: &Inner,
     query: &SearchQuery,
     plan: &Plan,
-    judged: &Judged,
+    graded: &GradedPassage,
     (context_before, context_after): Context,
     highlighter: &Highlighter<'_>,
 ) -> SearchResultItem {
-    let Judged { ranked: Ranked { passage, rerank, score, .. }, grade, summary } = judged;
+    let GradedPassage { ranked: Ranked { passage, rerank, score, .. }, grade, summary } = graded;
     let StoredChunk { id, file, chunk, .. } = passage.chunk.as_ref();
-    let leg = |strategy| passage.fused.leg(strategy).map_or(Score::ZERO, |leg| leg.relevance);
+    let found_by = passage.fused.hits.iter();
     let options = &query.options;
     SearchResultItem {
         id: id.to_string(),
@@ -248,9 +253,7 @@ fn item(
         score: *score,
         relevance: Relevance {
             combined: shown_combined(plan, passage.fused.combined),
-            keyword: leg(Strategy::Keyword),
-            semantic: leg(Strategy::Semantic),
-            graph: leg(Strategy::Graph),
+            retrievers: found_by.map(|hit| (hit.retriever, hit.relevance)).collect(),
             rerank: *rerank,
             crag: grade.clone(),
         },
@@ -318,7 +321,7 @@ fn contexts(
     inner: &Inner,
     query: &SearchQuery,
     allowed: &Allowed,
-    page: &[&Judged],
+    page: &[&GradedPassage],
 ) -> Result<Vec<Context>> {
     let budget = inner.config.context_chars;
     if budget == 0 || !query.options.include_metadata {

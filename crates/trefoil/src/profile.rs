@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    Error, Fused, Fuser, Language, Leg, QueryType, RankedList, Result, SearchWeights,
+    Error, Fused, Fuser, Language, QueryType, RankedList, Result, RetrieverId, SearchStrategy,
+    SearchWeights,
 };
 
 use crate::{
-    Adaptive, Calibration, DistributionBased, Fusion, GradeCalibration, GradeThresholds,
-    RelativeScore, Rrf,
+    Adaptive, Available, Calibration, DistributionBased, Fusion, GradeCalibration, GradeThresholds,
+    RelativeScore, Rrf, plan::planned,
 };
 
 /// Settings that were chosen by evidence, and where each applies. A TOML file.
@@ -33,14 +34,14 @@ pub struct Profile {
 }
 
 /// How lists become one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The fuser.
     pub fusion: Fusion,
     /// Constant of reciprocal rank fusion, 1–1000; other fusers do not look at it.
     pub k: u32,
-    /// How deep each leg's list goes, 1–10,000.
+    /// How deep each retriever's list goes, 1–10,000.
     pub depth: usize,
     /// Whether the cross-encoder rereads the first results.
     pub rerank: bool,
@@ -150,28 +151,22 @@ impl Profile {
 
 impl Settings {
     /// Fuses lists as an engine with these settings does, before reranking. `suited` are the
-    /// weights that suit the type of the question, for settings without weights of their own;
-    /// `foreign` as in [`Adaptive::foreign`].
-    pub fn fuse(
-        &self,
-        lists: &[RankedList],
-        suited: SearchWeights,
-        foreign: bool,
-    ) -> Result<Vec<Fused>> {
-        let weights = self.weights.unwrap_or(suited);
-        let leg = |list: &RankedList| Leg {
-            strategy: list.strategy(),
-            depth: self.depth,
-            weight: weights.get(list.strategy()),
-        };
-        let legs: Vec<Leg> = lists.iter().map(leg).collect();
+    /// weights that suit the type of the question, for settings without weights of their own.
+    ///
+    /// # Errors
+    /// As [`Fuser::fuse`].
+    pub fn fuse(&self, lists: &[RankedList], suited: &SearchWeights) -> Result<Vec<Fused>> {
+        let weights = self.weights.as_ref().unwrap_or(suited);
+        let ids: Vec<RetrieverId> = lists.iter().map(RankedList::retriever).collect();
+        let available: Vec<Available> = ids.into_iter().map(Available::from).collect();
+        let retrievers = planned(&[SearchStrategy::Hybrid], &available, self.depth, weights);
         let lists: Vec<RankedList> =
             lists.iter().map(|list| list.clone().truncated(self.depth)).collect();
         match self.fusion {
-            Fusion::Adaptive => Adaptive { foreign }.fuse(&legs, &lists),
-            Fusion::Rrf => Rrf::new(self.k)?.fuse(&legs, &lists),
-            Fusion::RelativeScore => RelativeScore.fuse(&legs, &lists),
-            Fusion::DistributionBased => DistributionBased.fuse(&legs, &lists),
+            Fusion::Adaptive => Adaptive.fuse(&retrievers, &lists),
+            Fusion::Rrf => Rrf::new(self.k)?.fuse(&retrievers, &lists),
+            Fusion::RelativeScore => RelativeScore.fuse(&retrievers, &lists),
+            Fusion::DistributionBased => DistributionBased.fuse(&retrievers, &lists),
         }
     }
 
@@ -205,7 +200,7 @@ mod tests {
             k: 20,
             depth: 100,
             rerank: false,
-            weights: Some(SearchWeights::new(0.2, 0.8, 0.0).unwrap()),
+            weights: Some(SearchWeights::default_set([0.2, 0.8, 0.0]).unwrap()),
         };
         Profile {
             rules: vec![Rule {

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, EntityId, Hit, NamedEntity, PathStep, Plan, Proof, QueryType,
-    Question, RankedList, RelationshipPath, Result, RowId, RowSet, Score, ShownRelation,
-    StoredChunk, Strategy,
+    Question, RankedList, RelationView, RelationshipPath, Result, RetrieverId, RowId, RowSet,
+    Score, StoredChunk,
 };
 use trefoil_graph::{Entity, GraphIndex, ProvenRelation, RelationPath};
 use trefoil_store::{entity_id, relation_id};
@@ -35,7 +35,7 @@ impl Inner {
     /// How the entities that a question about a relationship names hang together; nothing
     /// for other questions, and where fewer than two are known.
     pub(crate) fn relationships(&self, plan: &Plan, allowed: &Allowed) -> Result<Relationships> {
-        let planned = plan.legs.iter().any(|leg| leg.strategy == Strategy::Graph);
+        let planned = plan.retrievers.iter().any(|one| one.id == RetrieverId::GRAPH);
         let Some(graph) = self.graph.as_ref().filter(|_| planned) else {
             return Ok(Relationships::default());
         };
@@ -66,7 +66,7 @@ impl Inner {
         Ok(found)
     }
 
-    /// One step in the graph from passages, each believed as far as its score says.
+    /// One step in the graph from passages, each rescaled as far as its score says.
     pub(crate) fn step(
         &self,
         question: &Question,
@@ -75,17 +75,17 @@ impl Inner {
         count: usize,
     ) -> Result<RankedList> {
         let Some(graph) = &self.graph else {
-            return Ok(RankedList::new(Strategy::Graph, Vec::new()));
+            return Ok(RankedList::new(RetrieverId::GRAPH, Vec::new()));
         };
         let from: Vec<(RowId, f32)> = from.iter().map(|&(row, score)| (row, score.get())).collect();
-        let terms = |rows: &RowSet| self.held_terms(question, rows);
+        let terms = |rows: &RowSet| self.term_coverage(question, rows);
         let steps = graph.index().step(&from, terms, allowed, count)?;
         let hits = steps.into_iter().map(|one| Hit {
             row: one.row,
-            native: one.score,
+            raw_score: one.score,
             relevance: Score::clamped(one.score),
         });
-        Ok(RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0))
+        Ok(RankedList::new(RetrieverId::GRAPH, hits.collect()).with_floor(0.0))
     }
 
     /// The entities that a chunk mentions; under filters as it writes them itself, for others
@@ -149,7 +149,7 @@ pub(crate) fn shown(
     index: &GraphIndex,
     relation: &ProvenRelation,
     chunks: &BTreeMap<RowId, &StoredChunk>,
-) -> Result<Option<(ShownRelation, Vec<RowId>)>> {
+) -> Result<Option<(RelationView, Vec<RowId>)>> {
     let ProvenRelation { source, target, relation_type, proofs } = relation;
     let (Some(source), Some(target)) = (index.entity(*source), index.entity(*target)) else {
         return Ok(None);
@@ -169,7 +169,7 @@ pub(crate) fn shown(
     let id = relation_id(source.normalized_name, relation_type, target.normalized_name)?;
     let (source, target) = (named(&source)?.id, named(&target)?.id);
     let relation_type = relation_type.clone();
-    Ok(Some((ShownRelation { id, source, target, relation_type, proofs, seen: None }, rows)))
+    Ok(Some((RelationView { id, source, target, relation_type, proofs, seen: None }, rows)))
 }
 
 pub(crate) fn named(entity: &Entity<'_>) -> Result<NamedEntity> {

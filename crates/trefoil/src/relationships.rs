@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use trefoil_core::{Fused, Hit, RankedList, RelationId, RelationshipPath, RowId, Score, Strategy};
+use trefoil_core::{
+    Fused, Hit, RankedList, RelationId, RelationshipPath, RetrieverId, RowId, Score,
+};
 
 /// The paths between the entities of a question, and the chunks that show them.
 #[derive(Debug, Default)]
@@ -14,21 +16,26 @@ pub(crate) struct Relationships {
 }
 
 impl Relationships {
+    /// The retriever whose list the chunks that show the paths are part of.
+    pub(crate) const fn retriever(&self) -> RetrieverId {
+        RetrieverId::GRAPH
+    }
+
     /// The relations of the paths that a chunk shows.
     pub(crate) fn shown_by(&self, row: RowId) -> Vec<RelationId> {
         self.shown.get(&row).map(|(_, relations)| relations.clone()).unwrap_or_default()
     }
 
     /// The chunks that show the paths: ½ ÷ (1 + .2 · steps of the path), and half of what
-    /// the chunk scores in the other legs' list.
+    /// the chunk scores in the other retrievers' list.
     pub(crate) fn list(&self, found: &[Fused]) -> RankedList {
         let scores: BTreeMap<RowId, f32> =
             found.iter().map(|one| (one.row, one.combined.get())).collect();
         let hits = self.shown.iter().map(|(&row, &(steps, _))| {
             let chunk = scores.get(&row).copied().unwrap_or_default();
-            let native = 0.5 / (1.0 + 0.2 * steps as f32) + 0.5 * chunk;
-            Hit { row, native, relevance: Score::clamped(native) }
+            let raw_score = 0.5 / (1.0 + 0.2 * steps as f32) + 0.5 * chunk;
+            Hit { row, raw_score, relevance: Score::clamped(raw_score) }
         });
-        RankedList::new(Strategy::Graph, hits.collect()).with_floor(0.0)
+        RankedList::new(RetrieverId::GRAPH, hits.collect()).with_floor(0.0)
     }
 }

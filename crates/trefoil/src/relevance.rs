@@ -1,4 +1,4 @@
-//! The final score of a search, from what fusion and the legs say. Pure.
+//! The final score of a search, from what fusion and the retrievers say. Pure.
 
 use trefoil_core::{Fused, Score};
 
@@ -6,15 +6,15 @@ use crate::scores::non_increasing;
 
 /// One score a row, 0–1, non-increasing down the order that fusion decided.
 ///
-/// A row starts from the best calibrated relevance that a leg gave it, which means the
+/// A row starts from the best calibrated relevance that a retriever gave it, which means the
 /// same for every question, so that a question about nothing in the corpus scores low
-/// however the legs rank. Agreement scales it: `relevance · (½ + ½ · combined)`. Where
+/// however the retrievers rank. Agreement scales it: `relevance · (½ + ½ · combined)`. Where
 /// that would contradict the order, neighbours are pooled to their mean.
 pub fn final_scores(fused: &[Fused]) -> Vec<Score> {
     let raw: Vec<f32> = fused
         .iter()
         .map(|hit| {
-            let best = hit.legs.iter().map(|leg| leg.relevance).max().unwrap_or_default();
+            let best = hit.hits.iter().map(|one| one.relevance).max().unwrap_or_default();
             best.get() * (0.5 + 0.5 * hit.combined.get())
         })
         .collect();
@@ -23,7 +23,7 @@ pub fn final_scores(fused: &[Fused]) -> Vec<Score> {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{LegHit, RowId, Strategy};
+    use trefoil_core::{RetrieverHit, RetrieverId, RowId};
 
     use super::*;
 
@@ -34,10 +34,10 @@ mod tests {
             .map(|(&(combined, relevance), rank)| Fused {
                 row: RowId::new(u64::from(rank)),
                 combined: Score::clamped(combined),
-                legs: vec![LegHit {
-                    strategy: Strategy::Keyword,
+                hits: vec![RetrieverHit {
+                    retriever: RetrieverId::KEYWORD,
                     rank,
-                    native: relevance,
+                    raw_score: relevance,
                     relevance: Score::clamped(relevance),
                 }],
             })
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn best_in_every_leg_scores_its_relevance() {
+    fn best_in_every_retriever_scores_its_relevance() {
         assert_eq!(scores(&[(1.0, 0.8)]), [0.8]);
     }
 

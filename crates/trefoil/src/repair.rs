@@ -3,21 +3,21 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use trefoil_core::{
-    Allowed, Language, Leg, Plan, Question, Ranked, RankedList, Repair, Result, RowId, RowSet,
-    Score, SearchFilters, Strategy, Wording,
+    Allowed, Correction, Language, Plan, PlannedRetriever, QueryRewrite, Question, Ranked,
+    RankedList, Result, RetrieverId, RowId, RowSet, Score, SearchFilters,
 };
 
 use crate::{
     Engine, JUDGED,
-    belief::believed,
     feedback::{FeedbackTerm, Sample, feedback_terms},
+    rescale::rescaled,
 };
 
-/// How far a hit of the expanded question is believed: it may hold none of the words that
+/// How far a hit of the expanded question is rescaled: it may hold none of the words that
 /// were asked for.
-const FEEDBACK_BELIEF: f32 = 0.5;
+const FEEDBACK_DISCOUNT: f32 = 0.5;
 /// The same of a hit by words that are written nearly like those of the question.
-const LOOSE_BELIEF: f32 = 0.8;
+const FUZZY_DISCOUNT: f32 = 0.8;
 /// Words of an expansion that a refined question is shown with.
 const SHOWN_WORDS: usize = 5;
 
@@ -26,11 +26,11 @@ const SHOWN_WORDS: usize = 5;
 pub(crate) struct Candidates {
     /// In the order in which they were found.
     pub(crate) rows: Vec<RowId>,
-    /// What a leg says of them that the question as it stands would not bring up, on the
-    /// scale of that leg's own list.
+    /// What a retriever says of them that the question as it stands would not bring up, on the
+    /// scale of that retriever's own list.
     pub(crate) list: Option<RankedList>,
-    /// The wording that found them.
-    pub(crate) wording: Option<String>,
+    /// The rewrite that found them.
+    pub(crate) rewrite: Option<String>,
 }
 
 /// What a repair starts from.
@@ -39,7 +39,7 @@ pub(crate) struct Found<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) filters: &'a SearchFilters,
     pub(crate) allowed: &'a Allowed,
-    /// The legs' lists.
+    /// The retrievers' lists.
     pub(crate) lists: &'a [RankedList],
     /// The passages, in their order.
     pub(crate) ranked: &'a [Ranked],
@@ -50,48 +50,53 @@ pub(crate) struct Found<'a> {
 impl Engine {
     /// Passages that are not among those found, at most as many as a repair may add, all
     /// of them allowed by the filters.
-    pub(crate) fn candidates(&self, repair: Repair, found: Found<'_>) -> Result<Candidates> {
+    pub(crate) fn candidates(&self, repair: Correction, found: Found<'_>) -> Result<Candidates> {
         match repair {
-            Repair::Feedback => self.by_feedback(found),
-            Repair::Neighbours => self.beside(found),
-            Repair::Graph => self.one_step_on(found),
-            Repair::Loose => self.reworded(found, Wording::Loose, LOOSE_BELIEF),
-            Repair::Languages => self.in_other_languages(found),
+            Correction::Feedback => self.by_feedback(found),
+            Correction::Neighbours => self.beside(found),
+            Correction::Graph => self.one_step_on(found),
+            Correction::Fuzzy => self.reworded(found, QueryRewrite::Fuzzy, FUZZY_DISCOUNT),
+            Correction::Languages => self.in_other_languages(found),
             _ => Ok(Candidates::default()),
         }
     }
 
     fn by_feedback(&self, found: Found<'_>) -> Result<Candidates> {
         let question = &found.plan.question;
-        let judged = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
+        let graded = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
         let keep = self.thresholds(&question.text, found.ranked).keep;
-        let good = judged.iter().filter(|one| one.evidence() >= keep);
+        let good = graded.iter().filter(|one| one.evidence() >= keep);
         let good: Vec<Sample<'_>> = good.map(sample).collect();
         let all: Vec<Sample<'_>> = found.ranked.iter().map(sample).collect();
         let learnt = feedback_terms(self.inner().analyzer(), question, &good, &all);
         if learnt.is_empty() {
             return Ok(Candidates::default());
         }
-        let wording = Some(shown(question, &learnt));
+        let rewrite = Some(shown(question, &learnt));
         let terms = learnt.into_iter().map(|term| term.weighted).collect();
-        let candidates = self.reworded(found, Wording::Expanded(terms), FEEDBACK_BELIEF)?;
-        Ok(Candidates { wording, ..candidates })
+        let candidates = self.reworded(found, QueryRewrite::Expanded(terms), FEEDBACK_DISCOUNT)?;
+        Ok(Candidates { rewrite, ..candidates })
     }
 
-    /// What the keyword leg finds with another wording of the question.
-    fn reworded(&self, found: Found<'_>, wording: Wording, belief: f32) -> Result<Candidates> {
-        let question = Question { wording, ..found.plan.question.clone() };
-        let Some(list) = self.ask(found, Strategy::Keyword, question, found.allowed)? else {
+    /// What the keyword retriever finds with another rewrite of the question.
+    fn reworded(
+        &self,
+        found: Found<'_>,
+        rewrite: QueryRewrite,
+        discount: f32,
+    ) -> Result<Candidates> {
+        let question = Question { rewrite, ..found.plan.question.clone() };
+        let Some(list) = self.ask(found, RetrieverId::KEYWORD, question, found.allowed)? else {
             return Ok(Candidates::default());
         };
-        let empty = RankedList::new(Strategy::Keyword, Vec::new());
-        let asked = found.lists.iter().find(|list| list.strategy() == Strategy::Keyword);
-        Ok(unseen(found, &believed(asked.unwrap_or(&empty), &list, belief)))
+        let empty = RankedList::new(RetrieverId::KEYWORD, Vec::new());
+        let asked = found.lists.iter().find(|list| list.retriever() == RetrieverId::KEYWORD);
+        Ok(unseen(found, &rescaled(asked.unwrap_or(&empty), &list, discount)))
     }
 
     fn beside(&self, found: Found<'_>) -> Result<Candidates> {
-        let judged = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
-        let rows: Vec<RowId> = judged.iter().map(|one| one.passage.chunk.row).collect();
+        let graded = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
+        let rows: Vec<RowId> = graded.iter().map(|one| one.passage.chunk.row).collect();
         let seen = seen(found);
         let mut beside = BTreeSet::new();
         let neighbours = self.inner().store.neighbours_of(&rows)?;
@@ -107,20 +112,20 @@ impl Engine {
         Ok(Candidates { rows, ..Candidates::default() })
     }
 
-    /// What the graph leads to from the judged passages, each as far as it is believed.
+    /// What the graph leads to from the graded passages, each as far as it is rescaled.
     fn one_step_on(&self, found: Found<'_>) -> Result<Candidates> {
-        if found.plan.legs.iter().all(|leg| leg.strategy != Strategy::Graph) {
+        if found.plan.retrievers.iter().all(|one| one.id != RetrieverId::GRAPH) {
             return Ok(Candidates::default());
         }
-        let judged = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
+        let graded = found.ranked.get(..JUDGED).unwrap_or(found.ranked);
         let from: Vec<(RowId, Score)> =
-            judged.iter().map(|one| (one.passage.chunk.row, one.evidence())).collect();
+            graded.iter().map(|one| (one.passage.chunk.row, one.evidence())).collect();
         let count = found.ranked.len() + found.most;
         let list = self.inner().step(&found.plan.question, &from, found.allowed, count)?;
         Ok(unseen(found, &list))
     }
 
-    /// What the semantic leg finds in the languages that the first list does not hold.
+    /// What the semantic retriever finds in the languages that the first list does not hold.
     fn in_other_languages(&self, found: Found<'_>) -> Result<Candidates> {
         let held: BTreeSet<Language> =
             found.ranked.iter().map(|one| one.passage.chunk.chunk.language).collect();
@@ -135,25 +140,26 @@ impl Engine {
         let filters = SearchFilters { languages, ..found.filters.clone() };
         let allowed = self.inner().store.allowed(&filters)?;
         // Whatever language the question is in, these are in another.
-        let question = Question { foreign: true, ..found.plan.question.clone() };
-        let list = self.ask(found, Strategy::Semantic, question, &allowed)?;
+        let question = Question { cross_lingual: true, ..found.plan.question.clone() };
+        let list = self.ask(found, RetrieverId::SEMANTIC, question, &allowed)?;
         Ok(list.map(|list| unseen(found, &list)).unwrap_or_default())
     }
 
-    /// One leg's list for another question, deep enough to hold as many new passages as
-    /// are wanted; none if the leg is not part of the plan.
+    /// One retriever's list for another question, deep enough to hold as many new passages as
+    /// are wanted; none if the retriever is not part of the plan.
     fn ask(
         &self,
         found: Found<'_>,
-        strategy: Strategy,
+        retriever: RetrieverId,
         question: Question,
         allowed: &Allowed,
     ) -> Result<Option<RankedList>> {
-        let Some(leg) = found.plan.legs.iter().find(|leg| leg.strategy == strategy) else {
+        let Some(retriever) = found.plan.retrievers.iter().find(|one| one.id == retriever) else {
             return Ok(None);
         };
-        let leg = Leg { depth: leg.depth + found.most, ..leg.clone() };
-        let plan = Plan { question, legs: vec![leg], ..found.plan.clone() };
+        let retriever =
+            PlannedRetriever { depth: retriever.depth + found.most, ..retriever.clone() };
+        let plan = Plan { question, retrievers: vec![retriever], ..found.plan.clone() };
         let mut lists = self.lists(&plan, allowed)?;
         Ok(lists.pop())
     }
@@ -170,10 +176,10 @@ fn unseen(found: Found<'_>, list: &RankedList) -> Candidates {
         .copied()
         .collect();
     let rows = hits.iter().map(|hit| hit.row).collect();
-    let list = RankedList::new(list.strategy(), hits)
+    let list = RankedList::new(list.retriever(), hits)
         .with_floor(list.floor())
         .with_confidence(list.confidence());
-    Candidates { rows, list: Some(list), wording: None }
+    Candidates { rows, list: Some(list), rewrite: None }
 }
 
 fn seen(found: Found<'_>) -> RowSet {

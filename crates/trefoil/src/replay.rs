@@ -42,14 +42,14 @@ pub(crate) fn replay(
 pub(crate) fn lags(
     store: &Store,
     collection: Collection,
-    input: IndexInput,
+    inputs: &[IndexInput],
     seq: Seq,
 ) -> Result<bool> {
     let mut reached = seq;
     loop {
         let changes = store.changes_of(collection, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { return Ok(false) };
-        if changes.iter().any(|(_, change)| concerns(input, *change).is_some()) {
+        if changes.iter().any(|(_, change)| concerns(inputs, *change).is_some()) {
             return Ok(true);
         }
         reached = last;
@@ -60,7 +60,7 @@ pub(crate) fn lags(
 pub(crate) fn changed_rows(
     store: &Store,
     collection: Collection,
-    input: IndexInput,
+    inputs: &[IndexInput],
     seq: Seq,
 ) -> Result<BTreeSet<RowId>> {
     let mut changed = BTreeSet::new();
@@ -68,7 +68,7 @@ pub(crate) fn changed_rows(
     loop {
         let changes = store.changes_of(collection, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { return Ok(changed) };
-        changed.extend(changes.iter().filter_map(|(_, change)| match concerns(input, *change)? {
+        changed.extend(changes.iter().filter_map(|(_, change)| match concerns(inputs, *change)? {
             Step::Add(row) | Step::Remove(row) => Some(row),
         }));
         reached = last;
@@ -80,17 +80,14 @@ enum Step {
     Remove(RowId),
 }
 
-fn concerns(input: IndexInput, change: Change) -> Option<Step> {
-    match (change, input) {
-        (Change::Removed(row), _) => Some(Step::Remove(row)),
-        (Change::Text(row), IndexInput::Text)
-        | (Change::Vector(row), IndexInput::Vector)
-        | (Change::Extraction(row), IndexInput::Extraction) => Some(Step::Add(row)),
-        (
-            Change::Text(_) | Change::Vector(_) | Change::Extraction(_),
-            IndexInput::Text | IndexInput::Vector | IndexInput::Extraction,
-        ) => None,
-    }
+fn concerns(inputs: &[IndexInput], change: Change) -> Option<Step> {
+    let (row, input) = match change {
+        Change::Removed(row) => return Some(Step::Remove(row)),
+        Change::Text(row) => (row, IndexInput::Text),
+        Change::Vector(row) => (row, IndexInput::Vector),
+        Change::Extraction(row) => (row, IndexInput::Extraction),
+    };
+    inputs.contains(&input).then_some(Step::Add(row))
 }
 
 fn apply(
@@ -101,41 +98,57 @@ fn apply(
 ) -> Result<bool> {
     let (mut added, mut removed) = (Vec::new(), Vec::new());
     for (_, change) in changes {
-        match concerns(indexer.input(), *change) {
+        match concerns(indexer.inputs(), *change) {
             Some(Step::Add(row)) => added.push(row),
             Some(Step::Remove(row)) => removed.push(row),
             None => {}
         }
     }
     indexer.remove(&removed)?;
-    indexer.add(&entries(store, collection, indexer.input(), &added)?)?;
+    let entries = entries(store, collection, indexer.inputs(), &added)?;
+    indexer.add(&entries)?;
     Ok(!added.is_empty() || !removed.is_empty())
 }
 
-/// What the index needs of each row; a row that is gone by now is left out.
+/// What the index needs of each row. A row that is gone by now is left out, and one of which
+/// something is not there yet that the index feeds on.
 pub(crate) fn entries(
     store: &Store,
     collection: Collection,
-    input: IndexInput,
+    inputs: &[IndexInput],
     rows: &[RowId],
 ) -> Result<Vec<IndexEntry>> {
-    let entry = |unit, vector, extraction| IndexEntry { unit, vector, extraction };
-    match input {
-        IndexInput::Text => Ok(units(store, collection, rows)?
-            .into_iter()
-            .map(|unit| entry(unit, Vec::new(), Extraction::default()))
-            .collect()),
-        IndexInput::Vector => entries_with(store, collection, store.cached_embeddings(rows)?),
-        IndexInput::Extraction => {
-            let mut extractions = store.extractions(rows)?.into_iter();
-            let found = units(store, collection, rows)?.into_iter();
-            let entries = found.filter_map(|unit| {
-                let (_, extraction) = extractions.find(|(row, _)| *row == unit.row())?;
-                Some(entry(unit, Vec::new(), extraction))
-            });
-            Ok(entries.collect())
-        }
-    }
+    let vectors = if inputs.contains(&IndexInput::Vector) {
+        Some(store.cached_embeddings(rows)?)
+    } else {
+        None
+    };
+    let extractions = if inputs.contains(&IndexInput::Extraction) {
+        Some(store.extractions(rows)?)
+    } else {
+        None
+    };
+    // Each of these is in the order of `rows`; only the units of rows with a vector are read.
+    let present: Vec<RowId> = match &vectors {
+        Some(vectors) => vectors.iter().map(|(row, _)| *row).collect(),
+        None => rows.to_vec(),
+    };
+    let (mut vectors, mut extractions) =
+        (vectors.map(Vec::into_iter), extractions.map(Vec::into_iter));
+    let found = units(store, collection, &present)?.into_iter();
+    let entries = found.filter_map(|unit| {
+        let row = unit.row();
+        let vector = match &mut vectors {
+            Some(vectors) => vectors.find(|(of, _)| *of == row)?.1,
+            None => Vec::new(),
+        };
+        let extraction = match &mut extractions {
+            Some(extractions) => extractions.find(|(of, _)| *of == row)?.1,
+            None => Extraction::default(),
+        };
+        Some(IndexEntry { unit, vector, extraction })
+    });
+    Ok(entries.collect())
 }
 
 /// The same of rows with their vectors.

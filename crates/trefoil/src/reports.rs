@@ -109,7 +109,7 @@ impl Reports {
     ///
     /// A report is as relevant as its cosine with the question's `vector` on the embedder's
     /// `range`, as a chunk is, where both are embedded; or as the share of the question's
-    /// information that it covers, as in the keyword leg (BM25 ÷ Σ idf), if that is more: a
+    /// information that it covers, as in the keyword retriever (BM25 ÷ Σ idf), if that is more: a
     /// report on many things is near to the vector of none.
     pub(crate) fn nearest(
         &self,

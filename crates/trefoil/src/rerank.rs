@@ -1,195 +1,260 @@
-//! Fused score and reranker's score as one, and what the first passages name. Pure.
+//! The first passages, read together with the question.
 
-use std::cmp::Reverse;
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use trefoil_core::Score;
+use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
 
-/// Log-odds that a fused score of 1 has over one of 0. A cross-encoder's logits reach
-/// from −11 to 10, so that it decides where it is sure, and fusion where it is not.
-const FUSED_LOG_ODDS: f32 = 10.0;
-/// The fused score that speaks neither for a passage nor against it.
-pub(crate) const NEUTRAL: Score = Score::HALF;
-/// What the summed log-odds are divided by, because a cross-encoder is surer than it is
-/// right: of the passages with a logit between 4 and 10, half are relevant.
-const TEMPERATURE: f32 = 4.0;
+use crate::{
+    background::catch_panics,
+    blend::{NEUTRAL, blend, lift_named},
+    models::FoundRerankers,
+    relevance::final_scores,
+};
 
-/// How many passages, from the top, lift what they name.
-const NAMING: usize = 2;
-/// Log-odds that a passage gains that is named by one with the score 1.
-const NAMED_LOG_ODDS: f32 = 2.0;
+/// How surely the passage of the first row names what that of the second is about, 0–1.
+pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
-/// Where a passage of the head goes, and why.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Blended {
-    /// Its place in the fused order, from 0.
-    pub index: usize,
-    /// Both scores as one, 0–1.
-    pub score: Score,
+/// A reranker that cannot read so many passages from the top leaves the list to one that can.
+const ENOUGH: usize = 10;
+
+/// Passages in their final order, and why not all were read that should have been.
+#[derive(Debug)]
+pub(crate) struct Reranked {
+    pub(crate) ranked: Vec<Ranked>,
+    pub(crate) degraded: Option<String>,
 }
 
-/// The head of a list in its new order, best first; ties stay in the fused order.
+/// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
+/// by what the first of them name; what is not read follows in the order of fusion.
+pub(crate) fn rerank(
+    found: &FoundRerankers,
+    plan: Option<&RerankPlan>,
+    question: &str,
+    passages: Vec<Passage>,
+    names: Names<'_>,
+) -> Reranked {
+    let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
+        let ranked = in_order(passages, &BTreeMap::new(), &RowSet::default(), names);
+        return Reranked { ranked, degraded: None };
+    };
+    let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let reranker = found.rerankers.iter().find_map(|one| head(one, question, &texts));
+    let (scores, degraded) = if let Some((reranker, head)) = reranker {
+        read(reranker.as_ref(), plan, question, head)
+    } else {
+        let none = || "no reranker reads the languages found".to_owned();
+        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
+    };
+    let rows = passages.iter().map(|passage| passage.chunk.row);
+    let scores = rows.zip(scores).collect();
+    Reranked { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
+}
+
+/// What has been read of a list that repairs have made longer.
+pub(crate) struct Read<'a> {
+    /// The scores of what was read.
+    pub(crate) scores: BTreeMap<RowId, Score>,
+    /// What repairs found: all of it is read, wherever it stands.
+    pub(crate) repaired: &'a RowSet,
+    /// Which of the passages name what others are about.
+    pub(crate) names: Names<'a>,
+}
+
+/// A list after that.
+#[derive(Debug)]
+pub(crate) struct Added {
+    pub(crate) ranked: Vec<Ranked>,
+    /// Whether another reranker than that of the first list read all of it.
+    pub(crate) anew: bool,
+    /// How many passages were read.
+    pub(crate) read: usize,
+}
+
+/// Reads what repairs have added to a list, and puts all in order.
 ///
-/// `combined` are the fused scores, `rerank` those of the passages that were read: the
-/// head is as long as the shorter. A passage's blended score is
-/// σ((logit(rerank) + 10 · (combined − ½)) / 4): it rises with either score, and does
-/// not depend on the other passages, so that a reranking that was stopped half-way
-/// has ordered what it read just as the whole would have.
-pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
-    let mut head: Vec<(f32, usize)> = combined
-        .iter()
-        .zip(rerank)
-        .map(|(combined, &rerank)| {
-            logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get())
-        })
-        .zip(0..)
-        .collect();
-    // By log-odds: as scores, the largest could be rounded to the same.
-    head.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
-    head.into_iter()
-        .map(|(log_odds, index)| Blended {
-            index,
-            score: Score::clamped(sigmoid(log_odds / TEMPERATURE)),
+/// One list has one scorer: that of the first list reads what was added. Where it cannot,
+/// because a repair found other languages, the first reranker that reads both reads the
+/// head of the list anew.
+pub(crate) fn rerank_more(
+    found: &FoundRerankers,
+    plan: Option<&RerankPlan>,
+    question: &str,
+    passages: Vec<Passage>,
+    Read { mut scores, repaired, names }: Read<'_>,
+) -> Added {
+    let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
+    if passages.iter().all(|passage| is_repaired(&passage)) {
+        // There was no first list: this is it.
+        let Reranked { ranked, .. } = rerank(found, plan, question, passages, names);
+        let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
+        return Added { ranked, anew: false, read };
+    }
+    // A list that was not read has no scorer.
+    let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
+        let ranked = in_order(passages, &scores, repaired, names);
+        return Added { ranked, anew: false, read: 0 };
+    };
+    let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
+    let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
+    let added: Vec<(RowId, String)> =
+        passages.iter().filter(is_repaired).map(row_and_text).collect();
+    let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
+    let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
+    else {
+        let ranked = in_order(passages, &scores, repaired, names);
+        return Added { ranked, anew: false, read: 0 };
+    };
+    let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
+    let other = || {
+        let both = |one: &&Arc<dyn Reranker>| head(one, question, &texts).is_some() && reads(one);
+        found.rerankers.iter().find(both)
+    };
+    let reranker = if reads(before) { before } else { other().unwrap_or(before) };
+    let mut wanted: Vec<&(RowId, String)> = Vec::new();
+    let anew = !Arc::ptr_eq(reranker, before);
+    if anew {
+        scores.clear();
+        let head = head(reranker, question, &texts).map_or(0, |(_, head)| head.len());
+        wanted.extend(first.iter().take(head));
+    }
+    wanted.extend(&added);
+    wanted.retain(|(row, text)| !scores.contains_key(row) && reranker.reads(text));
+    let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
+    // What the budget cuts off stays behind what was read, as in the first list.
+    let (read, _) = read(reranker.as_ref(), plan, question, &texts);
+    let added = read.len();
+    scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
+    Added { ranked: in_order(passages, &scores, repaired, names), anew, read: added }
+}
+
+/// Who read these passages: the first reranker that can, if all of them were read.
+pub(crate) fn reader<'a, 'p>(
+    found: &'a FoundRerankers,
+    question: &str,
+    passages: impl Iterator<Item = &'p Ranked> + Clone,
+) -> Option<&'a dyn Reranker> {
+    let all_read = passages.clone().all(|one| one.rerank.is_some());
+    let texts: Vec<String> = passages.map(|one| readable(&one.passage)).collect();
+    let reads =
+        |one: &&Arc<dyn Reranker>| one.reads(question) && texts.iter().all(|text| one.reads(text));
+    found.rerankers.iter().find(reads).filter(|_| all_read).map(Arc::as_ref)
+}
+
+fn row_and_text(passage: &Passage) -> (RowId, String) {
+    (passage.chunk.row, readable(passage))
+}
+
+/// The passages from the top that `reranker` reads, up to the first in a language that it
+/// does not know: what is scored is scored by one reranker. None if it cannot read enough.
+fn head<'a, 't>(
+    reranker: &'a Arc<dyn Reranker>,
+    question: &str,
+    texts: &'a [&'t str],
+) -> Option<(&'a Arc<dyn Reranker>, &'a [&'t str])> {
+    let unknown = texts.iter().position(|text| !reranker.reads(text));
+    let known = unknown.unwrap_or(texts.len());
+    let enough = reranker.reads(question) && known >= texts.len().min(ENOUGH);
+    let head = texts.get(..known.min(reranker.top_k()))?;
+    enough.then_some((reranker, head))
+}
+
+/// Scores from the top down until the budget is spent; one that cannot be had leaves
+/// the order of fusion as it is.
+pub(crate) fn read(
+    reranker: &dyn Reranker,
+    plan: &RerankPlan,
+    question: &str,
+    texts: &[&str],
+) -> (Vec<Score>, Option<String>) {
+    if let Err(error) = catch_panics("the reranker", || reranker.load()) {
+        return (Vec::new(), Some(error.chain()));
+    }
+    let deadline = plan.budget.map(|budget| Instant::now() + budget);
+    let limit = plan.limit.unwrap_or(usize::MAX).min(texts.len());
+    let wanted = texts.get(..limit).unwrap_or(texts);
+    let mut scores = Vec::with_capacity(texts.len());
+    let mut stopped = false;
+    for batch in wanted.chunks(plan.batch.max(1)) {
+        if stopped || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            stopped = true;
+            break;
+        }
+        let score = || reranker.score_until(question, batch, deadline);
+        match catch_panics("the reranker", score) {
+            Ok(read) => {
+                stopped = read.len() < batch.len();
+                scores.extend(read);
+            }
+            Err(error) => return (Vec::new(), Some(error.chain())),
+        }
+    }
+    if limit < texts.len() && !stopped {
+        let (read, all) = (scores.len(), texts.len());
+        return (scores, Some(format!("read {read} of {all} passages, as for the first page")));
+    }
+    let reason = stopped.then(|| {
+        let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
+        let (read, all) = (scores.len(), texts.len());
+        format!("stopped after {read} of {all} passages, at {millis} ms")
+    });
+    (scores, reason)
+}
+
+/// A passage as a reranker reads it: its headings, an empty line, its text.
+fn readable(passage: &Passage) -> String {
+    let chunk = &passage.chunk;
+    let title = std::iter::once(&chunk.file.title).chain(&chunk.chunk.heading_path);
+    let header: Vec<&str> = title.map(String::as_str).filter(|part| !part.is_empty()).collect();
+    if header.is_empty() {
+        chunk.chunk.text.clone()
+    } else {
+        format!("{}\n\n{}", header.join(" > "), chunk.chunk.text)
+    }
+}
+
+/// What was read by the blend of fused and reranker's score, and by what the first of it name;
+/// then the rest. Against what repairs found the fused score does not speak: the question as it
+/// was asked could not bring it up.
+fn in_order(
+    passages: Vec<Passage>,
+    scores: &BTreeMap<RowId, Score>,
+    repaired: &RowSet,
+    names: Names<'_>,
+) -> Vec<Ranked> {
+    let score = |passage: &Passage| scores.get(&passage.chunk.row).copied();
+    let (read, rest): (Vec<usize>, Vec<usize>) = (0..passages.len())
+        .partition(|&place| passages.get(place).is_some_and(|one| score(one).is_some()));
+    let fused = |places: &[usize]| -> Vec<Fused> {
+        places.iter().filter_map(|&place| Some(passages.get(place)?.fused.clone())).collect()
+    };
+    let combined = |fused: &Fused| {
+        let least = if repaired.contains(fused.row) { NEUTRAL } else { Score::ZERO };
+        fused.combined.max(least)
+    };
+    let combined: Vec<Score> = fused(&read).iter().map(combined).collect();
+    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(passages.get(at)?)).collect();
+    let row = |index: usize| Some(passages.get(*read.get(index)?)?.chunk.row);
+    let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
+    let blended = lift_named(blend(&combined, &rerank), names);
+    let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
+    let scored = final_scores(&fused(&rest));
+    let order: Vec<(usize, Score)> = head.chain(rest.iter().copied().zip(scored)).collect();
+    let mut passages: Vec<Option<Passage>> = passages.into_iter().map(Some).collect();
+    let mut least = Score::ONE;
+    order
+        .into_iter()
+        .zip(1..)
+        .filter_map(|((index, score), rank)| {
+            // What was not read is not above what was.
+            least = least.min(score);
+            let passage = passages.get_mut(index)?.take()?;
+            let rerank = scores.get(&passage.chunk.row).copied();
+            Some(Ranked { passage, fused_rank: index + 1, rank, rerank, score: least })
         })
         .collect()
-}
-
-/// Lifts passages that the first two name: what answers one half of a question names what the
-/// other half is about, and a cross-encoder, which reads each passage alone, cannot know.
-///
-/// With F the blended scores and `names(b, p)`, 0–1, of how surely passage b names what p is
-/// about, each by its place in the fused order, the score of p becomes
-/// σ(logit F(p) + 2 · max F(b) · names(b, p)) over the first two b. None falls.
-pub fn lift_named(blended: Vec<Blended>, names: impl Fn(usize, usize) -> f32) -> Vec<Blended> {
-    let first: Vec<Blended> = blended.iter().take(NAMING).copied().collect();
-    let mut lifted: Vec<Blended> = blended
-        .into_iter()
-        .map(|one| {
-            let named = first.iter().map(|b| b.score.get() * names(b.index, one.index));
-            let named = named.fold(0.0, f32::max);
-            if named <= 0.0 {
-                return one;
-            }
-            let log_odds = logit(one.score) + NAMED_LOG_ODDS * named;
-            Blended { score: Score::clamped(sigmoid(log_odds)), ..one }
-        })
-        .collect();
-    // The sort is stable.
-    lifted.sort_by_key(|one| Reverse(one.score));
-    lifted
-}
-
-/// ln(p / (1 − p)), within ±14 also for 0 and 1.
-pub(crate) fn logit(score: Score) -> f32 {
-    const NEAREST: f32 = 1e-6;
-    let p = score.get().clamp(NEAREST, 1.0 - NEAREST);
-    (p / (1.0 - p)).ln()
-}
-
-fn sigmoid(log_odds: f32) -> f32 {
-    1.0 / (1.0 + (-log_odds).exp())
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-
-    use super::*;
-
-    fn scores(values: &[f32]) -> Vec<Score> {
-        values.iter().copied().map(Score::clamped).collect()
-    }
-
-    #[track_caller]
-    fn check(combined: &[f32], rerank: &[f32], expected: &[usize]) {
-        let blended = blend(&scores(combined), &scores(rerank));
-        let order: Vec<usize> = blended.iter().map(|one| one.index).collect();
-        assert_eq!(order, expected, "{blended:?}");
-    }
-
-    #[test]
-    fn a_sure_reranker_decides_and_an_unsure_one_does_not() {
-        check(&[], &[], &[]);
-        check(&[0.9, 0.7], &[0.001, 0.99], &[1, 0]);
-        check(&[0.9, 0.3], &[0.5, 0.6], &[0, 1]);
-        // What no scorer told apart stays in the fused order.
-        check(&[0.5, 0.5, 0.5], &[0.2, 0.2, 0.2], &[0, 1, 2]);
-        // Only what was read is reordered.
-        check(&[0.9, 0.8, 0.7], &[0.1, 0.9], &[1, 0]);
-    }
-
-    fn lifted(given: &[f32], named: &[(usize, usize, f32)]) -> Vec<(usize, f32)> {
-        let scored =
-            |(index, &score): (usize, &f32)| Blended { index, score: Score::clamped(score) };
-        let blended = given.iter().enumerate().map(scored).collect();
-        let names = |from, to| {
-            let is_this = |one: &&(usize, usize, f32)| (one.0, one.1) == (from, to);
-            named.iter().find(is_this).map_or(0.0, |one| one.2)
-        };
-        lift_named(blended, names).iter().map(|one| (one.index, one.score.get())).collect()
-    }
-
-    #[test]
-    fn what_the_first_two_name_is_lifted() {
-        let given = [0.9, 0.8, 0.5, 0.4, 0.3];
-        let order = |named: &[(usize, usize, f32)]| -> Vec<usize> {
-            lifted(&given, named).iter().map(|one| one.0).collect()
-        };
-        assert_eq!(order(&[]), [0, 1, 2, 3, 4]);
-        assert_eq!(order(&[(0, 4, 1.0)]), [0, 1, 4, 2, 3]);
-        assert_eq!(order(&[(1, 3, 1.0)]), [0, 1, 3, 2, 4]);
-        assert_eq!(order(&[(1, 0, 1.0), (0, 1, 1.0)]), [0, 1, 2, 3, 4]);
-        // The third names in vain, and a word that says little lifts little.
-        assert_eq!(order(&[(2, 4, 1.0)]), [0, 1, 2, 3, 4]);
-        assert_eq!(order(&[(0, 4, 0.2)]), [0, 1, 2, 3, 4]);
-        // σ(logit .3 + 2 · .9 · 1)
-        let named = lifted(&given, &[(0, 4, 1.0), (1, 4, 1.0)])[2];
-        assert!((named.1 - 0.721_68).abs() < 1e-4, "{named:?}");
-    }
-
-    #[test]
-    fn the_blended_score_is_the_known_value() {
-        let blended = blend(&scores(&[0.9]), &scores(&[0.5]));
-        // σ((0 + 10 · 0.4) / 4)
-        assert!((blended[0].score.get() - 0.731_058_6).abs() < 1e-5, "{blended:?}");
-    }
-
-    proptest! {
-        #[test]
-        fn the_head_is_permuted_by_falling_scores(
-            pairs in proptest::collection::vec((0.0_f32..=1.0, 0.0_f32..=1.0), 0..60)
-        ) {
-            let (combined, rerank): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
-            let blended = blend(&scores(&combined), &scores(&rerank));
-            let mut places: Vec<usize> = blended.iter().map(|one| one.index).collect();
-            places.sort_unstable();
-            prop_assert_eq!(places, (0..combined.len()).collect::<Vec<_>>());
-            prop_assert!(blended.windows(2).all(|pair| pair[0].score >= pair[1].score));
-        }
-
-        #[test]
-        fn nothing_falls_by_being_named(
-            given in proptest::collection::vec(0.0_f32..=1.0, 0..20),
-            named in proptest::collection::vec((0..20_usize, 0..20_usize, 0.0_f32..=1.0), 0..20),
-        ) {
-            let mut given = given;
-            given.sort_by(|a, b| b.total_cmp(a));
-            let after = lifted(&given, &named);
-            prop_assert!(after.windows(2).all(|pair| pair[0].1 >= pair[1].1));
-            let mut places: Vec<usize> = after.iter().map(|one| one.0).collect();
-            places.sort_unstable();
-            prop_assert_eq!(places, (0..given.len()).collect::<Vec<_>>());
-            prop_assert!(after.iter().all(|&(index, score)| score >= given[index] - 1e-6));
-        }
-
-        #[test]
-        fn a_passage_rises_with_either_score(
-            combined in 0.0_f32..=1.0,
-            rerank in 0.0_f32..=1.0,
-            more in 0.0_f32..=1.0,
-        ) {
-            let score = |combined, rerank| blend(&scores(&[combined]), &scores(&[rerank]))[0].score;
-            prop_assert!(score(combined.max(more), rerank) >= score(combined, rerank));
-            prop_assert!(score(combined, rerank.max(more)) >= score(combined, rerank));
-        }
-    }
 }

@@ -15,17 +15,17 @@ const LOOK_AT: usize = 3;
 
 /// What keeps a passage from being a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Exclusion {
     /// Only results of other types are wanted.
-    NotWanted,
+    TypeNotRequested,
     /// Its score is below the least.
-    Weak,
+    BelowThreshold,
     /// It adjoins a result of this rank within a section.
-    Adjoins(usize),
+    Adjacent(usize),
     /// Its file has as many results as it may.
-    FileFull,
+    PerFileLimit,
     /// It says what better results say.
-    Alike,
+    NearDuplicate,
 }
 
 /// What keeps each of the `ranked` passages from being a result, if anything does.
@@ -43,10 +43,10 @@ pub fn select(
     limit: usize,
     ranked: &[impl Borrow<Ranked>],
     similarity: impl Fn(usize, usize) -> f32,
-) -> Result<Vec<Option<Left>>> {
+) -> Result<Vec<Option<Exclusion>>> {
     let ranked: Vec<&Ranked> = ranked.iter().map(Borrow::borrow).collect();
     let mut chosen = Chosen::default();
-    let mut left: Vec<Option<Left>> =
+    let mut left: Vec<Option<Exclusion>> =
         ranked.iter().map(|one| chosen.look_at(one, selection)).collect();
     if selection.diverse {
         let kept: Vec<usize> =
@@ -58,7 +58,7 @@ pub fn select(
         let novel: BTreeSet<usize> = novel.into_iter().map(place).collect();
         for at in kept.into_iter().filter(|at| !novel.contains(at)) {
             if let Some(left) = left.get_mut(at) {
-                *left = Some(Left::Alike);
+                *left = Some(Exclusion::NearDuplicate);
             }
         }
     }
@@ -76,17 +76,17 @@ struct Chosen<'r> {
 
 impl<'r> Chosen<'r> {
     /// Chooses `one` unless something keeps it from being a result.
-    fn look_at(&mut self, one: &'r Ranked, selection: &Selection) -> Option<Left> {
+    fn look_at(&mut self, one: &'r Ranked, selection: &Selection) -> Option<Exclusion> {
         if !selection.passages {
-            return Some(Left::NotWanted);
+            return Some(Exclusion::TypeNotRequested);
         }
         let file = &one.passage.chunk.file.id;
         let count = self.files.entry(file).or_default();
         if one.score < selection.min_relevance {
-            return Some(Left::Weak);
+            return Some(Exclusion::BelowThreshold);
         }
         if selection.per_file.is_some_and(|most| *count >= most) {
-            return Some(Left::FileFull);
+            return Some(Exclusion::PerFileLimit);
         }
         let chunk = &one.passage.chunk.chunk;
         if !selection.adjoining && !chunk.heading_path.is_empty() {
@@ -97,7 +97,7 @@ impl<'r> Chosen<'r> {
                 .filter_map(|ordinal| self.pieces.get(&(file, ordinal)))
                 .find(|piece| piece.passage.chunk.chunk.heading_path == chunk.heading_path);
             if let Some(piece) = adjoined {
-                return Some(Left::Adjoins(piece.rank));
+                return Some(Exclusion::Adjacent(piece.rank));
             }
         }
         *count += 1;
@@ -225,7 +225,7 @@ mod tests {
             };
             let row = RowId::new(rank as u64);
             let id = ChunkId::new(format!("chk_{rank}")).unwrap();
-            let fused = Fused { row, combined: Score::ZERO, legs: Vec::new() };
+            let fused = Fused { row, combined: Score::ZERO, hits: Vec::new() };
             let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
             let passage = Passage { fused, chunk };
             let score = Score::clamped(score);
@@ -246,7 +246,7 @@ mod tests {
     fn check(
         selection: &Selection,
         passages: &[(&str, u32, &str, f32)],
-        expected: &[Option<Left>],
+        expected: &[Option<Exclusion>],
     ) {
         assert_eq!(select(selection, 2, &ranked(passages), |_, _| 0.0).unwrap(), expected);
     }
@@ -261,7 +261,7 @@ mod tests {
             ("b", 3, "Install", 0.7),
             ("a", 5, "Install/Linux", 0.7),
         ];
-        let first = Some(Left::Adjoins(1));
+        let first = Some(Exclusion::Adjacent(1));
         // The fourth adjoins only what is left out itself.
         check(&ALL, &pieces, &[None, first, first, None, None, None]);
         check(&Selection { adjoining: true, ..ALL }, &pieces, &[None; 6]);
@@ -283,13 +283,13 @@ mod tests {
             min_relevance: Score::clamped(0.5),
             ..ALL
         };
-        let full = Some(Left::FileFull);
-        let weak = Some(Left::Weak);
+        let full = Some(Exclusion::PerFileLimit);
+        let weak = Some(Exclusion::BelowThreshold);
         check(&most(1), &passages, &[None, full, None, full, weak]);
         check(&most(2), &passages, &[None, None, None, full, weak]);
         // What is left out as a piece does not count.
         let pieces = [("a", 1, "One", 0.9), ("a", 2, "One", 0.8), ("a", 9, "Two", 0.7)];
-        check(&most(2), &pieces, &[None, Some(Left::Adjoins(1)), None]);
+        check(&most(2), &pieces, &[None, Some(Exclusion::Adjacent(1)), None]);
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         let alike = |a: usize, b: usize| if a.max(b) == 1 { 1.0 } else { 0.0 };
         let selection = Selection { diverse: true, ..ALL };
         let left = select(&selection, 2, &ranked(&passages), alike).unwrap();
-        assert_eq!(left, [None, Some(Left::Alike), None]);
+        assert_eq!(left, [None, Some(Exclusion::NearDuplicate), None]);
     }
 
     #[test]

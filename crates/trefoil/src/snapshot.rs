@@ -24,7 +24,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trefoil_core::{
-    Collection, Error, Part, Result, Seq, Strategy, create_private_folder, private_file,
+    Collection, Error, Part, Result, RetrieverId, Seq, create_private_folder, private_file,
 };
 
 use crate::{digest::hex, engine::STORE, index_repair::sync, leaves::generation_of};
@@ -233,10 +233,10 @@ fn is_of_an_index(path: &str) -> bool {
     let mut names = path.split('/');
     match [names.next(), names.next(), names.next(), names.next()] {
         [Some(STORE), None, None, None] => true,
-        [Some(collection), Some(leg), Some(name), None] => {
+        [Some(collection), Some(retriever), Some(name), None] => {
             Collection::ALL.into_iter().any(|one| one.name() == collection)
-                && (generation_of(leg).is_some()
-                    || Strategy::ALL.into_iter().any(|one| one.name() == leg))
+                && (generation_of(retriever).is_some()
+                    || RetrieverId::DEFAULT_SET.into_iter().any(|one| one.name() == retriever))
                 && is_plain(name)
         }
         _ => false,

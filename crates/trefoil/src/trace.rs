@@ -23,7 +23,7 @@ impl Trace {
         self.lap = Instant::now();
     }
 
-    /// Adds a stage that was timed elsewhere, such as a leg beside others.
+    /// Adds a stage that was timed elsewhere, such as a retriever beside others.
     pub(crate) fn record(
         &mut self,
         stage: Stage,

@@ -17,7 +17,7 @@ use crate::{
     Engine,
     engine::STORE,
     export,
-    leaves::{self, LeafFiles},
+    leaves::{self, IndexOnDisk},
     replay::{changed_rows, entries},
 };
 
@@ -103,7 +103,7 @@ pub enum Fault {
         last: Seq,
     },
     /// Its vectors are of another model than the store says.
-    OtherModel {
+    OnMismatch {
         /// The model of the vectors.
         found: String,
         /// The model that the store names.
@@ -149,7 +149,7 @@ impl fmt::Display for Fault {
                 let (reached, last) = (reached.get(), last.get());
                 write!(f, "it has reached change {reached}, the last of the store is {last}")
             }
-            Self::OtherModel { found, expected } => {
+            Self::OnMismatch { found, expected } => {
                 write!(f, "its vectors are of `{found}`, the store names `{expected}`")
             }
         }
@@ -213,7 +213,7 @@ impl Verification {
         Ok(verification)
     }
 
-    fn store(&mut self, store: &Store, indexes: &[(LeafFiles, Contents)]) -> Result<()> {
+    fn store(&mut self, store: &Store, indexes: &[(IndexOnDisk, Contents)]) -> Result<()> {
         let faults = store.verify()?;
         let part = Part::Store;
         self.findings.extend(
@@ -229,7 +229,7 @@ impl Verification {
             if let (Some(found), Some(expected)) = (leaf.index.space()?, store.fingerprint()?)
                 && !expected.starts_with(&found)
             {
-                self.findings.push(Finding { part, fault: Fault::OtherModel { found, expected } });
+                self.findings.push(Finding { part, fault: Fault::OnMismatch { found, expected } });
             }
         }
         self.seq = store.seq()?;
@@ -254,8 +254,8 @@ struct Compared {
 }
 
 /// Compares what an index holds with what the store says that it should.
-fn compare(store: &Store, leaf: &LeafFiles, contents: &Contents) -> Result<Compared> {
-    let LeafFiles { collection, index, .. } = leaf;
+fn compare(store: &Store, leaf: &IndexOnDisk, contents: &Contents) -> Result<Compared> {
+    let IndexOnDisk { collection, index, .. } = leaf;
     let mut held: BTreeMap<RowId, u64> = BTreeMap::new();
     let (mut repeated, mut lacking, mut different) = (Vec::new(), Vec::new(), Vec::new());
     for &(row, digest) in &contents.rows {
@@ -264,7 +264,7 @@ fn compare(store: &Store, leaf: &LeafFiles, contents: &Contents) -> Result<Compa
         }
     }
     for page in Pages::of(store, *collection) {
-        for entry in entries(store, *collection, index.input(), &page?)? {
+        for entry in entries(store, *collection, index.inputs(), &page?)? {
             let Some(expected) = index.digest(&entry)? else { continue };
             match held.remove(&entry.unit.row()) {
                 Some(found) if found == expected => {}
@@ -275,7 +275,7 @@ fn compare(store: &Store, leaf: &LeafFiles, contents: &Contents) -> Result<Compa
     }
     // What the log told since is not known to the index, and may be of another state of the
     // store than was compared.
-    let changed = changed_rows(store, *collection, index.input(), contents.seq)?;
+    let changed = changed_rows(store, *collection, index.inputs(), contents.seq)?;
     let rows = |rows: Vec<RowId>| some(rows, &changed);
     let last = store.seq()?;
     let ahead = (contents.seq > last).then_some(Fault::Ahead { reached: contents.seq, last });

@@ -1,8 +1,8 @@
 //! What an engine says of the graph that was built without one.
 
 use trefoil_core::{
-    Allowed, Degraded, NameLookup, NamedEntity, Plan, Question, RankedList, Result, RowId, Score,
-    SearchQuery, SearchResultItem, Strategy,
+    Allowed, Degraded, NameLookup, NamedEntity, Plan, Question, RankedList, Result, RetrieverId,
+    RowId, Score, SearchQuery, SearchResultItem,
 };
 
 use crate::{engine::Inner, relationships::Relationships};
@@ -50,7 +50,7 @@ impl Inner {
         _: &Allowed,
         _: usize,
     ) -> Result<RankedList> {
-        Ok(RankedList::new(Strategy::Graph, Vec::new()))
+        Ok(RankedList::new(RetrieverId::GRAPH, Vec::new()))
     }
 
     pub(crate) fn names_within(&self, _: &Allowed) -> Option<Box<dyn NameLookup + '_>> {

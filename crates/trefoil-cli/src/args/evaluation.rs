@@ -14,7 +14,7 @@ pub(crate) struct EvalArgs {
     /// Write the first 100 documents of each question as a TREC run
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) run: Option<PathBuf>,
-    /// Legs to run, such as `keyword,semantic` [default: all of them]
+    /// Retrieved to run, such as `keyword,semantic` [default: all of them]
     #[arg(long, value_delimiter = ',', value_name = "LEGS")]
     pub(crate) strategies: Vec<StrategyArg>,
     /// Leave the fused order as it is
@@ -26,9 +26,9 @@ pub(crate) struct EvalArgs {
     /// Ask no more than this many questions, spread over all of them
     #[arg(long, value_name = "N")]
     pub(crate) queries: Option<usize>,
-    /// Show what each leg is worth alone, and what fusion and reranking add, as Markdown
+    /// Show what each retriever is worth alone, and what fusion and reranking add, as Markdown
     #[arg(long, conflicts_with_all = ["run", "strategies", "compare"])]
-    pub(crate) legs: bool,
+    pub(crate) retrievers: bool,
     /// Judge two TREC runs, question by question, instead of measuring
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
     pub(crate) compare: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) struct TuneArgs {
     /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
-    /// Keep what the legs and the reranker answered, as JSON lines; asked again only if absent
+    /// Keep what the retrievers and the reranker answered, as JSON lines; asked again only if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) lists: Option<PathBuf>,
     /// The profile to write

@@ -19,9 +19,9 @@ pub(crate) enum StrategyArg {
 impl From<StrategyArg> for SearchStrategy {
     fn from(arg: StrategyArg) -> Self {
         match arg {
-            StrategyArg::Keyword => Self::Keyword,
-            StrategyArg::Semantic => Self::Semantic,
-            StrategyArg::Graph => Self::Graph,
+            StrategyArg::Keyword => Self::KEYWORD,
+            StrategyArg::Semantic => Self::SEMANTIC,
+            StrategyArg::Graph => Self::GRAPH,
             StrategyArg::Hybrid => Self::Hybrid,
         }
     }

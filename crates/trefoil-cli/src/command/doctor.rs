@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use trefoil::{CheckUp, Diagnosis, Engine, Reading};
+use trefoil::{CheckResult, DoctorOptions, Engine, HealthReport};
 
 use super::Outcome;
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Serialize)]
 struct Look<'a> {
     #[serde(flatten)]
-    reading: &'a Reading,
+    reading: &'a CheckResult,
     healthy: bool,
     next: Option<&'static str>,
 }
@@ -26,7 +26,7 @@ pub(super) fn run(
     settings: &Settings,
     console: Console,
 ) -> anyhow::Result<Outcome> {
-    let options = CheckUp { sample: args.sample, k: args.limit, seed: args.seed };
+    let options = DoctorOptions { sample: args.sample, k: args.limit, seed: args.seed };
     let diagnosis = Engine::doctor(settings.index(), settings.engine.clone(), &options)?;
     if console.json {
         let looks = diagnosis.readings.iter().map(|reading| Look {
@@ -42,10 +42,10 @@ pub(super) fn run(
 }
 
 /// A line a reading; below one that is not as it should be, some examples and what to do.
-fn text(diagnosis: &Diagnosis) -> String {
+fn text(diagnosis: &HealthReport) -> String {
     let mut text = String::new();
     for reading in &diagnosis.readings {
-        let Reading { symptom, found, of, examples } = reading;
+        let CheckResult { symptom, found, of, examples } = reading;
         let healthy = reading.is_healthy();
         let mark = if healthy { '✓' } else { '!' };
         let count = format!("{found} of {of}");

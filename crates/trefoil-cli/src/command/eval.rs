@@ -23,8 +23,8 @@ pub(super) fn run(
         return compare(args, a, b, console);
     }
     let harness = harness(args, settings)?;
-    if args.legs {
-        return legs(args, &harness, console);
+    if args.retrievers {
+        return retrievers(args, &harness, console);
     }
     let mut reports = Vec::new();
     for folder in &args.collections {
@@ -47,12 +47,12 @@ pub(super) fn run(
 
 /// Shows what each retriever's own list is worth, and what the engine returns without and with
 /// reranking.
-fn legs(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::Result<Outcome> {
+fn retrievers(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::Result<Outcome> {
     let mut breakdowns = Vec::new();
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
-        console.status(format_args!("{}: asking every leg", collection.name));
-        let lists = harness.leg_lists(&collection)?;
+        console.status(format_args!("{}: asking every retriever", collection.name));
+        let lists = harness.retriever_lists(&collection)?;
         for metric in [Metric::Ndcg(10), Metric::Recall(5)] {
             breakdowns.push(Breakdown::of(&lists, metric));
         }

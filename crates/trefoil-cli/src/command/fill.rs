@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, EngineStats, IngestOptions, IngestProgress, Ingested, Stage};
+use trefoil::{Engine, EngineStats, IngestOptions, IngestProgress, Ingested, RetrieverId, Stage};
 
 use crate::{
     console::Console,
@@ -157,7 +157,7 @@ fn read(
 pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
     let mut progress = Progress::start(console, "embedding", Unit::Items("chunks"));
     let mut total = 0;
-    let drained = engine.drain_with(|jobs| {
+    let drained = engine.wait_until_indexed_with(|jobs| {
         let left = jobs.queued + jobs.running;
         total = total.max(left);
         progress.set((total - left) as u64, total as u64);
@@ -173,7 +173,8 @@ pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
 /// Says so if there is no model to search by meaning with. Whether there is one.
 pub(super) fn note_missing_model(engine: &Engine, console: Console) -> anyhow::Result<bool> {
     let absent = engine.stats()?.absent;
-    let semantic = absent.iter().find(|degraded| degraded.stage == Stage::Semantic);
+    let semantic =
+        absent.iter().find(|degraded| degraded.stage == Stage::Retriever(RetrieverId::SEMANTIC));
     if let Some(degraded) = semantic {
         console.note(format_args!("keywords only: {}", degraded.reason));
     }

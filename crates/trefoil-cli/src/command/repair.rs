@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use trefoil::{Engine, IndexRepair, Salvaged, TableSaved};
+use trefoil::{Engine, RepairReport, Salvaged, TableSaved};
 
 use super::{
     Outcome,
@@ -53,9 +53,9 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
     Ok(if sound { Outcome::Found } else { Outcome::Wrong })
 }
 
-impl From<IndexRepair> for Repaired {
-    fn from(repair: IndexRepair) -> Self {
-        let IndexRepair { before, set_aside, saved, rebuilt, after } = repair;
+impl From<RepairReport> for Repaired {
+    fn from(repair: RepairReport) -> Self {
+        let RepairReport { before, set_aside, saved, rebuilt, after } = repair;
         let table =
             |TableSaved { table: name, saved, lost }: TableSaved| Table { name, saved, lost };
         Self {
@@ -72,7 +72,7 @@ impl From<IndexRepair> for Repaired {
     }
 }
 
-fn text(repair: &IndexRepair) -> String {
+fn text(repair: &RepairReport) -> String {
     let mut text = String::new();
     for finding in &repair.before.findings {
         _ = writeln!(text, "the {}: {}", finding.part, printable(&finding.fault.to_string()));

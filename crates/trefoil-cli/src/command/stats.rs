@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde::Serialize;
-use trefoil::{Engine, EngineStats};
+use trefoil::{Engine, EngineStats, RetrieverId};
 
 use super::Outcome;
 use crate::{
@@ -17,8 +17,8 @@ struct Stats {
     files: usize,
     chunks: usize,
     languages: BTreeMap<&'static str, usize>,
-    /// Chunks that each leg can find.
-    rows: BTreeMap<&'static str, u64>,
+    /// Chunks that each retriever can find.
+    rows: BTreeMap<RetrieverId, u64>,
     cached_embeddings: usize,
     model: Option<String>,
     jobs: Jobs,
@@ -58,7 +58,7 @@ impl From<EngineStats> for Stats {
                 .iter()
                 .map(|&(language, chunks)| (language.code(), chunks))
                 .collect(),
-            rows: rows.iter().map(|&(strategy, rows)| (strategy.name(), rows)).collect(),
+            rows: rows.iter().map(|&(retriever, rows)| (retriever, rows)).collect(),
             cached_embeddings: store.cached_embeddings,
             model: embedding,
             jobs: Jobs {
@@ -89,8 +89,8 @@ fn text(stats: &Stats) -> String {
             languages => format!("{} ({})", stats.chunks, languages.join(", ")),
         },
     );
-    for (leg, rows) in &stats.rows {
-        line(leg, format!("finds {rows} chunks"));
+    for (retriever, rows) in &stats.rows {
+        line(retriever.name(), format!("finds {rows} chunks"));
     }
     // The name; the rest of the fingerprint is for programs.
     let model = stats.model.as_deref().and_then(|model| model.split(' ').next());

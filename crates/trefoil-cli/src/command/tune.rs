@@ -1,5 +1,5 @@
 use trefoil::{Settings as FusionSettings, language_of};
-use trefoil_eval::{Collection, Harness, LegLists, Tuning, tune};
+use trefoil_eval::{Collection, Harness, RetrieverLists, Tuning, tune};
 
 use super::{Outcome, eval};
 use crate::{
@@ -17,7 +17,7 @@ pub(super) fn run(
     let mut tuning = Tuning { folds: args.folds.into(), ..Tuning::default() };
     tuning.metric = args.metric.parse()?;
     let asked = match args.lists.as_deref().filter(|lists| lists.exists()) {
-        Some(lists) => LegLists::read(lists)?,
+        Some(lists) => RetrieverLists::read(lists)?,
         None => ask(args, settings, console)?,
     };
     let start = FusionSettings { rerank: !args.no_rerank, ..FusionSettings::default() };
@@ -44,8 +44,12 @@ pub(super) fn run(
     Ok(Outcome::Found)
 }
 
-/// Asks every leg, and keeps what was answered if a file for it is named.
-fn ask(args: &TuneArgs, settings: &Settings, console: Console) -> anyhow::Result<Vec<LegLists>> {
+/// Asks every retriever, and keeps what was answered if a file for it is named.
+fn ask(
+    args: &TuneArgs,
+    settings: &Settings,
+    console: Console,
+) -> anyhow::Result<Vec<RetrieverLists>> {
     let indexes = eval::indexes(args.indexes.as_deref(), settings);
     let mut harness = Harness::new(settings.engine.clone(), indexes);
     harness.queries = args.queries;
@@ -53,11 +57,11 @@ fn ask(args: &TuneArgs, settings: &Settings, console: Console) -> anyhow::Result
     let mut asked = Vec::new();
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
-        console.status(format_args!("{}: asking every leg", collection.name));
-        asked.extend(harness.leg_lists(&collection)?);
+        console.status(format_args!("{}: asking every retriever", collection.name));
+        asked.extend(harness.retriever_lists(&collection)?);
     }
     if let Some(lists) = &args.lists {
-        LegLists::write(&asked, lists)?;
+        RetrieverLists::write(&asked, lists)?;
     }
     Ok(asked)
 }

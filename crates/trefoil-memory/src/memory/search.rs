@@ -33,9 +33,14 @@ impl Sides {
 
     /// What the cosine of a row says of its relevance, 0–1; a text in another language is
     /// farther from the question than one that says the same in its own.
-    pub(super) fn meaning(&self, memory: MemoryCollection<'_>, row: RowId, foreign: bool) -> f64 {
+    pub(super) fn meaning(
+        &self,
+        memory: MemoryCollection<'_>,
+        row: RowId,
+        cross_lingual: bool,
+    ) -> f64 {
         let cosine = self.cosine.get(&row);
-        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine, foreign).get()))
+        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine, cross_lingual).get()))
     }
 }
 
@@ -70,7 +75,7 @@ impl Search<'_> {
         let text: BTreeMap<RowId, f64> =
             by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect();
         let mut cosine: BTreeMap<RowId, f32> =
-            by_vector.iter().map(|one| (one.row, one.native)).collect();
+            by_vector.iter().map(|one| (one.row, one.raw_score)).collect();
         if let Some(asked) = &asked {
             let words_only: Vec<RowId> =
                 text.keys().copied().filter(|row| !cosine.contains_key(row)).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    RowId, caught,
+    RowId, catch_panics,
     memory::{
         AffectRow, EpisodePayload, Job, LoopPayload, MemoryUnit, MemoryWrite, PatchReason, Payload,
         UnitRow,
@@ -45,7 +45,7 @@ impl Memory {
     /// secret is learnt from, and what is learnt has the class of what it is from: a boundary
     /// limits what is shown. Each job is done wholly or not at all; one that is done again
     /// changes nothing. What the worker of the engine has taken up is left to it:
-    /// [`Memory::drain`] waits for both.
+    /// [`Memory::wait_until_indexed`] waits for both.
     pub fn work(&self) -> Result<Worked> {
         let (mut worked, mut queue) = (Worked::default(), self.queue());
         while let Some(step) = queue.step(BATCH)? {
@@ -114,7 +114,7 @@ impl Queue<'_> {
     }
 
     fn run(&mut self, job: &Job) -> Result<()> {
-        caught("what learns from observations", || match job.kind.as_str() {
+        catch_panics("what learns from observations", || match job.kind.as_str() {
             SUMMARIZE => self.summarize(&job.payload_json).map(drop),
             _ => self.memory.learn_from(job, &self.boundary),
         })

@@ -10,7 +10,7 @@ use crate::{Unit, UnitId, dice::Trigrams, same::difference};
 /// The numbers of the profile of episodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EpisodeProfile {
-    /// How many hits each leg brings for each question.
+    /// How many hits each retriever brings for each question.
     pub hits: usize,
     /// How many turns before the input the second question holds.
     pub turns: usize,
@@ -64,7 +64,7 @@ impl EpisodeProfile {
 
     /// The best episodes, best first, with their scores.
     ///
-    /// `hits` are the ranked ids of each leg for each question ([`episode_queries`]), best
+    /// `hits` are the ranked ids of each retriever for each question ([`episode_queries`]), best
     /// first; every list counts alike (Cormack, Clarke, Büttcher: Reciprocal Rank Fusion
     /// Outperforms Condorcet, SIGIR 2009). An id without an episode is left out.
     pub fn rank(

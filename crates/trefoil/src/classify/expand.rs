@@ -18,7 +18,7 @@ const MOST_FEEDBACK: usize = 5;
 /// - known names by their aliases;
 /// - the same words in other forms ([`variants`]).
 ///
-/// No synonyms are made up: every wording comes from the question, the names of the
+/// No synonyms are made up: every rewrite comes from the question, the names of the
 /// corpus or its passages.
 pub fn expand(question: &Question, names: &dyn NameLookup, feedback: &[String]) -> Vec<String> {
     let text = normalize(&question.text);
@@ -28,10 +28,10 @@ pub fn expand(question: &Question, names: &dyn NameLookup, feedback: &[String]) 
         .chain(with_aliases)
         .chain(variants(&question.text, question.language));
     let mut distinct: Vec<String> = Vec::new();
-    for wording in wordings {
-        let allowed = QueryText::new(&wording).is_ok() && wording != question.text;
-        if allowed && !distinct.contains(&wording) {
-            distinct.push(wording);
+    for rewrite in wordings {
+        let allowed = QueryText::new(&rewrite).is_ok() && rewrite != question.text;
+        if allowed && !distinct.contains(&rewrite) {
+            distinct.push(rewrite);
         }
         if distinct.len() == QueryClassification::MAX_EXPANSIONS {
             break;

@@ -99,7 +99,10 @@ fn confidence_and_weights_follow_the_kind() {
         assert_eq!(found.query_type, query_type, "{text}");
         assert_eq!(found.confidence, Score::clamped(confidence), "{text}");
         let [keyword, semantic, graph] = weights;
-        assert_eq!(found.suggested_weights, SearchWeights::new(keyword, semantic, graph).unwrap());
+        assert_eq!(
+            found.suggested_weights,
+            SearchWeights::default_set([keyword, semantic, graph]).unwrap()
+        );
     };
     check("how do I poach an egg", QueryType::Hybrid, 0.6, [0.33, 0.34, 0.33]);
     check("when is the kyoto festival", QueryType::Local, 0.7, [0.35, 0.35, 0.30]);
@@ -179,7 +182,7 @@ proptest! {
         prop_assert_eq!(&found.original_query, &text);
         prop_assert!((0.0..=1.0).contains(&found.confidence.get()));
         prop_assert_eq!(found.query_type == QueryType::Hybrid, found.confidence.get() < 0.7);
-        let sum: f32 = trefoil_core::Strategy::ALL.iter().map(|&leg| found.suggested_weights.get(leg)).sum();
+        let sum: f32 = trefoil_core::RetrieverId::DEFAULT_SET.iter().map(|&retriever| found.suggested_weights.get(retriever)).sum();
         prop_assert!((sum - 1.0).abs() < 1e-5);
         let normal = normalize(&text);
         for (at, entity) in found.extracted_entities.iter().enumerate() {

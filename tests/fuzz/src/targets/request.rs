@@ -1,8 +1,8 @@
 //! What a caller sends: questions, filters, cursors, settings.
 
 use trefoil::{
-    Cursor, EngineConfig, Language, NameTable, Profile, QueryClassifier, RuleClassifier,
-    SearchQuery, Strategy, plan, question,
+    Available, Cursor, EngineConfig, Error, Language, NameTable, Profile, QueryClassifier,
+    RetrieverId, RuleClassifier, SearchQuery, plan, question,
 };
 
 /// A question as it is typed → its kind, its names and the plan of its search.
@@ -44,8 +44,9 @@ fn decide(query: &SearchQuery) {
     let names = NameTable::default();
     let asked = question(query, &corpus);
     let kind = RuleClassifier.classify(&asked, &names).unwrap();
-    // An unknown cursor is the only thing that a plan refuses.
-    let legs = [Strategy::Keyword, Strategy::Semantic, Strategy::Graph];
-    let planned = plan(query, asked, Some(kind), &legs, &corpus, &EngineConfig::default());
-    assert!(planned.is_ok() || query.options.cursor.is_some());
+    let retrievers = RetrieverId::DEFAULT_SET.map(Available::from);
+    let planned = plan(query, asked, Some(kind), &retrievers, &corpus, &EngineConfig::default());
+    // A plan refuses nothing but an unknown cursor and an unknown retriever.
+    let is_unknown = matches!(planned, Err(Error::UnknownRetriever { .. }));
+    assert!(planned.is_ok() || is_unknown || query.options.cursor.is_some());
 }

@@ -180,7 +180,7 @@ impl Teller {
                 };
                 let observation = memory.observe(draft)?;
                 memory.work()?;
-                self.engine.memory().drain()?;
+                self.engine.memory().wait_until_indexed()?;
                 let record = memory.record(observation.id.as_str())?;
                 Shown::Told(Box::new(record.ok_or_else(|| gone(observation.id.as_str()))?))
             }
@@ -202,7 +202,7 @@ impl Teller {
                 self.clock.pass(days * 86_400);
                 let options = MaintainOptions::default();
                 let done = memory.maintain(&ContentProbe::new("."), &options)?;
-                self.engine.memory().drain()?;
+                self.engine.memory().wait_until_indexed()?;
                 Shown::Maintained(done)
             }
             Forget { subject } => Shown::Forgotten(memory.forget_subject(subject)?),

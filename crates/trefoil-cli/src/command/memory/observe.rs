@@ -39,7 +39,7 @@ pub(super) fn run(
     let memory = Memory::new(Arc::clone(&engine));
     let observation = memory.observe(draft)?;
     let work = memory.work()?;
-    engine.memory().drain()?;
+    engine.memory().wait_until_indexed()?;
     let record = memory.record(observation.id.as_str())?;
     let mut learnt = record.map(|record| record.made).unwrap_or_default();
     // Summaries tell others too: nothing is learnt by them.

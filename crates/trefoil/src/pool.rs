@@ -1,6 +1,6 @@
 //! Work beside the calling thread, on threads that stay.
 //!
-//! A thread for each leg of each search would cost its start, and leave memory behind: an
+//! A thread for each retriever of each search would cost its start, and leave memory behind: an
 //! allocator that keeps memory for threads hands what one thread freed to whichever comes
 //! next. And the threads are not those that read documents, so that no search waits for a
 //! large file.
@@ -14,14 +14,17 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// One thread a core; none if they cannot be started.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    ThreadPoolBuilder::new().thread_name(|number| format!("trefoil-leg-{number}")).build().ok()
+    ThreadPoolBuilder::new()
+        .thread_name(|number| format!("trefoil-retriever-{number}"))
+        .build()
+        .ok()
 });
 
 /// Does `here` on this thread and `others` beside it; all of them on this one if it is itself of
 /// a pool of rayon, which would take up other work of that pool while it waited: within a search
 /// another search, to any depth. What the others return, in their order; nothing for one that
 /// panicked.
-pub(crate) fn beside<A, B: Send>(
+pub(crate) fn join<A, B: Send>(
     here: impl FnOnce() -> A,
     others: impl IntoIterator<Item = impl FnOnce() -> B + Send>,
 ) -> (A, Vec<Option<B>>) {
@@ -58,13 +61,13 @@ mod tests {
                 text.len()
             }
         });
-        assert_eq!(beside(|| "here", others), ("here", vec![Some(3), None, Some(8)]));
+        assert_eq!(join(|| "here", others), ("here", vec![Some(3), None, Some(8)]));
     }
 
     #[test]
     fn work_may_have_work_beside_it() {
-        let inner = |number: usize| move || beside(|| number, [move || number * 10]).1;
-        let ((), found) = beside(|| (), (0..50).map(inner));
+        let inner = |number: usize| move || join(|| number, [move || number * 10]).1;
+        let ((), found) = join(|| (), (0..50).map(inner));
         let expected: Vec<_> = (0..50).map(|number| Some(vec![Some(number * 10)])).collect();
         assert_eq!(found, expected);
     }

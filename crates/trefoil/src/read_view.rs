@@ -6,20 +6,20 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use trefoil_core::{Degraded, IndexInput, Language, Result, Seq, Stage, Strategy};
+use trefoil_core::{Degraded, IndexInput, Language, Result, RetrieverId, Seq, Stage};
 use trefoil_store::WaitingEmbeddings;
 
-use crate::{engine::Inner, leaves, successor::Serving};
+use crate::{engine::Inner, leaves, model_migration::ActiveModel};
 
-/// How often the legs are shown anew because another process commits meanwhile.
+/// How often the retrievers are shown anew because another process commits meanwhile.
 const REFRESHES: u32 = 4;
 
 /// What the searches that start now see.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
-    /// The store's last change when the legs were last refreshed.
+pub(crate) struct ReadView {
+    /// The store's last change when the retrievers were last refreshed.
     seq: Seq,
-    /// Legs that are behind the store.
+    /// Retrieved that are behind the store.
     pub(crate) lagging: Vec<Degraded>,
     /// The same of memory.
     pub(crate) memory_lagging: Vec<Degraded>,
@@ -32,17 +32,17 @@ pub(crate) struct Shown {
 }
 
 impl Inner {
-    /// Shows the newest commits of all legs to the searches that start from now on.
-    pub(crate) fn publish(&self) -> Result<()> {
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+    /// Shows the newest commits of all retrievers to the searches that start from now on.
+    pub(crate) fn refresh_read_view(&self) -> Result<()> {
+        let mut shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
         *shown = self.newest()?;
         Ok(())
     }
 
     /// Refreshes all indexes; the caller keeps searches out meanwhile.
-    fn newest(&self) -> Result<Shown> {
+    fn newest(&self) -> Result<ReadView> {
         let commits = self.commits();
-        // Before and after, for what is done in between is not in the legs yet.
+        // Before and after, for what is done in between is not in the retrievers yet.
         let before = self.waiting_embeddings()?;
         let (seq, mut lagging, mut memory_lagging) = self.refresh_all()?;
         let after = self.waiting_embeddings()?;
@@ -51,14 +51,14 @@ impl Inner {
         memory_lagging.extend(vectors_wait(before.memory.max(after.memory), "units"));
         let languages = self.store.languages()?;
         let at = Some(Instant::now());
-        Ok(Shown { seq, lagging, memory_lagging, languages, commits, at })
+        Ok(ReadView { seq, lagging, memory_lagging, languages, commits, at })
     }
 
-    /// Shows the newest commit of each leg, and says which of them are behind the store, whose
+    /// Shows the newest commit of each retriever, and says which of them are behind the store, whose
     /// last change this is about: those of documents, and those of memory.
     ///
-    /// Another process may commit while one leg after the other is shown. Then it is done
-    /// again, a few times; legs that differ in the end are behind, for each is compared with
+    /// Another process may commit while one retriever after the other is shown. Then it is done
+    /// again, a few times; retrievers that differ in the end are behind, for each is compared with
     /// the log after all are shown.
     fn refresh_all(&self) -> Result<(Seq, Vec<Degraded>, Vec<Degraded>)> {
         let mut tries = REFRESHES;
@@ -79,7 +79,7 @@ impl Inner {
     /// True if vectors of another model took the place of those that this engine reads.
     fn is_outdated(&self) -> Result<bool> {
         let shown = self.generation.load(Ordering::Relaxed);
-        Ok(self.has(Strategy::Semantic) && self.store.vectors_generation()? != shown)
+        Ok(self.has(RetrieverId::SEMANTIC) && self.store.vectors_generation()? != shown)
     }
 
     /// What an engine keeps that is outdated, and what it says of it.
@@ -87,13 +87,13 @@ impl Inner {
         if !self.is_outdated()? {
             return Ok((None, None));
         }
-        self.serve(Serving::default(), self.generation.load(Ordering::Relaxed));
+        self.serve(ActiveModel::default(), self.generation.load(Ordering::Relaxed));
         let model = self.store.fingerprint()?.unwrap_or_default();
         let reason = format!(
             "the index has vectors of `{model}` now, and these are the ones before; open it \
              again with that model"
         );
-        let outdated = Degraded { stage: Stage::Semantic, reason };
+        let outdated = Degraded { stage: Stage::Retriever(RetrieverId::SEMANTIC), reason };
         Ok((Some(IndexInput::Vector), Some(outdated)))
     }
 
@@ -101,7 +101,7 @@ impl Inner {
     /// searches of it.
     pub(crate) fn replay_memory(&self) -> Result<()> {
         self.memory.replay(&self.store, |_| true)?;
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
         shown.memory_lagging = self.memory.refresh(&self.store, None)?;
         let waiting = self.waiting_embeddings()?.memory;
         shown.memory_lagging.extend(vectors_wait(waiting, "units"));
@@ -114,8 +114,10 @@ impl Inner {
         let Err(error) = self.replay_memory() else { return };
         tracing::error!(reason = error.chain(), "an index of memory could not be written");
         let reason = format!("an index of memory could not be written: {}", error.chain());
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        shown.memory_lagging.push(Degraded { stage: Stage::Keyword, reason });
+        let mut shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
+        shown
+            .memory_lagging
+            .push(Degraded { stage: Stage::Retriever(RetrieverId::KEYWORD), reason });
     }
 
     /// Texts that wait for the model; none without one.
@@ -132,7 +134,7 @@ impl Inner {
             return Ok(());
         }
         let (is_new, may_be_new) = {
-            let shown = self.shown.read().unwrap_or_else(PoisonError::into_inner);
+            let shown = self.read_view.read().unwrap_or_else(PoisonError::into_inner);
             let lags = !shown.lagging.is_empty() || !shown.memory_lagging.is_empty();
             (
                 shown.seq != self.store.seq()? || self.is_outdated()?,
@@ -140,11 +142,11 @@ impl Inner {
             )
         };
         if is_new {
-            return self.publish();
+            return self.refresh_read_view();
         }
         if may_be_new {
             // What lags is told already: no search waits for others to end.
-            if let Ok(mut shown) = self.shown.try_write() {
+            if let Ok(mut shown) = self.read_view.try_write() {
                 *shown = self.newest()?;
             }
         }
@@ -168,5 +170,5 @@ fn is_long_ago(at: Instant) -> bool {
 /// That texts are not found by meaning yet, if any are not.
 fn vectors_wait(waiting: usize, what: &str) -> Option<Degraded> {
     let reason = format!("{waiting} {what} wait for their vectors");
-    (waiting > 0).then_some(Degraded { stage: Stage::Semantic, reason })
+    (waiting > 0).then_some(Degraded { stage: Stage::Retriever(RetrieverId::SEMANTIC), reason })
 }

@@ -42,9 +42,9 @@ impl AsyncEngine {
         self.run(move |engine| engine.remove(&path)).await
     }
 
-    /// [`Engine::drain`].
-    pub async fn drain(&self) -> Result<JobCounts> {
-        self.run(Engine::drain).await
+    /// [`Engine::wait_until_indexed`].
+    pub async fn wait_until_indexed(&self) -> Result<JobCounts> {
+        self.run(Engine::wait_until_indexed).await
     }
 
     /// [`Engine::stats`].

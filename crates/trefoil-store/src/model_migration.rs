@@ -19,14 +19,14 @@ const NEXT_GENERATION: &str = "next_vectors_generation";
 
 /// Vectors that are being made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Successor {
+pub struct ModelMigration {
     /// The vector space that they are made in.
     pub fingerprint: String,
     /// Their number, which none that were in use before have had.
     pub generation: u64,
 }
 
-/// A text that the successor has no embedding of.
+/// A text that the migration has no embedding of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unembedded {
     /// The leaf or the unit of memory.
@@ -38,37 +38,37 @@ pub struct Unembedded {
 }
 
 impl Store {
-    /// The number of the vectors in use: how often a successor took their place.
+    /// The number of the vectors in use: how often a migration took their place.
     pub fn vectors_generation(&self) -> Result<u64> {
         self.read("read the number of the vectors", |tx| number(tx, GENERATION))
     }
 
     /// What is being made to take the place of the vectors in use, if anything is.
-    pub fn successor(&self) -> Result<Option<Successor>> {
-        self.read("read what vectors are being made", successor)
+    pub fn model_migration(&self) -> Result<Option<ModelMigration>> {
+        self.read("read what vectors are being made", model_migration)
     }
 
     /// Begins to make vectors of another space, or goes on: the same space has the same
     /// number until it is in use or given up.
-    pub fn begin_successor(&self, fingerprint: &str) -> Result<Successor> {
+    pub fn begin_model_migration(&self, fingerprint: &str) -> Result<ModelMigration> {
         self.write("begin vectors of another model", |tx, _| {
-            let earlier = successor(tx)?;
+            let earlier = model_migration(tx)?;
             if let Some(same) = earlier.as_ref().filter(|one| one.fingerprint == fingerprint) {
                 return Ok(same.clone());
             }
             let last = earlier.map_or(number(tx, GENERATION)?, |earlier| earlier.generation);
-            let next = Successor { fingerprint: fingerprint.to_owned(), generation: last + 1 };
+            let next = ModelMigration { fingerprint: fingerprint.to_owned(), generation: last + 1 };
             meta::set(tx, NEXT_FINGERPRINT, fingerprint)?;
             meta::set(tx, NEXT_GENERATION, &next.generation.to_string())?;
             Ok(next)
         })
     }
 
-    /// Puts the successor in the place of the vectors in use, and queues a job for every text
+    /// Puts the migration in the place of the vectors in use, and queues a job for every text
     /// that has no embedding in its space. Does nothing if it is not the one that is being made.
-    pub fn succeed(&self, by: &Successor) -> Result<()> {
+    pub fn finish_model_migration(&self, by: &ModelMigration) -> Result<()> {
         self.write("put vectors of another model in place", |tx, now| {
-            if successor(tx)?.as_ref() != Some(by) {
+            if model_migration(tx)?.as_ref() != Some(by) {
                 return Ok(());
             }
             meta::set(tx, FINGERPRINT, &by.fingerprint)?;
@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// Gives up what is being made; its embeddings stay cached.
-    pub fn give_up_successor(&self) -> Result<()> {
+    pub fn abandon_model_migration(&self) -> Result<()> {
         self.write("give up vectors of another model", |tx, _| forget(tx))
     }
 
@@ -175,10 +175,12 @@ impl Store {
     }
 }
 
-fn successor(tx: &Connection) -> rusqlite::Result<Option<Successor>> {
+fn model_migration(tx: &Connection) -> rusqlite::Result<Option<ModelMigration>> {
     let fingerprint = meta::get(tx, NEXT_FINGERPRINT)?;
     fingerprint
-        .map(|fingerprint| Ok(Successor { fingerprint, generation: number(tx, NEXT_GENERATION)? }))
+        .map(|fingerprint| {
+            Ok(ModelMigration { fingerprint, generation: number(tx, NEXT_GENERATION)? })
+        })
         .transpose()
 }
 
@@ -213,13 +215,13 @@ mod tests {
         fixture.store.set_fingerprint("model a").unwrap();
         let rows = fixture.put(&file("a", &["one", "two"]));
         fixture.embed_all();
-        let successor = fixture.store.begin_successor(NEW).unwrap();
-        assert_eq!(successor.generation, 1);
+        let model_migration = fixture.store.begin_model_migration(NEW).unwrap();
+        assert_eq!(model_migration.generation, 1);
         let first = fixture.store.unembedded(NEW, RowId::new(0), 1).unwrap();
         put(&fixture, &first);
         // What is cached is not told again, whoever asks.
         let fixture = fixture.reopen();
-        assert_eq!(fixture.store.begin_successor(NEW).unwrap(), successor);
+        assert_eq!(fixture.store.begin_model_migration(NEW).unwrap(), model_migration);
         assert_eq!(fixture.store.count_unembedded(NEW).unwrap(), 1);
         let second = fixture.store.unembedded(NEW, RowId::new(0), 9).unwrap();
         assert_eq!((first[0].row, second[0].row, second.len()), (rows[0], rows[1], 1));
@@ -233,10 +235,10 @@ mod tests {
         assert_eq!(fixture.store.fingerprint().unwrap().as_deref(), Some("model a"));
         let late = fixture.put(&file("b", &["one", "three"]));
         let before = fixture.store.seq().unwrap();
-        fixture.store.succeed(&successor).unwrap();
+        fixture.store.finish_model_migration(&model_migration).unwrap();
         assert_eq!(fixture.store.fingerprint().unwrap().as_deref(), Some(NEW));
         assert_eq!(fixture.store.vectors_generation().unwrap(), 1);
-        assert_eq!(fixture.store.successor().unwrap(), None);
+        assert_eq!(fixture.store.model_migration().unwrap(), None);
         assert_eq!(fixture.changes(before), []);
         let waiting = fixture.store.claim_embed_jobs(9, 60).unwrap();
         assert_eq!(waiting.iter().map(|job| job.row).collect::<Vec<_>>(), [late[1]]);
@@ -248,9 +250,9 @@ mod tests {
         let fixture = Fixture::new();
         fixture.store.set_fingerprint("model a").unwrap();
         let rows = fixture.put(&file("a", &["one"]));
-        let successor = fixture.store.begin_successor(NEW).unwrap();
+        let model_migration = fixture.store.begin_model_migration(NEW).unwrap();
         put(&fixture, &fixture.store.unembedded(NEW, RowId::new(0), 9).unwrap());
-        fixture.store.succeed(&successor).unwrap();
+        fixture.store.finish_model_migration(&model_migration).unwrap();
         assert_eq!(fixture.changes(Seq::ZERO).last(), Some(&trefoil_core::Change::Vector(rows[0])));
     }
 
@@ -258,15 +260,15 @@ mod tests {
     fn a_number_is_given_once() {
         let fixture = Fixture::new();
         let store = &fixture.store;
-        let number = |name| store.begin_successor(name).unwrap();
+        let number = |name| store.begin_model_migration(name).unwrap();
         let (first, second) = (number("model b"), number("model c"));
         assert_eq!((first.generation, second.generation), (1, 2));
         // One that was given up takes no place.
-        store.succeed(&first).unwrap();
+        store.finish_model_migration(&first).unwrap();
         assert_eq!(store.vectors_generation().unwrap(), 0);
-        store.succeed(&second).unwrap();
+        store.finish_model_migration(&second).unwrap();
         assert_eq!((store.vectors_generation().unwrap(), number("model b").generation), (2, 3));
-        store.give_up_successor().unwrap();
-        assert_eq!(store.successor().unwrap(), None);
+        store.abandon_model_migration().unwrap();
+        assert_eq!(store.model_migration().unwrap(), None);
     }
 }

@@ -10,16 +10,17 @@ use std::{
 };
 
 use trefoil_core::{
-    Collection, Degraded, Embedder, Error, IndexEntry, Indexer, Result, Role, RowId, Stage,
+    Collection, Degraded, Embedder, Error, IndexEntry, IndexInput, Indexer, Result, Role, RowId,
 };
-use trefoil_store::{Store, Successor, Unembedded};
+use trefoil_store::{ModelMigration, Store, Unembedded};
 
 use crate::{
     EngineConfig, Model,
-    background::caught,
+    background::catch_panics,
+    default_set::stage_fed_by,
     embed::{BATCH, EMBEDDER, text_of},
     engine::{Inner, vectors_are_of},
-    leaves::{self, Leaves},
+    leaves::{self, OpenIndexes},
     models,
     replay::entries_with,
 };
@@ -29,8 +30,8 @@ const PAGE: usize = 2_048;
 
 /// Vectors that are being made, and what makes them.
 #[derive(Debug)]
-pub(crate) struct Succession {
-    successor: Successor,
+pub(crate) struct Migration {
+    model_migration: ModelMigration,
     embedder: Arc<dyn Embedder>,
     /// The last row that was looked at: what could not be embedded is not tried again.
     after: Mutex<RowId>,
@@ -40,20 +41,20 @@ pub(crate) struct Succession {
 
 /// What to do with vectors of another model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OtherModel {
+pub(crate) enum OnMismatch {
     Refuse,
     /// Make vectors of the configured model beside them.
-    Succeed,
+    Migrate,
 }
 
 /// What answers questions by meaning, and what is being made to take its place.
 #[derive(Debug, Default)]
-pub(crate) struct Serving {
+pub(crate) struct ActiveModel {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
-    pub(crate) succession: Option<Arc<Succession>>,
+    pub(crate) migration: Option<Arc<Migration>>,
 }
 
-impl Serving {
+impl ActiveModel {
     /// Vectors of two models do not compare: the first that is used is the index's, until
     /// another was made to take its place.
     ///
@@ -65,46 +66,47 @@ impl Serving {
         embedder: Option<Arc<dyn Embedder>>,
         config: &EngineConfig,
         write: bool,
-        other: OtherModel,
+        other: OnMismatch,
     ) -> Result<Self> {
         let Some(embedder) = embedder else { return Ok(Self::default()) };
         let expected = vectors_are_of(embedder.space());
         match store.fingerprint()? {
             Some(found) if found != expected => {
-                let begun = store.successor()?.is_some_and(|one| one.fingerprint == expected);
-                if !write || (other == OtherModel::Refuse && !begun) {
+                let begun = store.model_migration()?.is_some_and(|one| one.fingerprint == expected);
+                if !write || (other == OnMismatch::Refuse && !begun) {
                     return Err(Error::ModelMismatch { expected, found });
                 }
-                let successor = store.begin_successor(&expected)?;
-                let left = store.count_unembedded(&successor.fingerprint)?.into();
+                let model_migration = store.begin_model_migration(&expected)?;
+                let left = store.count_unembedded(&model_migration.fingerprint)?.into();
                 let after = Mutex::new(RowId::new(0));
                 Ok(Self {
                     embedder: embedder_before(config, found)?,
-                    succession: Some(Arc::new(Succession { successor, embedder, after, left })),
+                    migration: Some(Arc::new(Migration { model_migration, embedder, after, left })),
                 })
             }
             found => {
-                if other == OtherModel::Succeed && store.successor()?.is_some() {
-                    store.give_up_successor()?;
+                if other == OnMismatch::Migrate && store.model_migration()?.is_some() {
+                    store.abandon_model_migration()?;
                 }
                 if write && found.is_none() {
                     store.set_fingerprint(&expected)?;
                 }
-                Ok(Self { embedder: Some(embedder), succession: None })
+                Ok(Self { embedder: Some(embedder), migration: None })
             }
         }
     }
 
     /// No vectors where nothing embeds a question, and why.
-    pub(crate) fn no_vectors(&self) -> Leaves {
-        let reason = match &self.succession {
+    pub(crate) fn no_vectors(&self) -> OpenIndexes {
+        let reason = match &self.migration {
             Some(_) => {
                 "its vectors are being made for another model, and the model before was not given"
             }
             None => "no model; run `trefoil models pull`",
         };
-        let absent = Degraded { stage: Stage::Semantic, reason: reason.to_owned() };
-        Leaves { absent: vec![absent], ..Leaves::default() }
+        let absent =
+            Degraded { stage: stage_fed_by(IndexInput::Vector), reason: reason.to_owned() };
+        OpenIndexes { absent: vec![absent], ..OpenIndexes::default() }
     }
 }
 
@@ -123,61 +125,62 @@ fn embedder_before(config: &EngineConfig, found: String) -> Result<Option<Arc<dy
 }
 
 impl Inner {
-    /// Texts that are yet to be embedded for a successor.
-    pub(crate) fn left_to_succeed(&self) -> usize {
-        self.serving().succession.as_ref().map_or(0, |one| one.left.load(Ordering::Relaxed))
+    /// Texts that are yet to be embedded for a migration.
+    pub(crate) fn left_to_migrate(&self) -> usize {
+        self.active_model().migration.as_ref().map_or(0, |one| one.left.load(Ordering::Relaxed))
     }
 
-    /// Embeds the next texts for a successor, or puts it in place if there are none. False if
-    /// there is no successor.
-    pub(crate) fn succeed_further(&self) -> Result<bool> {
-        let succession = self.serving().succession.clone();
-        let Some(succession) = succession else { return Ok(false) };
-        let Succession { successor, after, left, .. } = succession.as_ref();
+    /// Embeds the next texts for a migration, or puts it in place if there are none. False if
+    /// there is no migration.
+    pub(crate) fn migrate_further(&self) -> Result<bool> {
+        let migration = self.active_model().migration.clone();
+        let Some(migration) = migration else { return Ok(false) };
+        let Migration { model_migration, after, left, .. } = migration.as_ref();
         let last = *after.lock().unwrap_or_else(PoisonError::into_inner);
-        let texts = self.store.unembedded(&successor.fingerprint, last, BATCH)?;
+        let texts = self.store.unembedded(&model_migration.fingerprint, last, BATCH)?;
         let Some(end) = texts.last().map(|text| text.row) else {
-            self.put_in_place(&succession)?;
+            self.put_in_place(&migration)?;
             return Ok(true);
         };
-        let embedded = succession.embed(&texts)?;
-        self.store.put_embeddings_in(&successor.fingerprint, &embedded)?;
+        let embedded = migration.embed(&texts)?;
+        self.store.put_embeddings_in(&model_migration.fingerprint, &embedded)?;
         self.embedded.fetch_add(embedded.len(), Ordering::Relaxed);
         left.fetch_sub(texts.len().min(left.load(Ordering::Relaxed)), Ordering::Relaxed);
         *after.lock().unwrap_or_else(PoisonError::into_inner) = end;
         Ok(true)
     }
 
-    /// Makes the indexes of the successor and switches to them.
-    fn put_in_place(&self, succession: &Succession) -> Result<()> {
-        let Succession { successor, embedder, .. } = succession;
+    /// Makes the indexes of the migration and switches to them.
+    fn put_in_place(&self, migration: &Migration) -> Result<()> {
+        let Migration { model_migration, embedder, .. } = migration;
         let mut made = Vec::new();
         for collection in Collection::ALL {
-            let folder = leaves::vector_folder(collection, successor.generation);
+            let folder = leaves::vector_folder(collection, model_migration.generation);
             remove(&self.dir.join(folder))?;
-            let number = successor.generation;
+            let number = model_migration.generation;
             let mut leaves = leaves::vectors(&self.dir, collection, number, embedder, true)?;
             for indexer in &mut leaves.indexers {
-                fill(&self.store, collection, successor, indexer.as_mut())?;
+                fill(&self.store, collection, model_migration, indexer.as_mut())?;
             }
             made.push((collection, leaves));
         }
         {
             // No search sees the one without the other.
-            let _shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-            self.store.succeed(successor)?;
+            let _shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
+            self.store.finish_model_migration(model_migration)?;
             for (collection, leaves) in made {
                 self.indexed(collection).replace(leaves);
             }
-            let serving = Serving { embedder: Some(Arc::clone(embedder)), succession: None };
-            self.serve(serving, successor.generation);
+            let active_model =
+                ActiveModel { embedder: Some(Arc::clone(embedder)), migration: None };
+            self.serve(active_model, model_migration.generation);
         }
         self.remove_other_vectors()?;
         self.replay_all()
     }
 
     /// Removes the folders of vectors that are not in use: of a model before, and of a
-    /// successor that was not complete.
+    /// migration that was not complete.
     pub(crate) fn remove_other_vectors(&self) -> Result<()> {
         let used = self.store.vectors_generation()?;
         for collection in Collection::ALL {
@@ -195,18 +198,19 @@ impl Inner {
     }
 }
 
-impl Succession {
+impl Migration {
     /// The embeddings of texts, by hash. One that cannot be embedded must not hold up the
-    /// others: a job tries it again once the successor is in use.
+    /// others: a job tries it again once the migration is in use.
     fn embed(&self, texts: &[Unembedded]) -> Result<Vec<(String, Vec<f32>)>> {
         let sources: Vec<_> = texts.iter().map(|text| text_of(&text.source)).collect();
         let all: Vec<&str> = sources.iter().map(AsRef::as_ref).collect();
         let hashes = texts.iter().map(|text| text.hash.clone());
-        match caught(EMBEDDER, || self.embedder.embed(Role::Passage, &all)) {
+        match catch_panics(EMBEDDER, || self.embedder.embed(Role::Passage, &all)) {
             Ok(vectors) => Ok(hashes.zip(vectors).collect()),
             Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
-                let alone =
-                    |text: &&str| caught(EMBEDDER, || self.embedder.embed(Role::Passage, &[text]));
+                let alone = |text: &&str| {
+                    catch_panics(EMBEDDER, || self.embedder.embed(Role::Passage, &[text]))
+                };
                 let embedded = hashes.zip(all.iter().map(alone));
                 let done = embedded
                     .filter_map(|(hash, vectors)| vectors.ok()?.pop().map(|vector| (hash, vector)));
@@ -217,18 +221,18 @@ impl Succession {
     }
 }
 
-/// Puts what is cached for a successor into an index of it.
+/// Puts what is cached for a migration into an index of it.
 fn fill(
     store: &Store,
     collection: Collection,
-    successor: &Successor,
+    model_migration: &ModelMigration,
     indexer: &mut dyn Indexer,
 ) -> Result<()> {
     // What is logged from here on is replayed when the index is in use.
     let reached = store.seq()?;
     let mut after = RowId::new(0);
     loop {
-        let page = store.embeddings_in(&successor.fingerprint, collection, after, PAGE)?;
+        let page = store.embeddings_in(&model_migration.fingerprint, collection, after, PAGE)?;
         let Some(&(last, _)) = page.last() else { break };
         let entries: Vec<IndexEntry> = entries_with(store, collection, page)?;
         indexer.add(&entries)?;

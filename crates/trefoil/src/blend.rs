@@ -1,0 +1,195 @@
+//! Fused score and reranker's score as one, and what the first passages name. Pure.
+
+use std::cmp::Reverse;
+
+use trefoil_core::Score;
+
+/// Log-odds that a fused score of 1 has over one of 0. A cross-encoder's logits reach
+/// from −11 to 10, so that it decides where it is sure, and fusion where it is not.
+const FUSED_LOG_ODDS: f32 = 10.0;
+/// The fused score that speaks neither for a passage nor against it.
+pub(crate) const NEUTRAL: Score = Score::HALF;
+/// What the summed log-odds are divided by, because a cross-encoder is surer than it is
+/// right: of the passages with a logit between 4 and 10, half are relevant.
+const TEMPERATURE: f32 = 4.0;
+
+/// How many passages, from the top, lift what they name.
+const NAMING: usize = 2;
+/// Log-odds that a passage gains that is named by one with the score 1.
+const NAMED_LOG_ODDS: f32 = 2.0;
+
+/// Where a passage of the head goes, and why.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blended {
+    /// Its place in the fused order, from 0.
+    pub index: usize,
+    /// Both scores as one, 0–1.
+    pub score: Score,
+}
+
+/// The head of a list in its new order, best first; ties stay in the fused order.
+///
+/// `combined` are the fused scores, `rerank` those of the passages that were read: the
+/// head is as long as the shorter. A passage's blended score is
+/// σ((logit(rerank) + 10 · (combined − ½)) / 4): it rises with either score, and does
+/// not depend on the other passages, so that a reranking that was stopped half-way
+/// has ordered what it read just as the whole would have.
+pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
+    let mut head: Vec<(f32, usize)> = combined
+        .iter()
+        .zip(rerank)
+        .map(|(combined, &rerank)| {
+            logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get())
+        })
+        .zip(0..)
+        .collect();
+    // By log-odds: as scores, the largest could be rounded to the same.
+    head.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(i.cmp(j)));
+    head.into_iter()
+        .map(|(log_odds, index)| Blended {
+            index,
+            score: Score::clamped(sigmoid(log_odds / TEMPERATURE)),
+        })
+        .collect()
+}
+
+/// Lifts passages that the first two name: what answers one half of a question names what the
+/// other half is about, and a cross-encoder, which reads each passage alone, cannot know.
+///
+/// With F the blended scores and `names(b, p)`, 0–1, of how surely passage b names what p is
+/// about, each by its place in the fused order, the score of p becomes
+/// σ(logit F(p) + 2 · max F(b) · names(b, p)) over the first two b. None falls.
+pub fn lift_named(blended: Vec<Blended>, names: impl Fn(usize, usize) -> f32) -> Vec<Blended> {
+    let first: Vec<Blended> = blended.iter().take(NAMING).copied().collect();
+    let mut lifted: Vec<Blended> = blended
+        .into_iter()
+        .map(|one| {
+            let named = first.iter().map(|b| b.score.get() * names(b.index, one.index));
+            let named = named.fold(0.0, f32::max);
+            if named <= 0.0 {
+                return one;
+            }
+            let log_odds = logit(one.score) + NAMED_LOG_ODDS * named;
+            Blended { score: Score::clamped(sigmoid(log_odds)), ..one }
+        })
+        .collect();
+    // The sort is stable.
+    lifted.sort_by_key(|one| Reverse(one.score));
+    lifted
+}
+
+/// ln(p / (1 − p)), within ±14 also for 0 and 1.
+pub(crate) fn logit(score: Score) -> f32 {
+    const NEAREST: f32 = 1e-6;
+    let p = score.get().clamp(NEAREST, 1.0 - NEAREST);
+    (p / (1.0 - p)).ln()
+}
+
+fn sigmoid(log_odds: f32) -> f32 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn scores(values: &[f32]) -> Vec<Score> {
+        values.iter().copied().map(Score::clamped).collect()
+    }
+
+    #[track_caller]
+    fn check(combined: &[f32], rerank: &[f32], expected: &[usize]) {
+        let blended = blend(&scores(combined), &scores(rerank));
+        let order: Vec<usize> = blended.iter().map(|one| one.index).collect();
+        assert_eq!(order, expected, "{blended:?}");
+    }
+
+    #[test]
+    fn a_sure_reranker_decides_and_an_unsure_one_does_not() {
+        check(&[], &[], &[]);
+        check(&[0.9, 0.7], &[0.001, 0.99], &[1, 0]);
+        check(&[0.9, 0.3], &[0.5, 0.6], &[0, 1]);
+        // What no scorer told apart stays in the fused order.
+        check(&[0.5, 0.5, 0.5], &[0.2, 0.2, 0.2], &[0, 1, 2]);
+        // Only what was read is reordered.
+        check(&[0.9, 0.8, 0.7], &[0.1, 0.9], &[1, 0]);
+    }
+
+    fn lifted(given: &[f32], named: &[(usize, usize, f32)]) -> Vec<(usize, f32)> {
+        let scored =
+            |(index, &score): (usize, &f32)| Blended { index, score: Score::clamped(score) };
+        let blended = given.iter().enumerate().map(scored).collect();
+        let names = |from, to| {
+            let is_this = |one: &&(usize, usize, f32)| (one.0, one.1) == (from, to);
+            named.iter().find(is_this).map_or(0.0, |one| one.2)
+        };
+        lift_named(blended, names).iter().map(|one| (one.index, one.score.get())).collect()
+    }
+
+    #[test]
+    fn what_the_first_two_name_is_lifted() {
+        let given = [0.9, 0.8, 0.5, 0.4, 0.3];
+        let order = |named: &[(usize, usize, f32)]| -> Vec<usize> {
+            lifted(&given, named).iter().map(|one| one.0).collect()
+        };
+        assert_eq!(order(&[]), [0, 1, 2, 3, 4]);
+        assert_eq!(order(&[(0, 4, 1.0)]), [0, 1, 4, 2, 3]);
+        assert_eq!(order(&[(1, 3, 1.0)]), [0, 1, 3, 2, 4]);
+        assert_eq!(order(&[(1, 0, 1.0), (0, 1, 1.0)]), [0, 1, 2, 3, 4]);
+        // The third names in vain, and a word that says little lifts little.
+        assert_eq!(order(&[(2, 4, 1.0)]), [0, 1, 2, 3, 4]);
+        assert_eq!(order(&[(0, 4, 0.2)]), [0, 1, 2, 3, 4]);
+        // σ(logit .3 + 2 · .9 · 1)
+        let named = lifted(&given, &[(0, 4, 1.0), (1, 4, 1.0)])[2];
+        assert!((named.1 - 0.721_68).abs() < 1e-4, "{named:?}");
+    }
+
+    #[test]
+    fn the_blended_score_is_the_known_value() {
+        let blended = blend(&scores(&[0.9]), &scores(&[0.5]));
+        // σ((0 + 10 · 0.4) / 4)
+        assert!((blended[0].score.get() - 0.731_058_6).abs() < 1e-5, "{blended:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_head_is_permuted_by_falling_scores(
+            pairs in proptest::collection::vec((0.0_f32..=1.0, 0.0_f32..=1.0), 0..60)
+        ) {
+            let (combined, rerank): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
+            let blended = blend(&scores(&combined), &scores(&rerank));
+            let mut places: Vec<usize> = blended.iter().map(|one| one.index).collect();
+            places.sort_unstable();
+            prop_assert_eq!(places, (0..combined.len()).collect::<Vec<_>>());
+            prop_assert!(blended.windows(2).all(|pair| pair[0].score >= pair[1].score));
+        }
+
+        #[test]
+        fn nothing_falls_by_being_named(
+            given in proptest::collection::vec(0.0_f32..=1.0, 0..20),
+            named in proptest::collection::vec((0..20_usize, 0..20_usize, 0.0_f32..=1.0), 0..20),
+        ) {
+            let mut given = given;
+            given.sort_by(|a, b| b.total_cmp(a));
+            let after = lifted(&given, &named);
+            prop_assert!(after.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+            let mut places: Vec<usize> = after.iter().map(|one| one.0).collect();
+            places.sort_unstable();
+            prop_assert_eq!(places, (0..given.len()).collect::<Vec<_>>());
+            prop_assert!(after.iter().all(|&(index, score)| score >= given[index] - 1e-6));
+        }
+
+        #[test]
+        fn a_passage_rises_with_either_score(
+            combined in 0.0_f32..=1.0,
+            rerank in 0.0_f32..=1.0,
+            more in 0.0_f32..=1.0,
+        ) {
+            let score = |combined, rerank| blend(&scores(&[combined]), &scores(&[rerank]))[0].score;
+            prop_assert!(score(combined.max(more), rerank) >= score(combined, rerank));
+            prop_assert!(score(combined, rerank.max(more)) >= score(combined, rerank));
+        }
+    }
+}
