@@ -1,16 +1,15 @@
 use std::{
-    fs::{self, File},
-    io::{self, Read},
+    fs,
     path::{Path, PathBuf},
 };
 
 use etcetera::BaseStrategy;
-use sha2::{Digest, Sha256};
 use trefoil_core::{Error, Result};
 
 use crate::{
     card::{Card, ModelRole},
-    manifest::{Entry, Manifest, PinnedFile, RUNTIME},
+    file,
+    manifest::{Entry, Manifest, RUNTIME},
 };
 
 /// The folder that models are kept in.
@@ -120,8 +119,8 @@ impl ModelHome {
         let folder = self.present(entry)?;
         for file in &entry.files {
             let path = folder.join(&file.name);
-            let found = sha256_of_file(&path)?;
-            check_sha256(&path, file, found)?;
+            let found = file::sha256_of_file(&path)?;
+            file::check_sha256(&path, file, found)?;
         }
         Ok(())
     }
@@ -151,41 +150,4 @@ impl ModelStatus {
     pub fn role(&self) -> ModelRole {
         self.card.role
     }
-}
-
-/// [`Error::Checksum`] unless `found` is what is pinned.
-pub(crate) fn check_sha256(path: &Path, file: &PinnedFile, found: String) -> Result<()> {
-    if found == file.sha256 {
-        return Ok(());
-    }
-    Err(Error::Checksum { path: path.to_owned(), expected: file.sha256.clone(), found })
-}
-
-/// SHA-256 in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-/// SHA-256 of a file in hexadecimal, without holding it in memory.
-pub(crate) fn sha256_of_file(path: &Path) -> Result<String> {
-    let hash = || -> io::Result<String> {
-        let mut file = File::open(path)?;
-        let mut hasher = Sha256::new();
-        let mut buffer = vec![0; 1 << 18];
-        loop {
-            match file.read(&mut buffer)? {
-                0 => return Ok(hexadecimal(&hasher.finalize())),
-                read => hasher.update(buffer.get(..read).unwrap_or_default()),
-            }
-        }
-    };
-    hash().map_err(|error| Error::io("read", path, error))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|half| char::from_digit(half.into(), 16))
-        .collect()
 }

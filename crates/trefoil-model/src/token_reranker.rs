@@ -3,8 +3,8 @@ use std::{sync::Arc, time::Instant};
 use trefoil_core::{Embedder, Reranker, Result, Role, Score};
 
 use crate::{
+    cross_encoder::{WINDOW, sigmoid},
     embedder::{OnnxEmbedder, TokenVectors},
-    reranker::{WINDOW, sigmoid},
 };
 
 /// What the ends of the card's range stand for: about as far as the logits of the

@@ -1,7 +1,7 @@
 //! Writes an ONNX graph. Field numbers are those of `onnx.proto`.
 //! <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>
 
-use crate::protobuf::Message;
+use super::protobuf::Message;
 
 /// Version of the file format; 9 came with operator set 20.
 const IR_VERSION: i64 = 9;

