@@ -6,7 +6,7 @@ use std::{
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Embedder, EmbeddingSpace, Error, Result, Role,
+    Array2, Embedder, EmbeddingSpace, Error, Part, Result, Role,
     model::{ModelHome, ModelSource, OnnxEmbedder},
 };
 
@@ -40,6 +40,7 @@ impl StoredVectors {
         let embed = |role, texts: Vec<String>| -> Outcome<Embedded> {
             let vectors =
                 model.embed(role, &texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+            let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
             Ok(texts.into_iter().zip(vectors).collect())
         };
         let stored = Self {
@@ -89,7 +90,7 @@ impl Embedder for StoredVectors {
         self.cosine_range
     }
 
-    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         let embed = |text: &&str| match role {
             Role::Query => find(&self.questions, text).ok_or_else(|| Error::EmbeddingFailed {
                 model: self.space.model.clone(),
@@ -102,7 +103,9 @@ impl Embedder for StoredVectors {
                 self.grown(hasher.finish())
             })),
         };
-        texts.iter().map(embed).collect()
+        let vectors: Vec<Vec<f32>> = texts.iter().map(embed).collect::<Result<_>>()?;
+        Array2::from_shape_vec((texts.len(), self.space.dimensions), vectors.concat())
+            .map_err(|error| Error::backend(Part::Model, "arrange the stored vectors", error))
     }
 }
 

@@ -9,7 +9,7 @@ use proptest::prelude::{
     Just, Strategy as Generator, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use trefoil::{
-    Correction, CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat,
+    Array2, Correction, CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat,
     Embedder, EmbeddingSpace, Engine, EngineConfig, Error, GradeCalibration, GradeSeparation,
     GradeThresholds, IncorrectPolicy, Language, Pooling, Profile, Quantization, Reranker,
     Rerankers, Result, RetrieverId, RetrieverMetric, Role, Score, SearchFilters, SearchOptions,
@@ -93,9 +93,9 @@ impl Embedder for ByLanguage {
         (0.0, 1.0)
     }
 
-    fn embed(&self, _role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let vector = |text: &&str| if text.is_ascii() { vec![1.0, 0.0] } else { vec![0.6, 0.8] };
-        Ok(texts.iter().map(vector).collect())
+    fn embed(&self, _role: Role, texts: &[&str]) -> Result<Array2<f32>> {
+        let vector = |text: &&str| if text.is_ascii() { [1.0, 0.0] } else { [0.6, 0.8] };
+        Ok(texts.iter().map(vector).collect::<Vec<_>>().into())
     }
 }
 

@@ -378,7 +378,7 @@ fn chosen_weights_are_used_as_they_are() {
 
 /// A second, tiny embedder: which letters a text holds.
 pub(crate) mod letters {
-    use trefoil::{Embedder, EmbeddingSpace, Pooling, Quantization, Result, Role};
+    use trefoil::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization, Result, Role};
 
     #[derive(Debug)]
     pub(crate) struct Letters(EmbeddingSpace);
@@ -413,8 +413,9 @@ pub(crate) mod letters {
         fn cosine_range(&self) -> (f32, f32) {
             (0.0, 1.0)
         }
-        fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-            Ok(texts.iter().map(|text| vector(text)).collect())
+        fn embed(&self, _: Role, texts: &[&str]) -> Result<Array2<f32>> {
+            let numbers = texts.iter().flat_map(|text| vector(text)).collect();
+            Ok(Array2::from_shape_vec((texts.len(), self.0.dimensions), numbers).unwrap())
         }
     }
 

@@ -12,11 +12,11 @@ use std::{
 };
 
 use trefoil::{
-    CentralSentences, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, EntityExtractor,
-    Error, Extraction, Extractor, GradeThresholds, Model, NameLookup, QueryClassification,
-    QueryClassifier, QueryType, Question, Reranker, Rerankers, Result, RetrieverId, Role,
-    RuleClassifier, Score, SearchFilters, SearchOptions, SearchQuery, Stage, Summarizer, Summary,
-    SummaryRequest, TitledText,
+    Array2, CentralSentences, Document, Embedder, EmbeddingSpace, Engine, EngineConfig,
+    EntityExtractor, Error, Extraction, Extractor, GradeThresholds, Model, NameLookup,
+    QueryClassification, QueryClassifier, QueryType, Question, Reranker, Rerankers, Result,
+    RetrieverId, Role, RuleClassifier, Score, SearchFilters, SearchOptions, SearchQuery, Stage,
+    Summarizer, Summary, SummaryRequest, TitledText,
 };
 
 use crate::{
@@ -61,7 +61,7 @@ impl Embedder for FailingEmbedder {
         self.0.cosine_range()
     }
 
-    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         self.1.check("the model")?;
         assert!(!texts.iter().any(|text| text.contains("poison")), "a text is poison");
         self.0.embed(role, texts)
@@ -269,7 +269,7 @@ fn a_question_brings_its_own_vector_to_the_communities() {
     other.query_type = Some(QueryType::Global);
     assert!(semantic(&engine.search(&other).unwrap()));
     let Model::Custom(embedder) = with_trigrams().model else { panic!("trigrams are no model") };
-    let vector = embedder.embed(Role::Query, &["owls and voles"]).unwrap().remove(0);
+    let vector = embedder.embed(Role::Query, &["owls and voles"]).unwrap().row(0).to_vec();
     other.embedding = Some(trefoil::Embedding::new(vector).unwrap());
     assert!(!semantic(&engine.search(&other).unwrap()));
 }
@@ -648,4 +648,58 @@ fn every_file_of_an_index_is_its_owners_alone() {
     Engine::repair(path("imported"), with_trigrams()).unwrap();
     drop(Engine::reindex(path("imported"), with_trigrams()).unwrap());
     check(&path("imported"));
+}
+
+/// Leaves out the last vector, or the last number of each.
+#[derive(Debug)]
+struct MisshapenEmbedder {
+    embedder: Arc<dyn Embedder>,
+    lacks_row: bool,
+}
+
+impl Embedder for MisshapenEmbedder {
+    fn space(&self) -> &EmbeddingSpace {
+        self.embedder.space()
+    }
+
+    fn cosine_range(&self) -> (f32, f32) {
+        self.embedder.cosine_range()
+    }
+
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
+        let vectors = self.embedder.embed(role, texts)?;
+        let (mut rows, mut columns) = vectors.dim();
+        *(if self.lacks_row { &mut rows } else { &mut columns }) -= 1;
+        Ok(Array2::from_shape_fn((rows, columns), |place| vectors[place]))
+    }
+}
+
+#[test]
+fn an_embedder_that_returns_another_shape_is_told_and_stops_nothing() {
+    for (lacks_row, told) in
+        [(true, "0 vectors of 64 numbers for 1 texts of 64"), (false, "1 vectors of 63")]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let base = with_trigrams();
+        let Model::Custom(embedder) = &base.model else { panic!("trigrams are no model") };
+        let embedder = MisshapenEmbedder { embedder: Arc::clone(embedder), lacks_row };
+        let config = EngineConfig { model: Model::Custom(Arc::new(embedder)), ..base };
+        let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
+        engine.ingest(&documents()).unwrap();
+        // The reports of communities cannot be embedded either.
+        let error = engine.wait_until_indexed().unwrap_err();
+        assert!(matches!(error, Error::EmbeddingShape { .. }), "{error:?}");
+        let jobs = engine.wait_until_indexed().unwrap();
+        let chunks = engine.stats().unwrap().store.chunks;
+        assert_eq!(jobs.queued + jobs.running + jobs.failed, chunks, "none is embedded");
+        let found = engine.search(&query(QueryType::Local, false)).unwrap();
+        assert!(!found.results.is_empty(), "found by its words");
+        let mut by_meaning = SearchQuery::new("a heron at the estuary").unwrap();
+        by_meaning.options.strategies = vec![trefoil::SearchStrategy::SEMANTIC];
+        // Nothing was embedded, so that no question has to be.
+        assert!(engine.search(&by_meaning).unwrap().results.is_empty());
+        let error = engine.memory().embed(Role::Query, "a heron").unwrap_err();
+        assert!(matches!(error, Error::EmbeddingShape { .. }), "{error:?}");
+        assert!(error.to_string().contains(told), "{error}");
+    }
 }

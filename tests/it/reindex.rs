@@ -12,8 +12,8 @@ use std::{
 };
 
 use trefoil::{
-    Collection, Degraded, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, Error, Model,
-    Part, Result, RetrieverId, Role, SearchOptions, SearchStrategy, Stage,
+    Array2, Collection, Degraded, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, Error,
+    Model, Part, Result, RetrieverId, Role, SearchOptions, SearchStrategy, Stage, ndarray::Axis,
 };
 
 use crate::{
@@ -70,7 +70,7 @@ impl Embedder for Other {
         (0.0, 1.0)
     }
 
-    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         match &self.manner {
             Manner::Told if role == Role::Passage => println!("embedding {}", texts.len()),
             Manner::Ticketed(tickets) if role == Role::Passage => {
@@ -87,11 +87,9 @@ impl Embedder for Other {
         if role == Role::Passage {
             self.read.fetch_add(texts.len(), Ordering::Relaxed);
         }
-        let folded = |vector: Vec<f32>| {
-            let (a, b) = vector.split_at(13);
-            a.iter().zip(b).map(|(a, b)| a - b).collect()
-        };
-        Ok(Letters::default().embed(role, texts)?.into_iter().map(folded).collect())
+        let letters = Letters::default().embed(role, texts)?;
+        let (a, b) = letters.view().split_at(Axis(1), 13);
+        Ok(&a - &b)
     }
 }
 

@@ -32,16 +32,17 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory"]),
 ];
 
-/// Foreign crates that only one crate of the workspace may name.
-const FOREIGN: [(&str, &[&str]); 8] = [
-    ("trefoil-text", &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
-    ("trefoil-store", &["rusqlite"]),
-    ("trefoil-keyword", &["tantivy"]),
-    ("trefoil-semantic", &["hnsw_rs"]),
-    ("trefoil-graph", &["petgraph"]),
-    ("trefoil-model", &["lindera-dictionary", "ort", "tokenizers", "ndarray"]),
-    ("trefoil", &["ureq"]),
-    ("trefoil-cli", &["clap", "anyhow", "axum", "rmcp"]),
+/// Which crates of the workspace may name a foreign crate.
+const FOREIGN: [(&[&str], &[&str]); 9] = [
+    (&["trefoil-text"], &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
+    (&["trefoil-store"], &["rusqlite"]),
+    (&["trefoil-keyword"], &["tantivy"]),
+    (&["trefoil-semantic"], &["hnsw_rs"]),
+    (&["trefoil-graph"], &["petgraph"]),
+    (&["trefoil-model"], &["lindera-dictionary", "ort", "tokenizers"]),
+    (&["trefoil-core", "trefoil-model"], &["ndarray"]),
+    (&["trefoil"], &["ureq"]),
+    (&["trefoil-cli"], &["clap", "anyhow", "axum", "rmcp"]),
 ];
 
 #[test]
@@ -56,11 +57,11 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn a_foreign_engine_is_named_by_one_crate() {
+fn a_foreign_engine_is_named_by_its_owners_only() {
     for (name, dependencies) in manifests() {
-        for (owner, crates) in FOREIGN {
+        for (owners, crates) in FOREIGN {
             for dependency in dependencies.iter().filter(|one| crates.contains(&one.as_str())) {
-                assert_eq!(name, owner, "{name} names {dependency}");
+                assert!(owners.contains(&name.as_str()), "{name} names {dependency}");
             }
         }
     }

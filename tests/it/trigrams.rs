@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use trefoil::{Embedder, EmbeddingSpace, EngineConfig, Model, Pooling, Quantization, Result, Role};
+use trefoil::{
+    Array2, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling, Quantization, Result, Role,
+};
 
 use crate::models::by_script;
 
@@ -47,8 +49,9 @@ impl Embedder for Trigrams {
         (0.2, 1.0)
     }
 
-    fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        Ok(texts.iter().map(|text| vector(text)).collect())
+    fn embed(&self, _: Role, texts: &[&str]) -> Result<Array2<f32>> {
+        let numbers = texts.iter().flat_map(|text| vector(text)).collect();
+        Ok(Array2::from_shape_vec((texts.len(), DIMENSIONS), numbers).unwrap())
     }
 }
 

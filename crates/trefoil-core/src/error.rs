@@ -166,6 +166,21 @@ pub enum Error {
         /// What went wrong.
         reason: String,
     },
+    /// An embedder returned another number of vectors than there were texts, or vectors of
+    /// another length than its space has dimensions.
+    #[error(
+        "{model} returned {} vectors of {} numbers for {} texts of {} dimensions; \
+         correct the embedder",
+        found.0, found.1, expected.0, expected.1
+    )]
+    EmbeddingShape {
+        /// The model.
+        model: String,
+        /// How many texts there were, and how many dimensions the space has.
+        expected: (usize, usize),
+        /// How many rows and columns the matrix has.
+        found: (usize, usize),
+    },
     /// A model could not score a passage.
     #[error("{model} could not score a passage of {bytes} bytes: {reason}; use another model")]
     RerankFailed {

@@ -66,6 +66,7 @@ pub use id::{
 pub use label::{EntityType, RelationType};
 pub use language::Language;
 pub use mount::is_remote;
+pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;
 pub use plan::{
     CragPlan, Fusion, Plan, PlannedRetriever, QueryRewrite, Question, RerankPlan, Selection,

@@ -3,12 +3,13 @@
 
 use std::{borrow::Cow, fmt::Debug, path::Path, sync::Arc, time::Instant};
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Extraction, Fused, IndexFiles, IndexedUnit, Language, PlannedRetriever,
-    QueryClassification, Question, RankedList, Result, RetrieverId, RowId, RowSet, Score, Seq,
-    Summary, SummaryRequest, TermCoverage, TitledText,
+    Allowed, ByteSpan, Error, Extraction, Fused, IndexFiles, IndexedUnit, Language,
+    PlannedRetriever, QueryClassification, Question, RankedList, Result, RetrieverId, RowId,
+    RowSet, Score, Seq, Summary, SummaryRequest, TermCoverage, TitledText,
 };
 
 /// A term and where it comes from.
@@ -191,12 +192,29 @@ pub trait Embedder: Debug + Send + Sync {
         on_range(self.short_cosine_range(), cosine, cross_lingual)
     }
 
-    /// One unit vector a text, in order. A text's vector does not depend on the
+    /// One unit vector a text: row `i` is that of `texts[i]`, and a row has as many columns as
+    /// the [space](Self::space) has dimensions. A text's vector does not depend on the
     /// other texts of the call.
     ///
     /// # Errors
     /// The model is missing, or a vector is not finite, of another length, or zero.
-    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>>;
+
+    /// [`embed`](Self::embed), with the shape of the matrix checked: what the engine calls, for
+    /// an embedder of the caller's own may be wrong.
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed); [`Error::EmbeddingShape`] unless there is one row a text and one
+    /// column a dimension.
+    fn embed_checked(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
+        let vectors = self.embed(role, texts)?;
+        let (expected, found) = ((texts.len(), self.space().dimensions), vectors.dim());
+        // Without texts there is nothing that could be too short.
+        if found == expected || (texts.is_empty() && found.0 == 0) {
+            return Ok(vectors);
+        }
+        Err(Error::EmbeddingShape { model: self.space().model.clone(), expected, found })
+    }
 }
 
 /// How much lower the cosines of a question and a text in another language are: with the
@@ -494,5 +512,60 @@ pub trait Reranker: Debug + Send + Sync {
             scores.extend(self.score(question, std::slice::from_ref(passage))?);
         }
         Ok(scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a matrix of zeros of its own shape.
+    #[derive(Debug)]
+    struct Shaped(EmbeddingSpace, (usize, usize));
+
+    impl Embedder for Shaped {
+        fn space(&self) -> &EmbeddingSpace {
+            &self.0
+        }
+
+        fn cosine_range(&self) -> (f32, f32) {
+            (0.0, 1.0)
+        }
+
+        fn embed(&self, _: Role, _: &[&str]) -> Result<Array2<f32>> {
+            Ok(Array2::zeros(self.1))
+        }
+    }
+
+    #[test]
+    fn a_matrix_of_another_shape_is_an_error_that_names_both() {
+        let space = EmbeddingSpace {
+            model: "mine".to_owned(),
+            sha256: String::new(),
+            dimensions: 3,
+            pooling: Pooling::Mean,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            quantization: Quantization::F32,
+            max_tokens: 512,
+        };
+        let embed = |shape, texts: &[&str]| {
+            Shaped(space.clone(), shape).embed_checked(Role::Passage, texts).map(|one| one.dim())
+        };
+        assert_eq!(embed((2, 3), &["a", "b"]).unwrap(), (2, 3));
+        assert_eq!(embed((0, 3), &[]).unwrap(), (0, 3));
+        assert_eq!(embed((0, 0), &[]).unwrap(), (0, 0));
+        for (shape, texts) in
+            [((1, 3), &["a", "b"][..]), ((2, 3), &["a"]), ((1, 4), &["a"]), ((0, 0), &["a"])]
+        {
+            let error = embed(shape, texts).unwrap_err();
+            assert!(
+                matches!(&error, Error::EmbeddingShape { expected, found, .. }
+                    if *expected == (texts.len(), 3) && *found == shape),
+                "{error}"
+            );
+        }
+        let message = embed((1, 4), &["a", "b"]).unwrap_err().to_string();
+        assert!(message.contains("1 vectors of 4 numbers for 2 texts of 3"), "{message}");
     }
 }

@@ -187,7 +187,7 @@ mod tests {
     use std::{path::Path, sync::Arc};
 
     use trefoil::{
-        Document, DocumentFormat, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling,
+        Array2, Document, DocumentFormat, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling,
         Quantization, RetrieverId, Role,
     };
 
@@ -211,7 +211,7 @@ mod tests {
             (0.0, 1.0)
         }
 
-        fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        fn embed(&self, _: Role, texts: &[&str]) -> Result<Array2<f32>> {
             let hash = |bytes: &[u8]| {
                 bytes.iter().fold(7_usize, |hash, &byte| hash.wrapping_mul(31) ^ usize::from(byte))
             };
@@ -223,9 +223,10 @@ mod tests {
                     vector[(hash(trigram) ^ noise) % self.space.dimensions] += 1.0;
                 }
                 let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-                vector.iter().map(|x| x / length).collect()
+                vector.into_iter().map(move |x| x / length)
             };
-            Ok(texts.iter().map(one).collect())
+            let shape = (texts.len(), self.space.dimensions);
+            Ok(Array2::from_shape_vec(shape, texts.iter().flat_map(one).collect()).unwrap())
         }
     }
 

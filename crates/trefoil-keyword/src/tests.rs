@@ -11,9 +11,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo,
-    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Part, PlannedRetriever,
-    QueryRewrite, Question, RankedList, Retriever, RetrieverId, RowId, Score, Seq, StoredChunk,
-    Token, WeightedTerm,
+    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Part, QueryRewrite, Question,
+    RankedList, Retriever, RetrieverId, RowId, Score, Seq, StoredChunk, Token, WeightedTerm,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
-use trefoil_core::{Embedder, EmbeddingSpace, Error, Pooling, Result, Role, TokenCounter};
+use ndarray::{Array2, ArrayView2};
+use trefoil_core::{Embedder, EmbeddingSpace, Error, Part, Pooling, Result, Role, TokenCounter};
 
 use crate::{
     card::{Card, EmbeddingCard},
@@ -28,20 +29,6 @@ pub struct OnnxEmbedder {
     short_cosine_range: Option<(f32, f32)>,
     token_cosine_range: Option<(f32, f32)>,
     model: Model,
-}
-
-/// Unit vectors of the words of one text, at least one, as the model sees them there.
-#[derive(Debug)]
-pub(crate) struct TokenVectors {
-    width: usize,
-    /// Row after row.
-    numbers: Vec<f32>,
-}
-
-impl TokenVectors {
-    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> {
-        self.numbers.chunks_exact(self.width)
-    }
 }
 
 impl OnnxEmbedder {
@@ -103,8 +90,9 @@ impl OnnxEmbedder {
         self.model.load()
     }
 
-    /// The vectors of each text's words, of the window of `length` tokens that suits the
-    /// question best; of the first texts, as many as were begun until `deadline`.
+    /// The unit vectors of each text's words, one a row and at least one, as the model sees them
+    /// in the window of `length` tokens that suits the question best; of the first texts, as many
+    /// as were begun until `deadline`.
     ///
     /// # Errors
     /// Those of [`embed`](Embedder::embed), and [`Error::EmbeddingFailed`] if the model
@@ -116,31 +104,33 @@ impl OnnxEmbedder {
         texts: &[&str],
         length: usize,
         deadline: Option<Instant>,
-    ) -> Result<Vec<TokenVectors>> {
+    ) -> Result<Vec<Array2<f32>>> {
         let prefix = self.prefix(role);
-        let width = self.space.dimensions;
+        let dimensions = self.space.dimensions;
         self.model.run_until(
             texts,
             deadline,
             |tokenizer, text| tokenizer.encode_words(prefix, question, text, length),
             |Output { text, tokens, shape, numbers }| {
-                if !matches!(*shape, [1, _, wide] if usize::try_from(wide) == Ok(width)) {
-                    let reason = format!("its output has the shape {shape:?}, not that of tokens");
-                    return Err(self.failed(text, reason));
-                }
-                let mut rows: Vec<&[f32]> = numbers.chunks_exact(width).collect();
+                let failed = |reason| self.failed(text, reason);
+                let vectors = token_matrix(dimensions, shape, numbers).map_err(failed)?;
+                let is_word = |at: &usize| *at < vectors.nrows();
                 // A text without words is told by its marks.
-                if !tokens.places.is_empty() {
-                    rows = tokens.places.iter().filter_map(|&at| rows.get(at).copied()).collect();
-                }
-                let mut numbers = Vec::with_capacity(rows.len() * width);
-                for row in rows {
-                    let row = unit(row.to_vec()).map_err(|reason| self.failed(text, reason))?;
-                    numbers.extend(row);
-                }
-                Ok(TokenVectors { width, numbers })
+                let rows: Vec<usize> = match tokens.places.as_slice() {
+                    [] => (0..vectors.nrows()).collect(),
+                    places => places.iter().copied().filter(is_word).collect(),
+                };
+                let words = rows.iter().map(|&at| unit(vectors.row(at).to_vec()));
+                self.matrix(&words.collect::<Result<Vec<_>, _>>().map_err(failed)?)
             },
         )
+    }
+
+    /// Vectors of the space as the rows of a matrix.
+    fn matrix(&self, vectors: &[Vec<f32>]) -> Result<Array2<f32>> {
+        let shape = (vectors.len(), self.space.dimensions);
+        Array2::from_shape_vec(shape, vectors.concat())
+            .map_err(|error| Error::backend(Part::Model, "arrange its vectors", error))
     }
 
     fn failed(&self, text: &str, reason: String) -> Error {
@@ -169,9 +159,9 @@ impl Embedder for OnnxEmbedder {
         self.short_cosine_range.unwrap_or(self.cosine_range)
     }
 
-    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         let prefix = self.prefix(role);
-        self.model.run(
+        let vectors = self.model.run(
             texts,
             |tokenizer, text| tokenizer.encode(&format!("{prefix}{text}")),
             |output| {
@@ -179,7 +169,8 @@ impl Embedder for OnnxEmbedder {
                     .and_then(unit)
                     .map_err(|reason| self.failed(output.text, reason))
             },
-        )
+        )?;
+        self.matrix(&vectors)
     }
 }
 
@@ -202,25 +193,37 @@ fn pool(
     shape: &[i64],
     numbers: &[f32],
 ) -> Result<Vec<f32>, String> {
-    let (pooled, width) = match *shape {
-        [1, _, width] => (false, width),
-        [1, width] => (true, width),
-        _ => return Err(format!("its output has the shape {shape:?}")),
+    let (pooled, vectors) = match *shape {
+        [1, width] => (true, token_matrix(dimensions, &[1, 1, width], numbers)?),
+        _ => (false, token_matrix(dimensions, shape, numbers)?),
     };
-    if usize::try_from(width) != Ok(dimensions) || numbers.len() < dimensions {
-        return Err(format!(
-            "its output has the shape {shape:?}, expected {dimensions} dimensions"
-        ));
-    }
-    let mut rows = numbers.chunks_exact(dimensions);
-    let mut vector = rows.next().map(<[f32]>::to_vec).unwrap_or_default();
+    let mut rows = vectors.rows().into_iter();
+    let Some(mut vector) = rows.next().map(|first| first.to_owned()) else {
+        return Err(format!("its output has the shape {shape:?}, without any token"));
+    };
     if !pooled && pooling == Pooling::Mean {
         // The length of the sum does not matter: it is brought to 1 next.
-        for row in rows {
-            vector.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-        }
+        rows.for_each(|row| vector += &row);
     }
-    Ok(vector)
+    Ok(vector.to_vec())
+}
+
+/// The model's output \[1, tokens, dimensions\] as a matrix, one token a row.
+fn token_matrix<'n>(
+    dimensions: usize,
+    shape: &[i64],
+    numbers: &'n [f32],
+) -> Result<ArrayView2<'n, f32>, String> {
+    let expected = || {
+        format!("its output has the shape {shape:?}, expected tokens of {dimensions} dimensions")
+    };
+    let [1, tokens, width] = *shape else { return Err(expected()) };
+    match [tokens, width].map(usize::try_from) {
+        [Ok(tokens), Ok(width)] if width == dimensions => {
+            ArrayView2::from_shape((tokens, width), numbers).map_err(|_| expected())
+        }
+        _ => Err(expected()),
+    }
 }
 
 /// The vector with length 1.

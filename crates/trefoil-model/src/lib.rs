@@ -13,8 +13,8 @@
 //! let embedder = OnnxEmbedder::open(&home, &ModelSource::default(), 2)?;
 //! let question = embedder.embed(Role::Query, &["東京の天気は？"])?;
 //! let passages = embedder.embed(Role::Passage, &["It rains in Tokyo.", "Bread is baked."])?;
-//! let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-//! assert!(cosine(&question[0], &passages[0]) > cosine(&question[0], &passages[1]));
+//! let cosines = passages.dot(&question.row(0));
+//! assert!(cosines[0] > cosines[1]);
 //! # Ok::<(), trefoil_core::Error>(())
 //! ```
 //!

@@ -1,10 +1,11 @@
 use std::{sync::Arc, time::Instant};
 
+use ndarray::{ArrayView1, ArrayView2};
 use trefoil_core::{Embedder, Reranker, Result, Role, Score};
 
 use crate::{
     cross_encoder::{WINDOW, sigmoid},
-    embedder::{OnnxEmbedder, TokenVectors},
+    embedder::OnnxEmbedder,
 };
 
 /// What the ends of the card's range stand for: about as far as the logits of the
@@ -85,26 +86,28 @@ impl Reranker for TokenReranker {
         // There was no time for the question.
         let Some(asked) = asked.first() else { return Ok(Vec::new()) };
         let read = vectors(Role::Passage, passages)?;
-        let score = |passage| sigmoid(self.logit(weaker_half(asked, passage)));
-        Ok(read.iter().map(score).map(Score::clamped).collect())
+        let cosines = read.iter().map(|passage| weaker_half(&asked.view(), &passage.view()));
+        Ok(cosines.map(|cosine| Score::clamped(sigmoid(self.logit(cosine)))).collect())
     }
 }
 
 /// Each of the question's tokens against the passage's nearest; the mean of the half that is
 /// matched worst. A passage that is about the same and lacks what is asked for has most
 /// tokens and misses some.
-fn weaker_half(question: &TokenVectors, passage: &TokenVectors) -> f32 {
-    let best = |token: &[f32]| {
-        let cosines = passage.rows().map(|other| dot(token, other));
+fn weaker_half(question: &ArrayView2<'_, f32>, passage: &ArrayView2<'_, f32>) -> f32 {
+    let best = |token: ArrayView1<'_, f32>| {
+        let cosines = passage.rows().into_iter().map(|other| dot(&token, &other));
         cosines.fold(-1.0_f32, f32::max)
     };
-    let mut matched: Vec<f32> = question.rows().map(best).collect();
+    let mut matched: Vec<f32> = question.rows().into_iter().map(best).collect();
     matched.sort_unstable_by(f32::total_cmp);
     matched.truncate(matched.len().div_ceil(2));
     matched.iter().sum::<f32>() / matched.len().max(1) as f32
 }
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+fn dot(a: &ArrayView1<'_, f32>, b: &ArrayView1<'_, f32>) -> f32 {
+    // Rows of a matrix are contiguous; for a view that is not, ndarray has its own way.
+    let (Some(a), Some(b)) = (a.to_slice(), b.to_slice()) else { return a.dot(b) };
     // Eight sums at a time, which the compiler turns into one of vectors.
     let (a_blocks, a_rest) = a.as_chunks::<8>();
     let (b_blocks, b_rest) = b.as_chunks::<8>();

@@ -6,8 +6,8 @@ use std::{
 
 use lru::LruCache;
 use trefoil_core::{
-    Allowed, Embedder, Error, Hit, IndexInput, Question, RankedList, Result, Retriever,
-    RetrieverId, Role, RowId, Seq,
+    Allowed, Embedder, Hit, IndexInput, Question, RankedList, Result, Retriever, RetrieverId, Role,
+    RowId, Seq,
 };
 
 use crate::{VectorConfig, VectorIndex};
@@ -74,15 +74,8 @@ impl SemanticRetriever {
         if let Some(vector) = self.cache().get(&text) {
             return Ok(vector.clone());
         }
-        let vectors = self.embedder.embed(Role::Query, &[&text])?;
-        let Some(vector) = vectors.into_iter().next() else {
-            return Err(Error::EmbeddingFailed {
-                model: self.embedder.space().model.clone(),
-                bytes: text.len(),
-                reason: "it returned no vector".to_owned(),
-            });
-        };
-        let vector: Arc<[f32]> = vector.into();
+        let vector: Arc<[f32]> =
+            self.embedder.embed_checked(Role::Query, &[&text])?.iter().copied().collect();
         self.cache().put(text, vector.clone());
         Ok(vector)
     }

@@ -11,8 +11,8 @@ use std::{
 
 use proptest::prelude::*;
 use trefoil_core::{
-    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace, Error,
-    Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
+    Allowed, Array2, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace,
+    Error, Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
     PlannedRetriever, Pooling, Quantization, Question, Result, Retriever, RetrieverId, Role, RowId,
     RowSet, Score, Seq, StoredChunk,
 };
@@ -404,9 +404,10 @@ impl Embedder for ByLength {
         (0.5, 1.0)
     }
 
-    fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    fn embed(&self, _: Role, texts: &[&str]) -> Result<Array2<f32>> {
         self.asked.fetch_add(texts.len(), Ordering::Relaxed);
-        Ok(texts.iter().map(|text| random(text.len() as u64, DIMENSIONS)).collect())
+        let numbers = texts.iter().flat_map(|text| random(text.len() as u64, DIMENSIONS));
+        Ok(Array2::from_shape_vec((texts.len(), DIMENSIONS), numbers.collect()).unwrap())
     }
 }
 

@@ -375,8 +375,8 @@ impl<'e> Examination<'e> {
                 let Some(chunk) = chunk_of(*row) else { continue };
                 let StoredChunk { file, chunk: text, id, .. } = chunk.as_ref();
                 let text = contextual_text(&file.title, &text.heading_path, &text.text);
-                let again = embedder.embed(Role::Passage, &[&text])?;
-                let cosine = again.first().map_or(0.0, |again| cosine(&[vector, again])(0, 1));
+                let again = embedder.embed_checked(Role::Passage, &[&text])?.row(0).to_vec();
+                let cosine = cosine(&[vector, &again])(0, 1);
                 if cosine < SAME_VECTOR {
                     other.push(format!("{id} of {}: cosine {cosine:.4}", file.path));
                 }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use trefoil_core::{Embedder, Error, IndexInput, Result, Role, Stage};
+use trefoil_core::{Array2, Embedder, Error, IndexInput, Result, Role, Stage};
 use trefoil_store::{EmbedJob, EmbedSource, JobCounts};
 use trefoil_text::contextual_text;
 
@@ -262,12 +262,14 @@ fn embed_batch(inner: &Inner, embedder: &dyn Embedder) -> Result<usize> {
     }
     let texts: Vec<Cow<'_, str>> = jobs.iter().map(|job| text_of(&job.source)).collect();
     let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    match catch_panics(EMBEDDER, || embedder.embed(Role::Passage, &texts)) {
+    match catch_panics(EMBEDDER, || embedder.embed_checked(Role::Passage, &texts)) {
         Ok(vectors) => {
-            finish(inner, &jobs, vectors)?;
+            finish(inner, &jobs, &vectors)?;
             inner.troubles.clear(stage_fed_by(IndexInput::Vector));
         }
-        Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
+        Err(
+            Error::EmbeddingFailed { .. } | Error::EmbeddingShape { .. } | Error::Panicked { .. },
+        ) => {
             each_alone(inner, embedder, &jobs, &texts)?;
         }
         Err(error) => {
@@ -298,7 +300,7 @@ fn each_alone(
     texts: &[&str],
 ) -> Result<()> {
     for (job, text) in jobs.iter().zip(texts) {
-        let embed = || catch_panics(EMBEDDER, || embedder.embed(Role::Passage, &[text]));
+        let embed = || catch_panics(EMBEDDER, || embedder.embed_checked(Role::Passage, &[text]));
         let mut embedded = embed();
         for _ in 1..TRIES {
             if matches!(embedded, Err(Error::Panicked { .. })) {
@@ -306,7 +308,7 @@ fn each_alone(
             }
         }
         match embedded {
-            Ok(vectors) => finish(inner, std::slice::from_ref(job), vectors)?,
+            Ok(vectors) => finish(inner, std::slice::from_ref(job), &vectors)?,
             Err(error @ Error::Panicked { .. }) => {
                 inner.store.give_up_jobs(&[job.job], &error.chain())?;
                 inner.troubles.note(stage_fed_by(IndexInput::Vector), error);
@@ -320,9 +322,9 @@ fn each_alone(
 /// Who panicked, if the embedder did.
 pub(crate) const EMBEDDER: &str = "the embedder";
 
-fn finish(inner: &Inner, jobs: &[EmbedJob], vectors: Vec<Vec<f32>>) -> Result<()> {
-    let done: Vec<_> =
-        jobs.iter().zip(vectors).map(|(job, vector)| (job.job, job.row, vector)).collect();
+fn finish(inner: &Inner, jobs: &[EmbedJob], vectors: &Array2<f32>) -> Result<()> {
+    let done = jobs.iter().zip(vectors.rows());
+    let done: Vec<_> = done.map(|(job, vector)| (job.job, job.row, vector.to_vec())).collect();
     inner.store.finish_embed_jobs(&done)?;
     inner.embedded.fetch_add(done.len(), Ordering::Relaxed);
     Ok(())

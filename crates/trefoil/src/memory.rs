@@ -229,7 +229,8 @@ impl MemoryCollection<'_> {
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
         let Some(embedder) = self.inner().embedder() else { return Ok(None) };
-        Ok(catch_panics(EMBEDDER, || embedder.embed(role, &[text]))?.into_iter().next())
+        let vectors = catch_panics(EMBEDDER, || embedder.embed_checked(role, &[text]))?;
+        Ok(Some(vectors.row(0).to_vec()))
     }
 
     /// The unit vectors of rows that are embedded by now.
@@ -358,9 +359,9 @@ impl Inner {
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let embedding = match self.embedder() {
             Some(embedder) if !nothing && !text.is_empty() => {
-                let embedded = catch_panics(EMBEDDER, || embedder.embed(Role::Query, &[&text]))?;
-                let vector = embedded.into_iter().next();
-                vector.map(Embedding::new).transpose()?
+                let vectors =
+                    catch_panics(EMBEDDER, || embedder.embed_checked(Role::Query, &[&text]))?;
+                Some(Embedding::new(vectors.row(0).to_vec())?)
             }
             _ => None,
         };

@@ -205,15 +205,22 @@ impl Migration {
         let sources: Vec<_> = texts.iter().map(|text| text_of(&text.source)).collect();
         let all: Vec<&str> = sources.iter().map(AsRef::as_ref).collect();
         let hashes = texts.iter().map(|text| text.hash.clone());
-        match catch_panics(EMBEDDER, || self.embedder.embed(Role::Passage, &all)) {
-            Ok(vectors) => Ok(hashes.zip(vectors).collect()),
-            Err(Error::EmbeddingFailed { .. } | Error::Panicked { .. }) => {
+        match catch_panics(EMBEDDER, || self.embedder.embed_checked(Role::Passage, &all)) {
+            Ok(vectors) => {
+                let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
+                Ok(hashes.zip(vectors).collect())
+            }
+            Err(
+                Error::EmbeddingFailed { .. }
+                | Error::EmbeddingShape { .. }
+                | Error::Panicked { .. },
+            ) => {
                 let alone = |text: &&str| {
-                    catch_panics(EMBEDDER, || self.embedder.embed(Role::Passage, &[text]))
+                    catch_panics(EMBEDDER, || self.embedder.embed_checked(Role::Passage, &[text]))
                 };
                 let embedded = hashes.zip(all.iter().map(alone));
                 let done = embedded
-                    .filter_map(|(hash, vectors)| vectors.ok()?.pop().map(|vector| (hash, vector)));
+                    .filter_map(|(hash, vectors)| Some((hash, vectors.ok()?.row(0).to_vec())));
                 Ok(done.collect())
             }
             Err(error) => Err(error),

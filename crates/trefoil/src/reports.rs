@@ -62,7 +62,8 @@ pub(crate) fn embed_reports(store: &Store, embedder: &dyn Embedder) -> Result<us
         texts.iter().filter(|(hash, _)| !known.contains_key(*hash)).collect();
     for batch in new.chunks(BATCH) {
         let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-        let vectors = embedder.embed(Role::Passage, &texts)?;
+        let vectors = embedder.embed_checked(Role::Passage, &texts)?;
+        let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
         let hashes = batch.iter().map(|(hash, _)| (*hash).clone());
         store.put_text_embeddings(&hashes.zip(vectors).collect::<Vec<_>>())?;
     }
