@@ -6,6 +6,7 @@ use trefoil::{
     Document, Engine, EngineConfig, EntityExtractor, Extraction, Extractor, QueryType, Result,
     RetrieverId, Score, ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult,
     SearchStrategy, Stage, TitledText,
+    graph::petgraph::{Undirected, algo::dijkstra},
 };
 
 use crate::models::without_model;
@@ -55,7 +56,7 @@ fn says(found: &SearchResult, stage: Stage) -> bool {
 }
 
 fn names(engine: &Engine) -> Vec<String> {
-    let graph = engine.graph().unwrap();
+    let graph = engine.graph_index().unwrap();
     (0..graph.entity_count()).map(|node| graph.entity(node).unwrap().name.to_owned()).collect()
 }
 
@@ -78,6 +79,40 @@ fn a_passage_is_found_that_shares_no_word_with_the_question() {
     let mut keyword = query("who wrote the first program?");
     keyword.options.strategies = vec![SearchStrategy::KEYWORD];
     assert!(!paths(&engine.search(&keyword).unwrap()).contains(&"father"));
+}
+
+#[test]
+fn the_graph_of_petgraph_is_what_the_filters_allow() {
+    let (_dir, engine) = engine();
+    let whole = engine.graph(&SearchFilters::default()).unwrap().unwrap();
+    let index = engine.graph_index().unwrap();
+    assert_eq!(whole.node_count(), index.entity_count() as usize);
+    assert!(whole.edge_count() >= index.all_related().edge_count());
+    let place_of = |name: &str| {
+        let found = whole.node_indices().find(|&place| whole[place].name == name);
+        found.unwrap_or_else(|| panic!("`{name}` is no node"))
+    };
+    let ada = &whole[place_of("Ada Lovelace")];
+    let told = engine.entity("Ada Lovelace", &SearchFilters::default(), 1).unwrap().unwrap();
+    assert_eq!((&ada.id, &ada.entity_type), (&told.entity.id, &told.entity.entity_type));
+    assert_eq!((ada.chunks as usize, ada.importance), (told.chunks, told.importance));
+    // Lovelace to Babbage to the engine; Tokyo is in another part.
+    let whole = whole.clone().into_edge_type::<Undirected>();
+    let far = dijkstra(&whole, place_of("Ada Lovelace"), None, |_| 1);
+    assert_eq!(far[&place_of("Analytical Engine")], 2);
+    assert!(!far.contains_key(&place_of("Tokyo")));
+
+    let only =
+        |path: &str| SearchFilters { path_glob: Some(path.to_owned()), ..Default::default() };
+    let father = engine.graph(&only("father")).unwrap().unwrap();
+    let names: Vec<&str> = father.node_weights().map(|node| node.name.as_str()).collect();
+    assert!(names.contains(&"Lord Byron") && !names.contains(&"Charles Babbage"), "{names:?}");
+    assert!(father.edge_weights().all(|edge| edge.proofs == 1 && edge.weight > 0.0));
+    assert_eq!(engine.graph(&only("nowhere")).unwrap().unwrap().node_count(), 0);
+
+    let (_dir, without) =
+        engine_with(EngineConfig { extractor: Extractor::None, ..without_model() });
+    assert!(without.graph(&SearchFilters::default()).unwrap().is_none());
 }
 
 fn id(engine: &Engine, path: &str) -> String {

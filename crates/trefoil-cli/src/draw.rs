@@ -2,28 +2,43 @@
 
 use std::fmt::Write;
 
-use trefoil::{Subgraph, SubgraphEdge, SubgraphNode};
+use trefoil::{
+    Subgraph, SubgraphEdge, SubgraphNode,
+    graph::petgraph::{
+        dot::{Config, Dot},
+        graph::{EdgeReference, NodeIndex, UnGraph},
+    },
+};
 
 /// Colours that are told apart by people with any sight of colours, also on a dark ground
 /// (Okabe and Ito, 2008); communities beyond them share the last.
 const COLOURS: [&str; 8] =
-    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a700", "#888888"];
+    ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a700", NO_COMMUNITY];
+const NO_COMMUNITY: &str = "#888888";
 
 /// The drawing in the language of Graphviz.
 pub(crate) fn dot(drawn: &Subgraph) -> String {
-    let mut text =
-        "graph trefoil {\n  node [shape=ellipse style=filled fontcolor=white];\n".to_owned();
-    for (place, node) in drawn.nodes.iter().enumerate() {
-        let name = node.entity.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
-        let colour = colour(node);
-        _ = writeln!(text, "  n{place} [label=\"{name}\" color=\"{colour}\"];");
-    }
+    let mut graph = UnGraph::<&str, f32>::default();
+    let names = drawn.nodes.iter().map(|node| node.entity.name.as_str());
+    let places: Vec<NodeIndex> = names.map(|name| graph.add_node(name)).collect();
     for SubgraphEdge { source, target, weight } in &drawn.edges {
-        let width = 0.5 + 3.0 * weight.get();
-        _ = writeln!(text, "  n{source} -- n{target} [penwidth={width:.2}];");
+        if let (Some(&source), Some(&target)) = (places.get(*source), places.get(*target)) {
+            graph.add_edge(source, target, weight.get());
+        }
     }
-    text.push_str("}\n");
-    text
+    let node = |_, (place, _): (NodeIndex, _)| {
+        let colour = drawn.nodes.get(place.index()).map_or(NO_COMMUNITY, colour);
+        format!("color=\"{colour}\"")
+    };
+    let edge = |_, edge: EdgeReference<'_, f32>| format!("penwidth={:.2}", width(*edge.weight()));
+    let config = [Config::GraphContentOnly, Config::EdgeNoLabel];
+    let lines = Dot::with_attr_getters(&graph, &config, &edge, &node);
+    format!("graph trefoil {{\n    node [shape=ellipse style=filled fontcolor=white];\n{lines}}}\n")
+}
+
+/// How wide a line is that stands for a relation of this weight.
+fn width(weight: f32) -> f32 {
+    0.5 + 3.0 * weight
 }
 
 /// The drawing as SVG, with what is related near each other.
@@ -40,7 +55,7 @@ pub(crate) fn svg(drawn: &Subgraph) -> String {
     );
     for SubgraphEdge { source, target, weight } in &drawn.edges {
         let ([x1, y1], [x2, y2]) = (at(*source), at(*target));
-        let width = 0.5 + 3.0 * weight.get();
+        let width = width(weight.get());
         _ = writeln!(
             text,
             "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke-width=\"{width:.2}\"/>"
@@ -68,7 +83,7 @@ pub(crate) fn svg(drawn: &Subgraph) -> String {
 
 fn colour(node: &SubgraphNode) -> &'static str {
     let number = node.community.unwrap_or(COLOURS.len()).min(COLOURS.len() - 1);
-    COLOURS.get(number).copied().unwrap_or("#888888")
+    COLOURS.get(number).copied().unwrap_or(NO_COMMUNITY)
 }
 
 fn escaped(text: &str) -> String {
@@ -195,8 +210,8 @@ mod tests {
     fn any_name_is_drawn_as_text() {
         let drawn = drawn(&["a \"quoted\" \\ name", "<b> & 東京\u{7}"], &[(0, 1)]);
         let dot = dot(&drawn);
-        assert!(dot.contains(r#"label="a \"quoted\" \\ name""#), "{dot}");
-        assert!(dot.contains("n0 -- n1"));
+        assert!(dot.contains(r##"0 [ label = "a \"quoted\" \\ name" color="#0072b2"]"##), "{dot}");
+        assert!(dot.contains("0 -- 1 [ penwidth=2.00]"), "{dot}");
         let svg = svg(&drawn);
         assert!(svg.contains("&lt;b&gt; &amp; 東京 </text>") && svg.contains("&quot;quoted&quot;"));
         assert_eq!(svg.matches("<circle").count(), 2);

@@ -9,9 +9,8 @@ use std::{sync::Arc, time::Instant};
 
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityType, Extraction, FileId, FileInfo,
-    IndexEntry, IndexedUnit, Indexer, Language, LineSpan, Mention, MentionKind, PlannedRetriever,
-    Question, Relation, RelationType, Result, Retriever, RetrieverId, RowId, Score, Seq,
-    StoredChunk,
+    IndexEntry, IndexedUnit, Indexer, Language, LineSpan, Mention, MentionKind, Question, Relation,
+    RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk,
 };
 use trefoil_graph::{GraphConfig, GraphIndexer, GraphRetriever, HierarchyConfig};
 

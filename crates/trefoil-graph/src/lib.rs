@@ -13,12 +13,13 @@
 //!
 //! A graph is frozen into compressed sparse rows ([`Csr`]) and then only read. Everything
 //! here is pure and deterministic: the same graph, seeds and settings give the same result
-//! on every run. petgraph's algorithms run on the same rows ([`Csr`] has its traits).
+//! on every run. petgraph's algorithms run on the same rows ([`Csr`] has its traits), and
+//! [`GraphIndex::to_petgraph`] makes a graph of petgraph itself.
 //!
 //! - [`weigh`]: counts of what occurs together become weights.
 //! - [`leiden`], [`update`], [`Hierarchy`]: communities, after a change, and their parts.
 //! - [PageRank], [`EntityChunks`]: how near everything is to some seeds.
-//! - [`shortest_paths`], [`traverse`]: how things hang together.
+//! - [`shortest_paths`]: how things hang together.
 //!
 //! ```
 //! use trefoil_graph::{Csr, LeidenConfig, Partition, leiden, shortest_paths};
@@ -42,6 +43,7 @@ mod components;
 mod config;
 mod csr;
 mod evidence;
+mod export;
 mod files;
 #[cfg(test)]
 mod fixture;
@@ -64,7 +66,6 @@ mod spellings;
 mod step;
 #[cfg(test)]
 mod tests;
-mod traverse;
 mod visit;
 
 pub use bipartite::EntityChunks;
@@ -72,6 +73,7 @@ pub use central::{Sentence, central};
 pub use components::{components, disconnected, split_disconnected};
 pub use config::GraphConfig;
 pub use csr::{Csr, Node};
+pub use export::{EntityNode, RelationEdge};
 pub use files::GraphFiles;
 pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
 pub use index::{Degrees, Entity, GraphIndex};
@@ -81,9 +83,10 @@ pub use names::community_name;
 pub use pagerank::{PageRank, Scores, Walk};
 pub use partition::Partition;
 pub use paths::{Path, shortest_paths};
+/// The library whose graphs and algorithms are in this crate's interface.
+pub use petgraph;
 pub use pmi::{Counts, PruneConfig, npmi, weigh};
 pub use quality::{CommunityEdges, modularity};
 pub use relations::{ProvenRelation, RelationPath};
 pub use retriever::{GraphRetriever, Normalize};
 pub use step::Stepped;
-pub use traverse::{Reached, traverse};

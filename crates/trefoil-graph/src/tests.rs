@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, IndexEntry,
-    IndexInput, IndexedUnit, Indexer, Language, LineSpan, PlannedRetriever, Question, RankedList,
-    Retriever, RetrieverId, RowId, RowSet, Seq, StoredChunk,
+    IndexInput, IndexedUnit, Indexer, Language, LineSpan, Question, RankedList, Retriever,
+    RetrieverId, RowId, RowSet, Seq, StoredChunk,
 };
 
 use crate::{

@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use trefoil_core::{
     Allowed, Array2, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace,
     Error, Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
-    PlannedRetriever, Pooling, Quantization, Question, Result, Retriever, RetrieverId, Role, RowId,
-    RowSet, Score, Seq, StoredChunk,
+    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
+    StoredChunk,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};

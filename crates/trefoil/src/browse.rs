@@ -7,7 +7,10 @@ use trefoil_core::{
     Allowed, EntityType, EntityView, RelatedEntity, RelationView, Result, RowId, Score,
     SearchFilters, StoredChunk, Subgraph, SubgraphEdge, SubgraphNode,
 };
-use trefoil_graph::{Entity, GraphIndex, HierarchyConfig, Node};
+use trefoil_graph::{
+    Entity, EntityNode, GraphIndex, HierarchyConfig, Node, RelationEdge, petgraph::Graph,
+};
+use trefoil_store::entity_id;
 use trefoil_text::normalize_name;
 
 use crate::{
@@ -20,17 +23,43 @@ use crate::{
 const COMMON_NOUNS: f32 = 0.75;
 
 impl Engine {
-    /// The graph of what the chunks mention that `filters` let through; none in an engine without
+    /// The graph of what the chunks mention that `filters` let through, as one of petgraph, for
+    /// its algorithms and exports; none in an engine without an extractor.
+    ///
+    /// ```
+    /// use trefoil::{Document, Engine, SearchFilters, graph::petgraph::algo::connected_components};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let index = folder.path().join("notes.trefoil");
+    /// let engine = Engine::open(index)?;
+    /// engine.ingest(&[Document::new("ada", "Ada Lovelace worked with Charles Babbage.")])?;
+    /// let graph = engine.graph(&SearchFilters::default())?.unwrap();
+    /// assert!(graph.node_weights().any(|entity| entity.name == "Ada Lovelace"));
+    /// assert_eq!(connected_components(&graph), 1);
+    /// # Ok::<(), trefoil::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Engine::graph_index_within`].
+    pub fn graph(
+        &self,
+        filters: &SearchFilters,
+    ) -> Result<Option<Graph<EntityNode, RelationEdge>>> {
+        let index = self.graph_index_within(filters)?;
+        index.map(|index| index.to_petgraph(entity_id)).transpose()
+    }
+
+    /// The index of what the chunks mention that `filters` let through; none in an engine without
     /// an extractor. Under filters it is made of their mentions alone, in time that grows with
     /// them, so that it tells nothing of other chunks.
     ///
     /// # Errors
     /// As the store's, and those of a filter that cannot be read.
-    pub fn graph_within(&self, filters: &SearchFilters) -> Result<Option<Arc<GraphIndex>>> {
+    pub fn graph_index_within(&self, filters: &SearchFilters) -> Result<Option<Arc<GraphIndex>>> {
         let Allowed::Only(rows) = self.inner().store.allowed(filters)? else {
-            return Ok(self.graph());
+            return Ok(self.graph_index());
         };
-        if self.graph().is_none() {
+        if self.graph_index().is_none() {
             return Ok(None);
         }
         let rows: Vec<RowId> = rows.iter().collect();
@@ -43,9 +72,9 @@ impl Engine {
     /// it does, and names a little before common nouns.
     ///
     /// # Errors
-    /// As [`Engine::graph_within`].
+    /// As [`Engine::graph_index_within`].
     pub fn entities(&self, filters: &SearchFilters, most: usize) -> Result<Vec<EntityView>> {
-        let Some(index) = self.graph_within(filters)? else { return Ok(Vec::new()) };
+        let Some(index) = self.graph_index_within(filters)? else { return Ok(Vec::new()) };
         let first = ranked(&index).into_iter().take(most);
         let each = first.filter_map(|node| index.entity(node));
         each.map(|entity| view(&index, &entity, Vec::new())).collect()
@@ -56,14 +85,14 @@ impl Engine {
     /// through does not speak of it.
     ///
     /// # Errors
-    /// As [`Engine::graph_within`].
+    /// As [`Engine::graph_index_within`].
     pub fn entity(
         &self,
         name: &str,
         filters: &SearchFilters,
         most: usize,
     ) -> Result<Option<EntityView>> {
-        let Some(index) = self.graph_within(filters)? else { return Ok(None) };
+        let Some(index) = self.graph_index_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
         let is_whole = matches!(self.inner().store.allowed(filters)?, Allowed::All);
         let mut beside: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
@@ -84,14 +113,14 @@ impl Engine {
     /// filters let through.
     ///
     /// # Errors
-    /// As [`Engine::graph_within`].
+    /// As [`Engine::graph_index_within`].
     pub fn subgraph(
         &self,
         around: Option<&str>,
         filters: &SearchFilters,
         most: usize,
     ) -> Result<Subgraph> {
-        let Some(index) = self.graph_within(filters)? else { return Ok(Subgraph::default()) };
+        let Some(index) = self.graph_index_within(filters)? else { return Ok(Subgraph::default()) };
         let graph = index.all_related();
         let mut nodes: Vec<Node> = match around {
             None => ranked(&index),

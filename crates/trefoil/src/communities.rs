@@ -356,7 +356,7 @@ mod tests {
     }
 
     fn update(engine: &Engine) -> CommunityUpdate {
-        let (store, graph) = (&engine.inner().store, engine.graph().unwrap());
+        let (store, graph) = (&engine.inner().store, engine.graph_index().unwrap());
         let config = HierarchyConfig::default();
         update_communities(store, &graph, &CentralSentences::default(), &config).unwrap()
     }
@@ -439,7 +439,7 @@ mod tests {
         }
         let (_dir, engine) = engine(&documents(&TOPICS[2].1));
         let first = update(&engine);
-        let (store, graph) = (&engine.inner().store, engine.graph().unwrap());
+        let (store, graph) = (&engine.inner().store, engine.graph_index().unwrap());
         let config = HierarchyConfig::default();
         let other = update_communities(store, &graph, &First, &config).unwrap();
         assert_eq!(other, CommunityUpdate { made: first.made, kept: 0 });

@@ -24,9 +24,9 @@ pub(crate) const PROOFS: usize = 3;
 const EXCERPT: usize = 500;
 
 impl Engine {
-    /// The graph of what the chunks mention, as the searches see it that start now; none in an
+    /// The index of what the chunks mention, as the searches see it that start now; none in an
     /// engine without an extractor.
-    pub fn graph(&self) -> Option<Arc<GraphIndex>> {
+    pub fn graph_index(&self) -> Option<Arc<GraphIndex>> {
         Some(self.inner().graph.as_ref()?.index())
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let filters = filters(args.filters)?;
-    let Some(graph) = engine.graph_within(&filters)? else {
+    let Some(graph) = engine.graph_index_within(&filters)? else {
         anyhow::bail!("this engine has no graph")
     };
     let view =
