@@ -1,6 +1,10 @@
+mod web_failure;
+
 use std::path::PathBuf;
 
-use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId, WebFailure};
+pub use self::web_failure::WebFailure;
+
+use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId};
 
 /// A foreign error, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,8 +1,6 @@
-use std::{fmt, str::FromStr};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-
-use crate::{Error, Result};
 
 /// The languages that the engine analyses with care. Text in any other language
 /// that is written in Latin, Greek or Cyrillic letters is treated like English.
@@ -38,15 +36,5 @@ impl Language {
 impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
-    }
-}
-
-impl FromStr for Language {
-    type Err = Error;
-    fn from_str(code: &str) -> Result<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|language| language.code() == code)
-            .ok_or_else(|| Error::invalid_query("language", code, "one of `en`, `ja`, `ko`"))
     }
 }

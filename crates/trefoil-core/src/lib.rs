@@ -22,30 +22,23 @@ mod crag;
 mod cursor;
 mod document;
 mod error;
-mod explain;
-mod extraction;
 mod files;
-mod filter;
+mod graph;
 mod id;
-mod label;
+mod index_folder;
 mod language;
-mod mount;
 mod parallel;
 mod plan;
-mod private;
 mod query;
 mod rank;
-mod relationship;
 mod result;
 mod retriever_id;
 mod score;
 mod stage;
-mod strategy;
 mod summary;
 mod terms;
 mod unit;
 mod web;
-mod weights;
 
 pub use chunk::{ByteSpan, Chunk, ChunkLevel, FileInfo, LineSpan, StoredChunk};
 pub use collection::{Collection, IndexedUnit, MemoryText};
@@ -54,35 +47,36 @@ pub use crag::{
 };
 pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat};
-pub use error::{BoxError, Error, Part, Result};
-pub use explain::{Explanation, RetrieverPlace, StagePlace, WhyNot};
-pub use extraction::{Extraction, Mention, MentionKind, Relation, TitledText};
+pub use error::{BoxError, Error, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
-pub use filter::{Allowed, DateRange, RowSet, SearchFilters};
+pub use graph::{
+    EntityFacet, EntityFacts, EntityType, EntityView, Extraction, Mention, MentionKind,
+    NamedEntity, PathStep, Proof, RelatedEntity, Relation, RelationType, RelationView,
+    RelationshipPath, Seen, Subgraph, SubgraphEdge, SubgraphNode, TitledText,
+};
 pub use id::{
     ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,
     ObservationId, RelationId, RowId, Seq, SessionId, SummaryId,
 };
-pub use label::{EntityType, RelationType};
+pub use index_folder::{create_private_folder, is_remote, make_private, private_file};
 pub use language::Language;
-pub use mount::is_remote;
 pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;
 pub use plan::{
     CragPlan, Fusion, Plan, PlannedRetriever, QueryRewrite, Question, RerankPlan, Selection,
     WeightedTerm,
 };
-pub use private::{create_private_folder, make_private, private_file};
-pub use query::{Embedding, QueryText, RerankConfig, RrfConfig, SearchOptions, SearchQuery};
-pub use rank::{Fused, Hit, RankedList, RetrieverHit};
-pub use relationship::{
-    EntityFacet, EntityFacts, EntityView, NamedEntity, PathStep, Proof, RelatedEntity,
-    RelationView, RelationshipPath, Seen, Subgraph, SubgraphEdge, SubgraphNode,
+pub use query::{
+    Allowed, DateRange, Embedding, QueryText, QueryType, RerankConfig, RowSet, RrfConfig,
+    SearchFilters, SearchOptions, SearchQuery, SearchResultType, SearchStrategy, SearchWeights,
+    Weight,
 };
+pub use rank::{Fused, Hit, RankedList, RetrieverHit};
 pub use result::{
-    Answerability, Content, Degraded, Highlight, ItemMetadata, Offsets, Passage,
-    QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverScores,
-    SearchResult, SearchResultItem, SourcePassage, Sources, Stage, StageMetric,
+    Answerability, Content, Degraded, Explanation, Highlight, ItemMetadata, Offsets, Passage,
+    QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverPlace,
+    RetrieverScores, SearchResult, SearchResultItem, SourcePassage, Sources, Stage, StageMetric,
+    StagePlace, WhyNot,
 };
 pub use retriever_id::RetrieverId;
 pub use score::Score;
@@ -91,9 +85,7 @@ pub use stage::{
     IndexInput, Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker,
     Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
 };
-pub use strategy::{QueryType, SearchResultType, SearchStrategy};
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;
 pub use unit::{BoundaryClass, Sensitivity, UnitKind, UnitState};
-pub use web::{Trust, WebFailure, WebMetadata, WebPage, WebSearch};
-pub use weights::{SearchWeights, Weight};
+pub use web::{Trust, WebMetadata, WebPage, WebSearch};

@@ -1,10 +1,16 @@
+mod filter;
+mod strategy;
+mod weights;
+
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{
-    Cursor, Error, QueryType, Result, Score, SearchFilters, SearchResultType, SearchStrategy,
-    SearchWeights,
+pub use self::{
+    filter::{Allowed, DateRange, RowSet, SearchFilters},
+    strategy::{QueryType, SearchResultType, SearchStrategy},
+    weights::{SearchWeights, Weight},
 };
+use crate::{Cursor, Error, Result, Score};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.

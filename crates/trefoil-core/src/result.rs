@@ -1,13 +1,15 @@
+mod explain;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+pub use self::explain::{Explanation, RetrieverPlace, StagePlace, WhyNot};
 use crate::{
     ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityFacts, EntityId, Error,
-    Explanation, FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId,
-    RelationshipPath, Result, RetrieverId, Score, SearchQuery, SearchResultType, SearchWeights,
-    StoredChunk,
+    FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId, RelationshipPath, Result,
+    RetrieverId, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.

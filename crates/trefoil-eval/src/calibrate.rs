@@ -1,11 +1,15 @@
+mod grades;
+mod logistic;
+
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
 use trefoil::{AnswerEvidence, Calibration, Feature, Isotonic, Language, Score, Separation};
 
+pub use self::grades::{GradeTable, calibrate_grades};
+use self::logistic::{Logistic, platt_targets, sigmoid};
 use crate::{
-    logistic::{Logistic, platt_targets, sigmoid},
     random::Random,
     separation::{accept_rate, auroc},
     statistic::mean,

@@ -1,5 +1,8 @@
 //! A retrieval gate for tests: see [`assert_retrieval!`](crate::assert_retrieval).
 
+mod assert;
+mod report;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -7,10 +10,13 @@ use std::{
 
 use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, SearchResultType};
 
+pub use self::{
+    assert::assert_gate,
+    report::{CaseReport, FloorReport, GateReport, Ranks},
+};
 use crate::{
     Metric, RetrievalCase, StageList,
     case::{Passage, Ranking},
-    gate_report::{CaseReport, FloorReport, GateReport, Ranks},
     statistic::mean,
 };
 

@@ -1,3 +1,7 @@
+mod index;
+mod peak_memory;
+mod sample;
+
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rayon::prelude::*;
@@ -7,9 +11,11 @@ use trefoil::{
     SearchOptions, SearchQuery, SearchResultType, SearchStrategy, suited_weights,
 };
 
+use self::index::Index;
+pub use self::sample::samples;
 use crate::{
     Collection, Evaluation, Latency, Metric, Query, Report, RetrieverLists, Run, Scored, StoredHit,
-    StoredList, gibberish, index::Index, memory,
+    StoredList, gibberish,
 };
 
 /// Measures an engine on collections.
@@ -72,7 +78,7 @@ impl Harness {
     /// # Errors
     /// Those of the engine.
     pub fn measure(&self, collection: &Collection) -> Result<Measured> {
-        memory::reset_peak();
+        peak_memory::reset_peak();
         let queries = self.queries(collection);
         let latency = {
             let index = Index::open(&self.indexes, &self.config, collection)?;
@@ -95,7 +101,7 @@ impl Harness {
             configuration: self.configuration(&index)?,
             latency_ms: Some(latency),
             ingest: index.ingest,
-            peak_rss_mb: memory::peak_mb(),
+            peak_rss_mb: peak_memory::peak_mb(),
             index_mb: Some(index.engine.stats()?.bytes as f64 / MEBIBYTE),
             ..Report::of(collection, &evaluation)
         };

@@ -22,8 +22,6 @@
 //!
 //! Metrics equal those of `trec_eval` to its last digit; files are in BEIR and TREC layout.
 
-#[cfg(feature = "engine")]
-mod assert;
 mod breakdown;
 mod calibrate;
 #[cfg(feature = "engine")]
@@ -31,63 +29,46 @@ mod case;
 mod collection;
 mod compare;
 mod evaluation;
-mod folds;
 #[cfg(feature = "engine")]
 mod gate;
 #[cfg(feature = "engine")]
-mod gate_report;
-mod grades;
-#[cfg(feature = "engine")]
 mod harness;
-#[cfg(feature = "engine")]
-mod index;
 mod lines;
 mod lists;
-mod logistic;
-#[cfg(feature = "engine")]
-mod memory;
 mod metric;
 mod probe;
 mod qrels;
 mod random;
-#[cfg(test)]
-mod reference;
 mod report;
 mod run;
-#[cfg(feature = "engine")]
-mod sample;
 pub mod separation;
 mod stage_list;
 pub mod statistic;
 mod table;
 mod tune;
 
-#[cfg(feature = "engine")]
-#[doc(hidden)]
-pub use assert::assert_gate;
 pub use breakdown::{Breakdown, BreakdownTable, Gain, ListMean};
-pub use calibrate::{CalibrationBounds, CalibrationTable, Refusal, Sample, calibrate};
+pub use calibrate::{
+    CalibrationBounds, CalibrationTable, GradeTable, Refusal, Sample, calibrate, calibrate_grades,
+};
 #[cfg(feature = "engine")]
 pub use case::{Expected, RetrievalCase};
 pub use collection::{Collection, Query};
 pub use compare::{Comparison, Moved};
 pub use evaluation::{Evaluation, PerQuery};
-pub use folds::folds;
 #[cfg(feature = "engine")]
-pub use gate::Gate;
+#[doc(hidden)]
+pub use gate::assert_gate;
 #[cfg(feature = "engine")]
-pub use gate_report::{CaseReport, FloorReport, GateReport, Ranks};
-pub use grades::{GradeTable, calibrate_grades};
+pub use gate::{CaseReport, FloorReport, Gate, GateReport, Ranks};
 #[cfg(feature = "engine")]
-pub use harness::{Harness, Measured};
+pub use harness::{Harness, Measured, samples};
 pub use lists::{RetrieverLists, StoredHit, StoredList};
 pub use metric::Metric;
 pub use probe::gibberish;
 pub use qrels::{Judgements, Qrels};
 pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
-#[cfg(feature = "engine")]
-pub use sample::samples;
 pub use stage_list::StageList;
 pub use statistic::{Interval, mean};
-pub use tune::{Trial, Tuned, Tuning, tune};
+pub use tune::{Trial, Tuned, Tuning, folds::folds, tune};

@@ -1,3 +1,6 @@
+#[cfg(test)]
+mod reference;
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+pub(crate) mod folds;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,

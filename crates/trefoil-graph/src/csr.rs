@@ -1,3 +1,5 @@
+mod visit;
+
 use trefoil_core::{Error, Result};
 
 /// A node of a [`Csr`]: a number from 0.

@@ -1,3 +1,13 @@
+mod communities;
+pub(crate) mod evidence;
+pub(crate) mod export;
+pub(crate) mod files;
+pub(crate) mod format;
+mod gazetteer;
+pub(crate) mod indexer;
+pub(crate) mod relations;
+pub(crate) mod step;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
@@ -6,13 +16,15 @@ use std::{
 
 use trefoil_core::{Allowed, EntityType, Extraction, RelationType, Result, RowId};
 
+use self::{
+    evidence::{Evidence, Packed, Related, Said, Text},
+    gazetteer::Gazetteer,
+    relations::Relations,
+};
 use crate::{
     Csr, EntityChunks, GraphConfig, Node,
     column::Column,
-    evidence::{Evidence, Packed, Related, Said, Text},
     pmi::{Counts, PruneConfig, weigh},
-    relations::Relations,
-    spellings::Spellings,
 };
 
 /// What a mention that is the title of its document weighs; any other weighs its confidence.
@@ -28,7 +40,7 @@ pub struct GraphIndex {
     texts: Vec<Arc<str>>,
     entities: Column<Entry>,
     types: BTreeMap<Text, EntityType>,
-    spellings: Spellings,
+    names: Gazetteer,
     aliases: BTreeMap<Node, BTreeSet<Text>>,
     related: Csr,
     all_related: Csr,
@@ -134,7 +146,7 @@ impl GraphIndex {
         }
         let relations = nodes.relations(&texts, &chunks)?;
         Ok(Self {
-            spellings: Spellings::new(names, aliases),
+            names: Gazetteer::new(names, aliases),
             aliases: also_called,
             types: labels(&texts, entities.iter().map(|entry| entry.label), EntityType::new)?,
             in_degrees: relations.in_degrees(entities.len()),
@@ -198,13 +210,13 @@ impl GraphIndex {
 
     /// The entity with this normalised name, or with this alias if it is of one entity only.
     pub fn find(&self, normalized: &str) -> Option<Entity<'_>> {
-        self.entity(self.spellings.get(normalized)?)
+        self.entity(self.names.get(normalized)?)
     }
 
     /// The entities whose names or aliases stand in a normalised question, and where, from
     /// left to right.
     pub fn link(&self, normalized: &str) -> Vec<(Range<usize>, Entity<'_>)> {
-        let found = self.spellings.find(normalized).into_iter();
+        let found = self.names.find(normalized).into_iter();
         found.filter_map(|(span, node)| Some((span, self.entity(node)?))).collect()
     }
 
@@ -217,7 +229,7 @@ impl GraphIndex {
     /// The entities whose names or aliases a normalised text begins with: how many bytes of it
     /// they cover, the longest first.
     pub fn starts(&self, normalized: &str) -> Vec<(usize, Entity<'_>)> {
-        let found = self.spellings.starts(normalized).into_iter();
+        let found = self.names.starts(normalized).into_iter();
         found.filter_map(|(len, node)| Some((len, self.entity(node)?))).collect()
     }
 
@@ -338,7 +350,7 @@ impl Nodes {
     fn mentions<'a>(
         &'a self,
         chunks: &'a [(RowId, Said)],
-    ) -> impl Iterator<Item = (Node, RowId, &'a crate::evidence::Named)> + 'a {
+    ) -> impl Iterator<Item = (Node, RowId, &'a evidence::Named)> + 'a {
         chunks.iter().flat_map(move |(row, said)| {
             said.mentions.iter().map(move |mention| (self.of[mention.key], *row, mention))
         })

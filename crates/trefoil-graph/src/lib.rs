@@ -36,57 +36,46 @@
 //! ```
 
 mod bipartite;
-mod central;
 mod column;
-mod communities;
-mod components;
+mod community;
 mod config;
 mod csr;
-mod evidence;
-mod export;
-mod files;
 #[cfg(test)]
 mod fixture;
-mod hierarchy;
-mod image;
 mod index;
-mod indexer;
-mod leiden;
-mod names;
+mod lexrank;
 mod pagerank;
-mod partition;
 mod paths;
 mod pmi;
-mod quality;
 mod random;
 mod ranking;
-mod relations;
 mod retriever;
-mod spellings;
-mod step;
 #[cfg(test)]
 mod tests;
-mod visit;
 
 pub use bipartite::EntityChunks;
-pub use central::{Sentence, central};
-pub use components::{components, disconnected, split_disconnected};
+pub use community::{
+    components::{components, disconnected, split_disconnected},
+    hierarchy::{Community, Hierarchy, HierarchyConfig},
+    leiden::{LeidenConfig, Update, improve, leiden, update},
+    modularity::{CommunityEdges, modularity},
+    name::community_name,
+    partition::Partition,
+};
 pub use config::GraphConfig;
 pub use csr::{Csr, Node};
-pub use export::{EntityNode, RelationEdge};
-pub use files::GraphFiles;
-pub use hierarchy::{Community, Hierarchy, HierarchyConfig};
-pub use index::{Degrees, Entity, GraphIndex};
-pub use indexer::GraphIndexer;
-pub use leiden::{LeidenConfig, Update, improve, leiden, update};
-pub use names::community_name;
+pub use index::{
+    Degrees, Entity, GraphIndex,
+    export::{EntityNode, RelationEdge},
+    files::GraphFiles,
+    indexer::GraphIndexer,
+    relations::{ProvenRelation, RelationPath},
+    step::Stepped,
+};
+pub use lexrank::{Sentence, central};
 pub use pagerank::{PageRank, Scores, Walk};
-pub use partition::Partition;
 pub use paths::{Path, shortest_paths};
 /// The library whose graphs and algorithms are in this crate's interface.
 pub use petgraph;
 pub use pmi::{Counts, PruneConfig, npmi, weigh};
-pub use quality::{CommunityEdges, modularity};
-pub use relations::{ProvenRelation, RelationPath};
 pub use retriever::{GraphRetriever, Normalize};
-pub use step::Stepped;

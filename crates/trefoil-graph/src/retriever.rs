@@ -11,8 +11,8 @@ use trefoil_core::{
 
 use crate::{
     GraphConfig, GraphIndex, Node,
-    evidence::Packed,
-    image::{self, Stamp},
+    index::evidence::Packed,
+    index::format::{self, Header},
 };
 
 /// Makes the key under which spellings of a name are one; the extractor's, for that made
@@ -46,7 +46,7 @@ pub struct GraphRetriever {
 
 #[derive(Debug)]
 struct State {
-    stamp: Option<Stamp>,
+    header: Option<Header>,
     index: Arc<GraphIndex>,
 }
 
@@ -163,7 +163,7 @@ impl Retriever for GraphRetriever {
     fn refresh(&self) -> Result<Seq> {
         let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let current = self.current();
-        if Stamp::read(&self.dir)? == current.stamp {
+        if Header::read(&self.dir)? == current.header {
             return Ok(current.seq());
         }
         let state = State::open(&self.dir, &self.config)?;
@@ -198,19 +198,19 @@ impl NameLookup for GraphRetriever {
 
 impl State {
     fn open(dir: &Path, config: &GraphConfig) -> Result<Self> {
-        let (stamp, packed) = match image::read(dir)? {
-            Some((stamp, packed)) => (Some(stamp), packed),
+        let (header, packed) = match format::read(dir)? {
+            Some((header, packed)) => (Some(header), packed),
             None => (None, Packed::default()),
         };
         let index = GraphIndex::freeze(packed, config).map_err(|error| {
             // Not by the settings: an entity or relation that cannot be.
             let is_damage = matches!(error, Error::InvalidLabel { .. } | Error::InvalidEdge { .. });
-            if is_damage { image::damaged(dir, &error.to_string()) } else { error }
+            if is_damage { format::damaged(dir, &error.to_string()) } else { error }
         })?;
-        Ok(Self { stamp, index: Arc::new(index) })
+        Ok(Self { header, index: Arc::new(index) })
     }
 
     fn seq(&self) -> Seq {
-        self.stamp.map_or(Seq::ZERO, Stamp::seq)
+        self.header.map_or(Seq::ZERO, Header::seq)
     }
 }

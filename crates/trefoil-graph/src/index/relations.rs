@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trefoil_core::{Allowed, RelationType, RowId};
 
-use crate::{GraphIndex, Node, column::Column, evidence::Text, paths::shortest_paths};
+use crate::{GraphIndex, Node, column::Column, index::evidence::Text, paths::shortest_paths};
 
 /// What the chunks say of any two entities.
 #[derive(Debug)]

@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use trefoil_core::Error;
+
 use super::*;
 use crate::{
     Node, components, disconnected,

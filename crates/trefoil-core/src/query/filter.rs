@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{str::FromStr, sync::Arc};
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
@@ -214,6 +214,17 @@ impl Allowed {
             Self::All => true,
             Self::Only(rows) => rows.contains(row),
         }
+    }
+}
+
+/// A language as a query names it.
+impl FromStr for Language {
+    type Err = Error;
+    fn from_str(code: &str) -> Result<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|language| language.code() == code)
+            .ok_or_else(|| Error::invalid_query("language", code, "one of `en`, `ja`, `ko`"))
     }
 }
 

@@ -12,8 +12,10 @@ use trefoil_core::{
 
 use crate::{
     GraphIndexer,
-    evidence::{Evidence, Packed, Said, Text},
-    image,
+    index::{
+        evidence::{Evidence, Packed, Said, Text},
+        format,
+    },
 };
 
 /// The graph's index in a directory, as files and rows.
@@ -39,11 +41,11 @@ impl IndexFiles for GraphFiles {
     }
 
     fn contents(&self) -> Result<Option<Contents>> {
-        let Some((stamp, Packed { texts, chunks })) = image::read(&self.dir)? else {
+        let Some((header, Packed { texts, chunks })) = format::read(&self.dir)? else {
             return Ok(None);
         };
         let rows = chunks.iter().map(|(row, said)| (*row, digest(said, &texts)));
-        Ok(Some(Contents { seq: stamp.seq(), rows: rows.collect() }))
+        Ok(Some(Contents { seq: header.seq(), rows: rows.collect() }))
     }
 
     fn digest(&self, entry: &IndexEntry) -> Result<Option<u64>> {
@@ -55,10 +57,10 @@ impl IndexFiles for GraphFiles {
 
     fn files(&self) -> Result<Vec<IndexFile>> {
         // One file, replaced as a whole: once it is open it stays what it is.
-        let path = self.dir.join(image::NAME);
+        let path = self.dir.join(format::NAME);
         match File::open(&path) {
             Ok(file) => {
-                let name = image::NAME.to_owned();
+                let name = format::NAME.to_owned();
                 Ok(vec![IndexFile { name, content: Box::new(file) }])
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),

@@ -4,7 +4,7 @@ use trefoil_core::Result;
 
 use crate::{
     Csr, GraphIndex, Hierarchy, HierarchyConfig, Node,
-    leiden::{leiden, update},
+    community::leiden::{leiden, update},
 };
 
 impl GraphIndex {

@@ -8,9 +8,9 @@ use crate::Node;
 
 /// The names and aliases of entities, to find them in a question.
 #[derive(Debug)]
-pub(crate) struct Spellings(Vec<(Arc<str>, Node)>);
+pub(crate) struct Gazetteer(Vec<(Arc<str>, Node)>);
 
-impl Spellings {
+impl Gazetteer {
     /// Takes normalised names, each of one entity, and aliases. An alias of several
     /// entities, and one that is a name, stands for none.
     pub(crate) fn new(
@@ -117,10 +117,10 @@ mod tests {
 
     use super::*;
 
-    fn spellings(names: &[&str], aliases: &[(&str, Node)]) -> Spellings {
+    fn spellings(names: &[&str], aliases: &[(&str, Node)]) -> Gazetteer {
         let names = names.iter().zip(0..).map(|(&name, node)| (Arc::from(name), node));
         let aliases = aliases.iter().map(|&(alias, node)| (Arc::from(alias), node));
-        Spellings::new(names, aliases)
+        Gazetteer::new(names, aliases)
     }
 
     fn check(text: &str, expected: &[&str]) {

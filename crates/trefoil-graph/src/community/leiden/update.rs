@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use trefoil_core::Result;
 
 use super::{
-    LeidenConfig, cut::Cut, descend, improve, level::Level, moving::Mover, regions::separate,
+    config::LeidenConfig, cut::Cut, descend, improve, level::Level, moving::Mover,
+    regions::separate,
 };
 use crate::{Csr, Node, Partition, column::Column, random::Random};
 
@@ -137,10 +138,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        components::split_disconnected,
         disconnected,
         fixture::{graphs, planted},
-        leiden, modularity,
+        leiden, modularity, split_disconnected,
     };
 
     /// Cliques of 6 in a ring, each tied to the next by one edge.

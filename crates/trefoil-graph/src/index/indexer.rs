@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
-use crate::{evidence::Evidence, image};
+use crate::index::{evidence::Evidence, format};
 
 /// The write half of the graph retriever. One at a time: the caller holds the lock.
 ///
@@ -24,8 +24,8 @@ impl GraphIndexer {
     pub fn open(dir: &Path) -> Result<Self> {
         trefoil_core::create_private_folder(dir)
             .map_err(|error| Error::io("create", dir, error))?;
-        let (committed, evidence) = match image::read(dir)? {
-            Some((stamp, packed)) => (stamp.seq(), packed.into()),
+        let (committed, evidence) = match format::read(dir)? {
+            Some((header, packed)) => (header.seq(), packed.into()),
             None => (Seq::ZERO, Evidence::default()),
         };
         Ok(Self { dir: dir.to_owned(), evidence, committed })
@@ -61,7 +61,7 @@ impl Indexer for GraphIndexer {
 
     fn commit(&mut self, seq: Seq) -> Result<()> {
         let packed = self.evidence.pack();
-        image::write(&self.dir, seq, &packed)?;
+        format::write(&self.dir, seq, &packed)?;
         self.evidence.thin_out(packed);
         self.committed = seq;
         Ok(())

@@ -1,7 +1,10 @@
 use std::collections::VecDeque;
 
-use super::{LEAST_GAIN, level::Level};
+use super::level::Level;
 use crate::{Node, column::Column};
+
+/// A gain of modularity below this is rounding.
+pub(super) const LEAST_GAIN: f64 = 1e-10;
 
 /// Moves nodes between communities while that gains modularity.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use std::{borrow::Cow, ops::Range};
 
-use super::LeidenConfig;
+use super::config::LeidenConfig;
 use crate::{Csr, Node, column::Column, csr::RowWriter};
 
 /// One graph of the chain: the first is the graph itself, and the nodes of each further

@@ -27,7 +27,7 @@ use std::{
 
 use trefoil_core::{Error, Part, Result, RetrieverId, RowId, Seq, private_file};
 
-use crate::evidence::{Named, Packed, Related, Said, Text};
+use crate::index::evidence::{Named, Packed, Related, Said, Text};
 
 pub(crate) const NAME: &str = "EVIDENCE";
 const TEMPORARY: &str = "EVIDENCE.tmp";
@@ -37,16 +37,16 @@ const HEADER: usize = 32;
 
 /// The first bytes of a file: others mean other content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp([u8; HEADER]);
+pub(crate) struct Header([u8; HEADER]);
 
-impl Stamp {
-    /// The stamp of the file in `dir`; none if there is no file.
+impl Header {
+    /// The header of the file in `dir`; none if there is no file.
     pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(NAME);
-        let mut stamp = [0; HEADER];
-        let read = File::open(&path).and_then(|mut file| file.read_exact(&mut stamp));
+        let mut header = [0; HEADER];
+        let read = File::open(&path).and_then(|mut file| file.read_exact(&mut header));
         match read {
-            Ok(()) => Ok(Some(Self(stamp))),
+            Ok(()) => Ok(Some(Self(header))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Err(damaged(dir, "it ends early"))
@@ -61,13 +61,13 @@ impl Stamp {
     }
 
     fn new(seq: Seq, words: usize, payload: &[u8]) -> Self {
-        let mut stamp = Vec::with_capacity(HEADER);
-        stamp.extend(MAGIC);
-        stamp.extend(VERSION.to_le_bytes());
+        let mut header = Vec::with_capacity(HEADER);
+        header.extend(MAGIC);
+        header.extend(VERSION.to_le_bytes());
         let counts = [seq.get().to_le_bytes(), (words as u64).to_le_bytes()].concat();
-        stamp.extend(checksum(&counts, payload).to_le_bytes());
-        stamp.extend(counts);
-        Self(stamp.first_chunk().copied().unwrap_or([0; HEADER]))
+        header.extend(checksum(&counts, payload).to_le_bytes());
+        header.extend(counts);
+        Self(header.first_chunk().copied().unwrap_or([0; HEADER]))
     }
 
     fn field<const N: usize>(self, from: usize) -> [u8; N] {
@@ -80,7 +80,7 @@ impl Stamp {
 /// # Errors
 /// [`Error::Corrupt`] if it is not what was written, [`Error::UnsupportedFormat`] if a newer
 /// version wrote it, [`Error::Io`].
-pub(crate) fn read(dir: &Path) -> Result<Option<(Stamp, Packed)>> {
+pub(crate) fn read(dir: &Path) -> Result<Option<(Header, Packed)>> {
     let path = dir.join(NAME);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -89,9 +89,9 @@ pub(crate) fn read(dir: &Path) -> Result<Option<(Stamp, Packed)>> {
     };
     let (header, payload) =
         bytes.split_first_chunk().ok_or_else(|| damaged(dir, "it ends early"))?;
-    let stamp = Stamp(*header);
-    let version = u32::from_le_bytes(stamp.field(8));
-    if stamp.field(0) != MAGIC {
+    let header = Header(*header);
+    let version = u32::from_le_bytes(header.field(8));
+    if header.field(0) != MAGIC {
         return Err(damaged(dir, "it is not a file of this index"));
     }
     if version > VERSION {
@@ -100,14 +100,14 @@ pub(crate) fn read(dir: &Path) -> Result<Option<(Stamp, Packed)>> {
     if version < VERSION {
         return Err(damaged(dir, "an older version wrote it"));
     }
-    if u32::from_le_bytes(stamp.field(12)) != checksum(&stamp.field::<16>(16), payload) {
+    if u32::from_le_bytes(header.field(12)) != checksum(&header.field::<16>(16), payload) {
         return Err(damaged(dir, "it has another checksum"));
     }
-    let words = usize::try_from(u64::from_le_bytes(stamp.field(24))).ok();
+    let words = usize::try_from(u64::from_le_bytes(header.field(24))).ok();
     let parts = words.and_then(|words| payload.split_at_checked(words.checked_mul(4)?));
     let packed = parts.and_then(|(words, texts)| unpack(words, texts));
     let packed = packed.ok_or_else(|| damaged(dir, "it contradicts itself"))?;
-    Ok(Some((stamp, packed)))
+    Ok(Some((header, packed)))
 }
 
 /// Writes the file in `dir`, durably, in the place of the one that is there.
@@ -117,7 +117,7 @@ pub(crate) fn write(dir: &Path, seq: Seq, packed: &Packed) -> Result<()> {
     for text in &packed.texts {
         payload.extend(text.as_bytes());
     }
-    let Stamp(header) = Stamp::new(seq, words.len(), &payload);
+    let Header(header) = Header::new(seq, words.len(), &payload);
     let (path, temporary) = (dir.join(NAME), dir.join(TEMPORARY));
     let write = || {
         let mut file = private_file().create(true).write(true).truncate(true).open(&temporary)?;
@@ -242,8 +242,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        evidence::Evidence,
         fixture::{chunk, names},
+        index::evidence::Evidence,
     };
 
     #[test]
@@ -276,10 +276,10 @@ mod tests {
                 chunks.into_iter().map(|(row, names)| chunk(row, &names)).collect();
             let dir = tempfile::tempdir()?;
             write(dir.path(), Seq::new(seq), &evidence.pack())?;
-            let (stamp, packed) = read(dir.path())?.unwrap();
+            let (header, packed) = read(dir.path())?.unwrap();
             prop_assert_eq!(packed, evidence.pack());
-            prop_assert_eq!(stamp.seq(), Seq::new(seq));
-            prop_assert_eq!(Stamp::read(dir.path())?, Some(stamp));
+            prop_assert_eq!(header.seq(), Seq::new(seq));
+            prop_assert_eq!(Header::read(dir.path())?, Some(header));
         }
 
         #[test]
