@@ -10,7 +10,7 @@ use std::{
 
 use trefoil::memory::{LinkRelation, MemoryWrite};
 use trefoil_core::{ClaimId, ObservationId};
-use trefoil_memory::{Claim, ClaimDraft, FeedbackSignal, Memory, Opinion, Scope};
+use trefoil_memory::{Claim, ClaimDraft, FeedbackInput, FeedbackSignal, Memory, Scope};
 
 use crate::{memory::open, models::with_model};
 
@@ -63,7 +63,7 @@ fn merged(pairs: &[Pair]) -> Vec<bool> {
     let claims = memory.insert_claims(drafts).unwrap();
     engine.wait_until_indexed().unwrap();
     let merged = |pair: &[Claim]| {
-        let opinion = Opinion::new(pair[1].id.clone(), FeedbackSignal::Duplicate);
+        let opinion = FeedbackInput::new(pair[1].id.clone(), FeedbackSignal::Duplicate);
         let heard = memory.feedback(&opinion).unwrap();
         assert!(heard.updated.utility < heard.previous.utility);
         assert!(heard.representative.as_ref().is_none_or(|id| *id == pair[0].id));
@@ -127,12 +127,12 @@ fn another_value_of_what_one_has_once_is_no_duplicate_unless_somebody_says_so() 
     });
     let claims = memory.insert_claims(drafts.collect()).unwrap();
     engine.wait_until_indexed().unwrap();
-    let merged = |opinion: &Opinion| memory.feedback(opinion).unwrap().representative;
+    let merged = |opinion: &FeedbackInput| memory.feedback(opinion).unwrap().representative;
     let [kyoto, nara, unsaid] = [0, 1, 2].map(|at| claims[at].id.clone());
-    let duplicate = |id: &ClaimId| Opinion::new(id.clone(), FeedbackSignal::Duplicate);
+    let duplicate = |id: &ClaimId| FeedbackInput::new(id.clone(), FeedbackSignal::Duplicate);
     assert_eq!(merged(&duplicate(&nara)), Some(unsaid.clone()), "not with Kyoto");
     assert!(merged(&duplicate(&unsaid)).is_some_and(|id| id == kyoto || id == nara));
-    let named = Opinion { duplicate_of: Some(nara.clone()), ..duplicate(&kyoto) };
+    let named = FeedbackInput { duplicate_of: Some(nara.clone()), ..duplicate(&kyoto) };
     assert_eq!(merged(&named), Some(nara), "the caller names it");
 }
 
@@ -151,7 +151,7 @@ fn claims_that_are_linked_as_a_contradiction_are_not_merged() {
     };
     engine.memory().write("link", link).unwrap();
     for claim in &claims {
-        let opinion = Opinion::new(claim.id.clone(), FeedbackSignal::Duplicate);
+        let opinion = FeedbackInput::new(claim.id.clone(), FeedbackSignal::Duplicate);
         assert_eq!(memory.feedback(&opinion).unwrap().representative, None);
     }
 }

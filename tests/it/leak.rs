@@ -24,9 +24,9 @@ use trefoil::{
     memory::{MemoryUnit, Payload},
 };
 use trefoil_memory::{
-    AllowTag, Boundary, ClaimDraft, ContentProbe, ContextNote, ContextRequest, FeedbackSignal,
-    FindOptions, IdGenerator, Importance, InvariantDefinition, Layer, MaintainOptions, Memory,
-    ObservationDraft, Opinion, Policy, Scope, Tags, Ttl, UnitId,
+    AllowTag, Boundary, ClaimDraft, ContentProbe, ContextNote, ContextRequest, FeedbackInput,
+    FeedbackSignal, FindOptions, IdGenerator, Importance, InvariantDefinition, Layer,
+    MaintainOptions, Memory, ObservationDraft, Policy, Scope, Tags, Ttl, UnitId,
     recall::{RecallProfile, RecallQuery},
 };
 
@@ -71,7 +71,7 @@ fn nothing_above_the_boundary_is_in_any_output() {
     assert_eq!(words(&String::from_utf8_lossy(&log)), BTreeSet::new(), "the log tells");
     // Every output does tell what it may, so that silence is no proof.
     println!("leak: cases {cases:?}, words told by {seen:?}");
-    let outputs = ["activate", "context", "distill", "episodes", "find", "near", "views"];
+    let outputs = ["context", "distill", "episodes", "near", "recall", "search", "views"];
     assert_eq!(seen.keys().copied().collect::<Vec<_>>(), outputs);
 }
 
@@ -152,7 +152,7 @@ impl World {
         world.engine.wait_until_indexed().unwrap();
         for topic in TOPICS {
             let all = RecallQuery { allow: vec![tag("tool:mail")], ..RecallQuery::new(topic) };
-            let found = world.memory.activate(&all, &everything()).unwrap();
+            let found = world.memory.recall(&all, &everything()).unwrap();
             assert!(!found.claims.is_empty());
             world.contexts.push(found.context.id);
         }
@@ -391,7 +391,7 @@ impl Request {
             }
         };
         let pii = BoundaryClass::Pii;
-        look("activate", told(memory.activate(query, boundary)), BoundaryClass::Secret);
+        look("recall", told(memory.recall(query, boundary)), BoundaryClass::Secret);
         look("episodes", told(memory.episodes(query, boundary)), pii);
         let request = ContextRequest { query: query.clone(), ..ContextRequest::new("") };
         look("context", told(memory.context(&request, boundary)), pii);
@@ -400,9 +400,9 @@ impl Request {
         let view = memory.view(query.clone(), boundary.clone());
         let layer = *random.choice(&[Layer::Line, Layer::Context, Layer::Whole]).unwrap();
         let options = FindOptions { layer, limit: query.top_k, ..FindOptions::default() };
-        look("find", told(view.find(&query.q, &options)), BoundaryClass::Secret);
+        look("search", told(view.search(&query.q, &options)), BoundaryClass::Secret);
         let vector: Vec<f32> = (0..64).map(|_| random.f32() - 0.5).collect();
-        look("near", told(view.find_near(&vector, &options)), pii);
+        look("near", told(view.search_by_embedding(&vector, &options)), pii);
         let asked: Vec<(UnitId, Score)> =
             (0..8).map(|_| (random.choice(&world.units).unwrap().clone(), Score::ONE)).collect();
         look("views", told(view.of(&asked, layer)), BoundaryClass::Secret);
@@ -410,7 +410,7 @@ impl Request {
         if let Some(UnitId::Claim(claim)) = asked.iter().map(|(id, _)| id).next() {
             let denied = memory.promote(claim, Scope::Session, query, boundary);
             look("promote", told(denied.map(drop)), BoundaryClass::Public);
-            let mut opinion = Opinion::new(claim.clone(), FeedbackSignal::Duplicate);
+            let mut opinion = FeedbackInput::new(claim.clone(), FeedbackSignal::Duplicate);
             opinion.duplicate_of = Some("clm_none".parse().unwrap());
             look("feedback", told(memory.feedback(&opinion).map(drop)), BoundaryClass::Public);
         }

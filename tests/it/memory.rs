@@ -256,7 +256,7 @@ fn an_answer_is_found_by_what_was_asked() {
     let view = memory.view(RecallQuery::default(), Boundary::default());
     let options = FindOptions { limit: 2, layer: Layer::Whole, ..FindOptions::default() };
     for [asked, answered, later] in TALK {
-        let found = view.find(later, &options).unwrap().views;
+        let found = view.search(later, &options).unwrap().views;
         let texts: Vec<&str> = found.iter().map(|view| view.text.as_str()).collect();
         assert!(texts.contains(&asked) && texts.contains(&answered), "{later}: {texts:?}");
     }

@@ -28,7 +28,7 @@ const CHILD: &str = "TREFOIL_MEMORY_CRASH_CHILD";
 const CLAIMS: u64 = 5;
 
 /// What is done again and again until the process dies.
-struct Deed {
+struct MaintenanceAction {
     name: &'static str,
     step: fn(&Engine, u64),
     /// Checks what is there after `acknowledged` steps, and says how many there were: one may
@@ -36,11 +36,11 @@ struct Deed {
     check: fn(&Engine, &Path, u64) -> u64,
 }
 
-const DEEDS: [Deed; 4] = [
-    Deed { name: "integrate", step: integrate, check: all_of_a_claim_or_nothing },
-    Deed { name: "feedback", step: feedback, check: utility_is_what_was_said },
-    Deed { name: "clean-up", step: clean_up, check: no_summary_no_deletion },
-    Deed { name: "forget", step: forget, check: forgotten_to_the_last_byte },
+const DEEDS: [MaintenanceAction; 4] = [
+    MaintenanceAction { name: "integrate", step: integrate, check: all_of_a_claim_or_nothing },
+    MaintenanceAction { name: "feedback", step: feedback, check: utility_is_what_was_said },
+    MaintenanceAction { name: "clean-up", step: clean_up, check: no_summary_no_deletion },
+    MaintenanceAction { name: "forget", step: forget, check: forgotten_to_the_last_byte },
 ];
 
 #[test]
@@ -63,7 +63,7 @@ fn forgetting_is_all_or_nothing() {
     survive(&DEEDS[3]);
 }
 
-fn survive(deed: &Deed) {
+fn survive(deed: &MaintenanceAction) {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
     let mut done = 0;
@@ -77,7 +77,7 @@ fn survive(deed: &Deed) {
 }
 
 /// Starts a child that does one step after the other and kills it; how many were acknowledged.
-fn work_until_killed(deed: &Deed, index: &Path, first: u64, round: u32) -> u64 {
+fn work_until_killed(deed: &MaintenanceAction, index: &Path, first: u64, round: u32) -> u64 {
     let task = format!("{}:{first}:{}", deed.name, index.display());
     let mut child = process_of("memory_crash::child").env(CHILD, task).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

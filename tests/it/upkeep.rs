@@ -17,7 +17,7 @@ use trefoil::{
 use trefoil_memory::{
     Boundary, ClaimDraft, ContentProbe, EpistemicStatus, FindOptions, Memory, Observation,
     ObservationDraft, Ttl,
-    extract::{Extracted, Extractor, RuleExtractor},
+    extract::{ClaimExtractor, Extracted, RuleExtractor},
     recall::RecallQuery,
 };
 
@@ -46,7 +46,7 @@ fn opened(dir: &tempfile::TempDir, config: EngineConfig) -> (Arc<Engine>, Memory
 
 fn recalled(memory: &Memory, question: &str) -> Vec<String> {
     let query = RecallQuery { save: false, ..RecallQuery::new(question) };
-    let found = memory.activate(&query, &Boundary::default()).unwrap();
+    let found = memory.recall(&query, &Boundary::default()).unwrap();
     found.claims.into_iter().map(|one| one.claim.text).collect()
 }
 
@@ -184,7 +184,7 @@ fn the_narrative_is_made_again_when_the_last_has_rested() {
     eventually("the narrative is made again", || narrative() == 3);
     // What the program said unasked is found, and nothing was learnt from it.
     let view = memory.view(RecallQuery::default(), Boundary::default());
-    let found = view.find("book the ferry", &FindOptions::default()).unwrap();
+    let found = view.search("book the ferry", &FindOptions::default()).unwrap();
     assert!(found.views.iter().any(|one| one.id.as_str() == proactive.id.as_str()));
     let record = memory.record(proactive.id.as_str()).unwrap().unwrap();
     assert!(record.made.iter().all(|made| made.id.starts_with("sum_")), "{:?}", record.made);
@@ -196,7 +196,7 @@ struct Poisoned {
     asked: Arc<AtomicUsize>,
 }
 
-impl Extractor for Poisoned {
+impl ClaimExtractor for Poisoned {
     fn extract(&self, told: &Observation, boundary: &Boundary) -> Result<Extracted> {
         if told.content.contains("poison") {
             self.asked.fetch_add(1, Ordering::SeqCst);

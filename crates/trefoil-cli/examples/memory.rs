@@ -90,7 +90,7 @@ fn observations(collection: &Collection) -> anyhow::Result<()> {
         let options =
             FindOptions { limit: SHOWN, types: vec![UnitKind::Episode], ..FindOptions::default() };
         for query in collection.answerable().filter(|query| conversation(&query.id) == *name) {
-            let found = view.find(&query.text, &options)?;
+            let found = view.search(&query.text, &options)?;
             let ranking: Vec<&str> =
                 found.views.iter().filter_map(|view| ids.get(view.id.as_str()).copied()).collect();
             let judgements = judged(collection, query)?;
@@ -135,7 +135,7 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
         place.memory.insert_claims(texts.into_iter().map(draft).collect())
     };
     insert(asked.iter().map(|(_, text)| text.clone()).collect())?;
-    println!("\n| claims | Recall@{SHOWN} | activate, median | of which embedding |");
+    println!("\n| claims | Recall@{SHOWN} | recall, median | of which embedding |");
     println!("|---:|---:|---:|---:|");
     for &wanted in &CLAIMS {
         let missing = wanted.saturating_sub(known.len());
@@ -154,9 +154,9 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
             embedding.push(begun.elapsed());
             let recall = RecallQuery { top_k: SHOWN, save: false, ..RecallQuery::new(&query.text) };
             let begun = Instant::now();
-            let activated = place.memory.activate(&recall, &Boundary::default())?;
+            let recalled = place.memory.recall(&recall, &Boundary::default())?;
             whole.push(begun.elapsed());
-            found += usize::from(activated.claims.iter().any(|one| one.claim.text == *right));
+            found += usize::from(recalled.claims.iter().any(|one| one.claim.text == *right));
         }
         let recall = found as f64 / asked.len() as f64;
         let [whole, embedding] = [whole, embedding].map(median);

@@ -87,5 +87,10 @@ pub use stage::{
 };
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;
-pub use unit::{BoundaryClass, Sensitivity, UnitKind, UnitState};
+#[doc(hidden)]
+pub use unit::unknown_name;
+pub use unit::{
+    AffectLabel, BoundaryClass, ClaimKind, EpistemicStatus, EvidenceMethod, FeedbackSignal,
+    Importance, ObservationKind, Scope, Sensitivity, SourceType, UnitKind, UnitState,
+};
 pub use web::{Trust, WebMetadata, WebPage, WebSearch};

@@ -1,52 +1,12 @@
-use std::fmt;
+mod string_enum;
 
-use serde::{Deserialize, Serialize};
+use self::string_enum::numbered_enum;
+pub use self::string_enum::unknown_name;
+use crate::string_enum;
 
-/// Closed choices that the store keeps as numbers.
-macro_rules! numbered {
-    ($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $choice:ident = $code:literal $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$each])* #[serde(rename = $text)] $choice = $code,)*
-        }
-
-        impl $name {
-            /// All of them, by their number.
-            pub const ALL: &[Self] = &[$(Self::$choice),*];
-
-            /// The number that the store keeps.
-            pub const fn code(self) -> u8 {
-                self as u8
-            }
-
-            /// The one with this number, if there is one.
-            pub const fn from_code(code: u8) -> Option<Self> {
-                match code {
-                    $($code => Some(Self::$choice),)*
-                    _ => None,
-                }
-            }
-
-            /// The name that people read and write.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$choice => $text,)*
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    };
-}
-
-numbered!(
+numbered_enum!(
     /// What kind of thing a unit is: which table its body is in.
-    UnitKind {
+    UnitKind, "kind" {
         /// An observation.
         Episode = 1 "episode",
         /// A claim with a predicate.
@@ -62,10 +22,10 @@ numbered!(
     }
 );
 
-numbered!(
+numbered_enum!(
     /// How far a unit has come in its life.
     #[derive(Default)]
-    UnitState {
+    UnitState, "state" {
         /// As it was written.
         #[default]
         Raw = 0 "raw",
@@ -78,11 +38,11 @@ numbered!(
     }
 );
 
-numbered!(
+numbered_enum!(
     /// Who may see a unit, from everybody to nobody. What is derived takes the maximum of
     /// its sources, and no class is ever lowered.
     #[derive(Default)]
-    BoundaryClass {
+    BoundaryClass, "boundary_class" {
         /// Anybody.
         Public = 0 "public",
         /// Whoever works on it: the default.
@@ -95,15 +55,143 @@ numbered!(
     }
 );
 
-numbered!(
+numbered_enum!(
     /// How sensitive the rows of a unit are, told from its class.
-    Sensitivity {
+    Sensitivity, "sensitivity" {
         /// Public or internal.
         Normal = 0 "normal",
         /// Identifies a person.
         Private = 1 "private",
         /// Secret.
         Secret = 2 "secret",
+    }
+);
+
+string_enum!(
+    /// What a claim says.
+    ClaimKind, "kind" {
+        /// How something is.
+        Fact = "fact",
+        /// What somebody likes or wants.
+        Preference = "preference",
+        /// What is to be done.
+        Task = "task",
+        /// What should always or never be done.
+        PolicyHint = "policy_hint",
+    }
+);
+
+string_enum!(
+    /// How far a claim holds, from the narrowest.
+    Scope, "scope" {
+        /// In one session.
+        Session = "session",
+        /// In one project.
+        Project = "project",
+        /// Everywhere.
+        Principle = "principle",
+    }
+);
+
+string_enum!(
+    /// What is known of whether a claim is so.
+    EpistemicStatus, "epistemic_status" {
+        /// It was not checked for too long.
+        Unknown = "unknown",
+        /// Somebody said so, or it follows.
+        Inferred = "inferred",
+        /// A source shows it.
+        Verified = "verified",
+    }
+);
+
+numbered_enum!(
+    /// How much is lost with a claim, from the most.
+    Importance, "importance" {
+        /// Never given up.
+        S0 = 0 "S0",
+        /// Never given up: the default of norms.
+        S1 = 1 "S1",
+        /// Given up when it is stale: the default.
+        S2 = 2 "S2",
+        /// Given up when it is stale.
+        S3 = 3 "S3",
+    }
+);
+
+string_enum!(
+    /// How it was found that something speaks for a claim.
+    EvidenceMethod, "method" {
+        /// By rules.
+        Rule = "rule",
+        /// By a language model.
+        Llm = "llm",
+        /// By a person.
+        Manual = "manual",
+    }
+);
+
+string_enum!(
+    /// What somebody says of a claim that was recalled.
+    FeedbackSignal, "signal" {
+        /// It helped.
+        Helpful = "helpful",
+        /// It did harm.
+        Harmful = "harmful",
+        /// It is no longer so.
+        Outdated = "outdated",
+        /// Another claim says the same.
+        Duplicate = "duplicate",
+    }
+);
+
+string_enum!(
+    /// Where an observation comes from.
+    SourceType, "source_type" {
+        /// A conversation.
+        Chat = "chat",
+        /// A tool that was called.
+        Tool = "tool",
+        /// A file.
+        File = "file",
+        /// A web request.
+        Http = "http",
+        /// The program itself.
+        System = "system",
+    }
+);
+
+string_enum!(
+    /// What was observed.
+    ObservationKind, "kind of an observation" {
+        /// The use of a tool and its result.
+        ToolUse = "tool_use",
+        /// A command and its output.
+        Bash = "bash",
+        /// A failure.
+        Error = "error",
+        /// A success.
+        Success = "success",
+        /// A note.
+        Note = "note",
+        /// What somebody said.
+        Message = "message",
+    }
+);
+
+string_enum!(
+    /// A feeling, as coarse as rules can tell it.
+    AffectLabel, "affect" {
+        /// Gladness.
+        Joy = "joy",
+        /// Sorrow.
+        Sadness = "sadness",
+        /// Anger.
+        Anger = "anger",
+        /// Fear, worry.
+        Fear = "fear",
+        /// None of them.
+        Neutral = "neutral",
     }
 );
 

@@ -1,75 +1,37 @@
+//! Claims: what is held to be so, what shows it, and how it changes.
+
+mod content_hash;
+mod critic;
+mod draft;
+mod evidence;
+mod feedback;
+pub mod integrate;
+mod lifecycle;
+mod probe;
+mod source_tag;
+mod ttl;
+
+pub use content_hash::ContentHash;
+pub(crate) use content_hash::sha256_hex;
+pub use critic::{ClaimScores, Corrected, Critic, QUALITY_HALF_LIFE_DAYS, UTILITY_HALF_LIFE_DAYS};
+pub use draft::ClaimDraft;
+pub use evidence::ClaimEvidence;
+pub use feedback::{Feedback, Rating};
+pub use lifecycle::{
+    Action, SummaryGroup, action, by_topic, is_stale, status, summary_groups, verify,
+};
+pub use probe::{ContentProbe, Fingerprints, GitProbe, NoProbe, SourceProbe};
+pub use source_tag::SourceTag;
+pub use ttl::Ttl;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    BoundaryClass, ClaimId, Error, ObservationId, Result, Score, SessionId, UnitKind, UnitState,
+    BoundaryClass, ClaimId, ClaimKind, EpistemicStatus, Error, Importance, ObservationId, Result,
+    Scope, Score, SessionId, UnitKind, UnitState,
 };
 
-use crate::{
-    ClaimDraft, ContentHash, Provenance, SourceTag, Tags, Ttl, Unit, UnitId, choice::choice,
-};
-
-choice!(
-    /// What a claim says.
-    ClaimKind, "kind" {
-        /// How something is.
-        Fact = "fact",
-        /// What somebody likes or wants.
-        Preference = "preference",
-        /// What is to be done.
-        Task = "task",
-        /// What should always or never be done.
-        PolicyHint = "policy_hint",
-    }
-);
-
-choice!(
-    /// How far a claim holds, from the narrowest.
-    Scope, "scope" {
-        /// In one session.
-        Session = "session",
-        /// In one project.
-        Project = "project",
-        /// Everywhere.
-        Principle = "principle",
-    }
-);
-
-impl Scope {
-    /// How long a claim of this scope stays fresh where no policy says otherwise.
-    pub fn ttl(self) -> Ttl {
-        match self {
-            Self::Session => Ttl::SESSION,
-            Self::Project => Ttl::PROJECT,
-            Self::Principle => Ttl::UNLIMITED,
-        }
-    }
-}
-
-choice!(
-    /// What is known of whether a claim is so.
-    EpistemicStatus, "epistemic_status" {
-        /// It was not checked for too long.
-        Unknown = "unknown",
-        /// Somebody said so, or it follows.
-        Inferred = "inferred",
-        /// A source shows it.
-        Verified = "verified",
-    }
-);
-
-choice!(
-    /// How much is lost with a claim, from the most.
-    Importance, "importance" {
-        /// Never given up.
-        S0 = "S0",
-        /// Never given up: the default of norms.
-        S1 = "S1",
-        /// Given up when it is stale: the default.
-        S2 = "S2",
-        /// Given up when it is stale.
-        S3 = "S3",
-    }
-);
+use crate::{Provenance, Tags, Unit, UnitId};
 
 /// What a claim comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

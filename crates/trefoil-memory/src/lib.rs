@@ -14,7 +14,7 @@
 //! memory.observe(ObservationDraft::message("지훈: 저는 매운 음식을 좋아하지 않아요."))?;
 //! memory.wait_until_indexed()?; // claims are found in the background; this waits for them
 //!
-//! let found = memory.activate(&RecallQuery::new("매운 음식"), &Boundary::default())?;
+//! let found = memory.recall(&RecallQuery::new("매운 음식"), &Boundary::default())?;
 //! assert_eq!(found.claims[0].claim.text, "지훈: 저는 매운 음식을 좋아하지 않아요.");
 //! assert_eq!(found.claims[0].claim.object.as_deref(), Some("매운 음식"));
 //! # Ok::<(), trefoil::Error>(())
@@ -34,87 +34,50 @@
 //! # Ok::<(), trefoil_core::Error>(())
 //! ```
 
-mod boundary;
-mod choice;
 mod claim;
-mod compress;
-mod context;
-mod context_note;
-mod critic;
-mod dice;
-mod draft;
-mod evidence;
-pub mod extract;
-mod faces;
-mod feedback;
-mod hash;
 mod id;
-pub mod integrate;
-mod invariant;
-mod layer;
-mod lifecycle;
 mod memory;
 mod observation;
-mod open_loop;
-pub mod pack;
 mod policy;
-mod probe;
 mod provenance;
 pub mod recall;
-mod reflect;
-mod requester;
-mod rolling;
 mod rows;
-mod rule;
-mod same;
-mod session;
-mod source_tag;
-mod summary_body;
+mod summary;
 mod tags;
-mod ttl;
+mod text;
 mod unit;
-mod validate;
-mod version;
 
-pub use boundary::{AllowTag, Boundary, InvariantDefinition};
-pub use claim::{Claim, ClaimKind, EpistemicStatus, Importance, Origin, Scope};
-pub use compress::{Compressor, KindCompressor};
-pub use context::{ActiveContext, ContextItem, ScoreBreakdown, ScoredClaim};
-pub use context_note::ContextNote;
-pub use critic::{
-    Corrected, Critic, QUALITY_HALF_LIFE_DAYS, Standing, UTILITY_HALF_LIFE_DAYS, unheard,
+pub use claim::{
+    Action, Claim, ClaimDraft, ClaimEvidence, ClaimScores, ContentHash, ContentProbe, Corrected,
+    Critic, Feedback, Fingerprints, GitProbe, NoProbe, Origin, QUALITY_HALF_LIFE_DAYS, Rating,
+    SourceProbe, SourceTag, SummaryGroup, Ttl, UTILITY_HALF_LIFE_DAYS, action, by_topic, integrate,
+    is_stale, status, summary_groups, verify,
 };
-pub use draft::ClaimDraft;
-pub use evidence::{Evidence, EvidenceMethod};
-pub use faces::{MemoryStore, PolicyStore, SearchEngine};
-pub use feedback::{Feedback, FeedbackSignal, Rating};
-pub use hash::ContentHash;
 pub use id::{IdGenerator, MemoryId};
-pub use invariant::{Invariant, InvariantEvaluator, RuleEvaluator};
-pub use layer::{FoundUnit, Layer, View, views};
-pub use lifecycle::{Action, Fold, action, by_topic, folds, is_stale, status, verify};
 pub use memory::{
-    Activated, ContextRequest, Deed, FindOptions, FoundUnits, Heard, LinkedClaim, MaintainOptions,
-    Maintained, Memory, MemoryRelation, MemoryView, Opinion, Overview, PackedContext,
-    RecalledEpisode, RecalledEpisodes, RecordedEvent, RelatedUnit, ScoringParams, Step, UnitRecord,
-    Worked,
+    ContextRequest, FeedbackInput, FeedbackOutcome, FindOptions, FoundUnits, LinkedClaim,
+    MaintainOptions, MaintenanceAction, MaintenanceReport, MaintenanceStep, Memory, MemoryRelation,
+    MemoryView, Overview, PackedContext, RecalledClaims, RecalledEpisode, RecalledEpisodes,
+    RecordedEvent, RelatedUnit, ScoringParams, UnitRecord, WorkReport,
 };
-pub use observation::{Observation, ObservationDraft, ObservationKind, SourceType};
-pub use open_loop::{OpenLoop, open_loops};
+pub use observation::{
+    Compressor, ContextNote, Observation, ObservationDraft, OpenLoop, Reflection, ReflectionReason,
+    Session, open_loops, reflect,
+};
 pub use policy::{
-    ClassPolicy, HybridPolicy, Policy, RecencyPolicy, RerankPolicy, RetrievalPolicy, ScopePolicy,
+    AllowTag, Boundary, ClassPolicy, HybridPolicy, Invariant, InvariantDefinition, Payload, Policy,
+    PolicyRule, PolicyValidator, PolicyVersion, RecencyPolicy, Requester, RerankPolicy,
+    RetrievalPolicy, RuleEvaluator, RuleFacts, ScopePolicy, Validation, admit, admit_claim,
 };
-pub use probe::{ContentProbe, Fingerprints, GitProbe, NoProbe, SourceProbe};
 pub use provenance::{GitProvenance, Provenance};
-pub use reflect::{Reflection, ReflectionReason, reflect};
-pub use requester::Requester;
-pub use rolling::{RollingKey, rolling_input};
-pub use rule::{Rule, RuleFacts};
-pub use session::Session;
-pub use source_tag::SourceTag;
-pub use summary_body::{KeyEvent, SharedLoop, SharedState, SummaryBody};
+pub use recall::{
+    ActiveContext, ContextItem, FoundUnit, Layer, ScoreBreakdown, ScoredClaim, View, pack, views,
+};
+pub use summary::{KeyEvent, RollingKey, SharedLoop, SharedState, SummaryBody, rolling_input};
 pub use tags::Tags;
-pub use ttl::Ttl;
-pub use unit::{Affect, AffectLabel, Unit, UnitId};
-pub use validate::{BoundaryValidator, Payload, PolicyValidator, Validation, admit, admit_claim};
-pub use version::PolicyVersion;
+pub use text::extract;
+pub use trefoil_core::{
+    AffectLabel, ClaimKind, EpistemicStatus, EvidenceMethod, FeedbackSignal, Importance,
+    ObservationKind, Scope, SourceType,
+};
+pub use unit::{Affect, Unit, UnitId};

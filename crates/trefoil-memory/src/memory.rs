@@ -1,16 +1,15 @@
 //! The domain on an engine: observe, remember, recall, forget.
 
-mod activate;
 mod ageing;
 mod context;
 mod digest;
 mod diverse;
 mod episodes;
-mod faces;
 mod fact;
 mod feedback;
 mod learn;
 mod maintain;
+mod recall;
 mod record;
 mod revise;
 mod roll;
@@ -31,20 +30,21 @@ use trefoil::{
 };
 use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
-use self::upkeep::Tools;
+use self::upkeep::Services;
 pub use self::{
-    activate::{Activated, ScoringParams},
     context::{ContextRequest, PackedContext},
     episodes::{RecalledEpisode, RecalledEpisodes},
-    feedback::{Heard, Opinion},
-    maintain::{Deed, MaintainOptions, Maintained, Step},
+    feedback::{FeedbackInput, FeedbackOutcome},
+    maintain::{MaintainOptions, MaintenanceAction, MaintenanceReport, MaintenanceStep},
+    recall::{RecalledClaims, ScoringParams},
     record::{LinkedClaim, MemoryRelation, Overview, RecordedEvent, RelatedUnit, UnitRecord},
     view::{FindOptions, FoundUnits, MemoryView},
-    work::Worked,
+    work::WorkReport,
 };
 use crate::{
-    Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Policy, PolicyVersion, Session,
-    SourceProbe, admit, extract::Extractor, rows,
+    Boundary, Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Payload, Policy,
+    PolicyValidator, PolicyVersion, Session, SourceProbe, Validation, admit, rows,
+    text::extract::ClaimExtractor,
 };
 
 /// Governed memory on an engine. Share it by reference; what it writes is durable when the
@@ -55,7 +55,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Memory {
     engine: Arc<Engine>,
-    tools: Arc<Tools>,
+    services: Arc<Services>,
 }
 
 impl Memory {
@@ -66,42 +66,64 @@ impl Memory {
 
     /// The same with ids of a generator.
     pub fn with_ids(engine: Arc<Engine>, ids: IdGenerator) -> Self {
-        Self::with_tools(engine, Tools::new(ids))
+        Self::with_services(engine, Services::new(ids))
     }
 
     /// The same with what finds claims in observations.
     #[must_use]
-    pub fn with_extractor(self, extractor: Arc<dyn Extractor>) -> Self {
-        let tools = Tools { extractor, ..self.tools.again() };
-        Self::with_tools(self.engine, tools)
+    pub fn with_extractor(self, extractor: Arc<dyn ClaimExtractor>) -> Self {
+        let services = Services { extractor, ..self.services.again() };
+        Self::with_services(self.engine, services)
     }
 
     /// The same with what says in short what several units say.
     #[must_use]
     pub fn with_summarizer(self, summarizer: Arc<dyn Summarizer>) -> Self {
-        let tools = Tools { summarizer, ..self.tools.again() };
-        Self::with_tools(self.engine, tools)
+        let services = Services { summarizer, ..self.services.again() };
+        Self::with_services(self.engine, services)
     }
 
     /// The same with what looks at the sources of claims when the worker looks after memory;
     /// [`NoProbe`](crate::NoProbe) otherwise.
     #[must_use]
     pub fn with_probe(self, probe: Arc<dyn SourceProbe>) -> Self {
-        let tools = Tools { probe, ..self.tools.again() };
-        Self::with_tools(self.engine, tools)
+        let services = Services { probe, ..self.services.again() };
+        Self::with_services(self.engine, services)
     }
 
-    fn with_tools(engine: Arc<Engine>, tools: Tools) -> Self {
-        let tools = Arc::new(tools);
-        let task: Arc<dyn BackgroundTask> = Arc::<Tools>::clone(&tools);
+    fn with_services(engine: Arc<Engine>, services: Services) -> Self {
+        let services = Arc::new(services);
+        let task: Arc<dyn BackgroundTask> = Arc::<Services>::clone(&services);
         engine.run_in_background(&task);
-        Self { engine, tools }
+        Self { engine, services }
+    }
+
+    /// What finds claims in observations.
+    pub fn extractor(&self) -> &dyn ClaimExtractor {
+        self.services.extractor.as_ref()
+    }
+
+    /// Whether something may pass a boundary, under the policy that holds.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn validate(&self, payload: &Payload<'_>, boundary: &Boundary) -> Result<Validation> {
+        let validator = PolicyValidator { now: self.now()? };
+        Ok(validator.validate(payload, boundary, &self.policy()?))
+    }
+
+    /// A text without what the policy that holds cuts out of everything that is stored.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn redact(&self, text: &str) -> Result<String> {
+        Ok(self.policy()?.redact.redact(text).text)
     }
 
     /// The policy that was applied last; the built-in one before any was.
     pub fn policy(&self) -> Result<Policy> {
         let text = self.policy_text(None)?;
-        let mut last = self.tools.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.services.policy.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, policy)) = last.as_ref().filter(|(known, _)| *known == text) {
             return Ok(policy.clone());
         }
@@ -247,7 +269,7 @@ impl Memory {
     }
 
     fn id<I: MemoryId>(&self) -> Result<I> {
-        self.tools.ids.generate(self.now()?)
+        self.services.ids.generate(self.now()?)
     }
 
     fn now(&self) -> Result<Timestamp> {

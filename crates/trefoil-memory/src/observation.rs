@@ -1,42 +1,24 @@
+//! Observations: what happened, as it was told.
+
+mod compress;
+mod context_note;
+mod open_loop;
+mod reflect;
+mod session;
+
+pub use compress::Compressor;
+pub use context_note::ContextNote;
+pub use open_loop::{OpenLoop, open_loops};
+pub use reflect::{Reflection, ReflectionReason, reflect};
+pub use session::Session;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use trefoil_core::{BoundaryClass, Error, ObservationId, Result, SessionId, UnitKind};
+use trefoil_core::{
+    BoundaryClass, Error, ObservationId, ObservationKind, Result, SessionId, SourceType, UnitKind,
+};
 
-use crate::{ContextNote, Requester, Tags, Ttl, Unit, UnitId, choice::choice, unit::whole_seconds};
-
-choice!(
-    /// Where an observation comes from.
-    SourceType, "source_type" {
-        /// A conversation.
-        Chat = "chat",
-        /// A tool that was called.
-        Tool = "tool",
-        /// A file.
-        File = "file",
-        /// A web request.
-        Http = "http",
-        /// The program itself.
-        System = "system",
-    }
-);
-
-choice!(
-    /// What was observed.
-    ObservationKind, "kind of an observation" {
-        /// The use of a tool and its result.
-        ToolUse = "tool_use",
-        /// A command and its output.
-        Bash = "bash",
-        /// A failure.
-        Error = "error",
-        /// A success.
-        Success = "success",
-        /// A note.
-        Note = "note",
-        /// What somebody said.
-        Message = "message",
-    }
-);
+use crate::{Requester, Tags, Ttl, Unit, UnitId, unit::whole_seconds};
 
 /// Something that happened, as it was told; never altered, only erased as a whole.
 ///

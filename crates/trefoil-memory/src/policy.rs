@@ -1,7 +1,20 @@
 //! What may be kept, seen and injected, and how recall weighs it.
 
-mod mistakes;
+mod boundary;
+mod errors;
+mod invariant;
 mod read;
+mod requester;
+mod rule;
+mod validate;
+mod version;
+
+pub use boundary::{AllowTag, Boundary, InvariantDefinition};
+pub use invariant::{Invariant, RuleEvaluator};
+pub use requester::Requester;
+pub use rule::{PolicyRule, RuleFacts};
+pub use validate::{Payload, PolicyValidator, Validation, admit, admit_claim};
+pub use version::PolicyVersion;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +22,7 @@ use serde::Serialize;
 use trefoil_core::{BoundaryClass, Result};
 use trefoil_text::RedactionRules;
 
-use crate::{
-    AllowTag, Boundary, Claim, ClaimKind, ContentHash, InvariantDefinition, PolicyVersion, Scope,
-    Ttl,
-};
+use crate::{Claim, ClaimKind, ContentHash, Scope, Ttl};
 
 /// One version of a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -213,7 +223,7 @@ impl Policy {
 
     /// How long a claim of this scope stays fresh.
     pub fn ttl(&self, scope: Scope) -> Ttl {
-        self.scopes.get(&scope).map_or_else(|| scope.ttl(), |policy| policy.ttl)
+        self.scopes.get(&scope).map_or_else(|| Ttl::of(scope), |policy| policy.ttl)
     }
 
     /// True if a unit that its writer marks secret may be stored: then the policy names a tag
@@ -250,7 +260,7 @@ mod tests {
         let policy = built_in();
         assert_eq!(policy.version.as_str(), "1.0.0");
         for &scope in Scope::ALL {
-            assert_eq!(policy.ttl(scope), scope.ttl(), "{scope}");
+            assert_eq!(policy.ttl(scope), Ttl::of(scope), "{scope}");
         }
         let tokens: Vec<_> = policy.scopes.values().map(|scope| scope.max_tokens).collect();
         assert_eq!(tokens, [20_000, 50_000, 100_000]);

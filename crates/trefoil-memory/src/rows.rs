@@ -12,8 +12,8 @@ use trefoil::{
 };
 
 use crate::{
-    Affect, Claim, Compressor, Feedback, Importance, KindCompressor, Observation, ObservationKind,
-    OpenLoop, Rating, Reflection, Session, SourceType, SummaryBody, Tags, Ttl, Unit,
+    Affect, Claim, Compressor, Feedback, Importance, Observation, ObservationKind, OpenLoop,
+    Rating, Reflection, Session, SourceType, SummaryBody, Tags, Ttl, Unit,
 };
 
 /// A claim as its rows.
@@ -34,7 +34,7 @@ pub(crate) fn of_claim(claim: &Claim) -> Result<(UnitRow, Payload)> {
         epistemic_status: claim.epistemic_status.to_string(),
         last_verified_at: claim.last_verified_at.as_second(),
         ttl: claim.ttl.seconds(),
-        importance: importance_number(claim.importance),
+        importance: claim.importance.code(),
         subject: claim.subject.clone(),
         predicate: claim.predicate.clone(),
         object: claim.object.clone(),
@@ -116,9 +116,9 @@ pub(crate) fn of_observation(
         reply_text: observation.reply_text.clone(),
         image_summary: observation.image_summary.clone(),
         context_note: observation.context_note.as_ref().map(to_json).transpose()?,
-        content_compressed: KindCompressor
+        content_compressed: Compressor
             .should_compress(observation)
-            .then(|| KindCompressor.compress(observation)),
+            .then(|| Compressor.compress(observation)),
         observation_kind: Some(observation.kind.to_string()),
         source_type: Some(observation.source_type.to_string()),
         source_id: observation.source_id.clone(),
@@ -248,18 +248,8 @@ fn of_unit(unit: &Unit) -> UnitRow {
     }
 }
 
-fn importance_number(importance: Importance) -> u8 {
-    match importance {
-        Importance::S0 => 0,
-        Importance::S1 => 1,
-        Importance::S2 => 2,
-        Importance::S3 => 3,
-    }
-}
-
 fn importance(number: u8) -> Result<Importance> {
-    let known = Importance::ALL.get(usize::from(number)).copied();
-    known.ok_or_else(|| corrupt(format!("{number} is no importance")))
+    Importance::from_code(number).ok_or_else(|| corrupt(format!("{number} is no importance")))
 }
 
 fn wide(score: Score) -> f64 {

@@ -3,11 +3,11 @@ use std::{fmt, str::FromStr};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    BoundaryClass, ChunkId, ClaimId, Error, LoopId, ObservationId, Result, Score, SummaryId,
-    UnitKind, UnitState,
+    AffectLabel, BoundaryClass, ChunkId, ClaimId, Error, LoopId, ObservationId, Result, Score,
+    SummaryId, UnitKind, UnitState,
 };
 
-use crate::{Tags, choice::choice};
+use crate::Tags;
 
 /// What all that can be found has in common, whatever its body is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,35 +128,7 @@ impl FromStr for UnitId {
     }
 }
 
-impl TryFrom<String> for UnitId {
-    type Error = Error;
-
-    fn try_from(id: String) -> Result<Self> {
-        id.parse()
-    }
-}
-
-impl From<UnitId> for String {
-    fn from(id: UnitId) -> Self {
-        id.as_str().to_owned()
-    }
-}
-
-choice!(
-    /// A feeling, as coarse as rules can tell it.
-    AffectLabel, "affect" {
-        /// Gladness.
-        Joy = "joy",
-        /// Sorrow.
-        Sadness = "sadness",
-        /// Anger.
-        Anger = "anger",
-        /// Fear, worry.
-        Fear = "fear",
-        /// None of them.
-        Neutral = "neutral",
-    }
-);
+trefoil_core::string_conversions!(UnitId);
 
 /// A feeling and how strong it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,13 +11,13 @@ use trefoil_core::{BoundaryClass, ClaimId, Error, Part, Result, SummaryId, UnitS
 
 use super::{
     Memory,
-    digest::{DISCARDED, NewSummary, PURGE_AFTER, bury},
+    digest::{DISCARDED, NewSummary, PURGE_AFTER, archive},
     learn::put_claim,
-    maintain::{Deed, Maintained, PAGE, Pass, Step},
+    maintain::{MaintenanceAction, MaintenancePass, MaintenanceReport, MaintenanceStep, PAGE},
 };
 use crate::{
     Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe, SourceTag,
-    SummaryBody, action, folds, hash::sha256_hex, lifecycle, rows, status,
+    SummaryBody, action, claim::sha256_hex, is_stale, rows, status, summary_groups, verify,
 };
 
 /// The kind of summary that claims are folded into.
@@ -40,8 +40,8 @@ impl Memory {
         probe: &dyn SourceProbe,
     ) -> Result<Claim> {
         let now = self.now()?;
-        let checked = |claim: Claim| lifecycle::verify(claim, sources, now);
-        let looked = Looked::of(probe.fingerprints(&checked(self.claim(id)?)?.sources)?);
+        let checked = |claim: Claim| verify(claim, sources, now);
+        let looked = SourceStates::of(probe.fingerprints(&checked(self.claim(id)?)?.sources)?);
         self.write("note that a claim was checked", |write| {
             let unknown = || Error::UnknownClaim { id: id.clone() };
             let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
@@ -95,15 +95,15 @@ impl Memory {
     }
 }
 
-impl Pass<'_> {
+impl MaintenancePass<'_> {
     /// Brings every claim up to now, page by page. Those that are to be summarised.
-    pub(super) fn age_claims(&self, done: &mut Maintained) -> Result<Vec<MemoryUnit>> {
+    pub(super) fn age_claims(&self, done: &mut MaintenanceReport) -> Result<Vec<MemoryUnit>> {
         let policy = self.memory.policy()?;
         let critic = Critic { rerank: &policy.retrieval.rerank, now: self.now };
         let mut stale = Vec::new();
         self.memory.walk(|page| {
             // Files are looked at outside of any transaction.
-            let looked: Vec<(RowId, Look)> =
+            let looked: Vec<(RowId, SourceCheck)> =
                 page.iter().map(|unit| Ok((unit.row, self.look(unit)?))).collect::<Result<_>>()?;
             self.write("age claims", |write| {
                 for (row, looked) in &looked {
@@ -120,33 +120,34 @@ impl Pass<'_> {
 
     /// Looks at the sources of a claim: whether one has changed since the claim was last
     /// checked. Where what they were like then was not noted, their own times tell.
-    fn look(&self, unit: &MemoryUnit) -> Result<Look> {
-        let Some(claim) = rows::to_claim(unit)? else { return Ok(Look::default()) };
-        let now = Looked::of(self.probe.fingerprints(&claim.sources)?);
+    fn look(&self, unit: &MemoryUnit) -> Result<SourceCheck> {
+        let Some(claim) = rows::to_claim(unit)? else { return Ok(SourceCheck::default()) };
+        let now = SourceStates::of(self.probe.fingerprints(&claim.sources)?);
         let checked = claim.last_verified_at.as_second();
         let memory = self.memory.engine.memory();
-        let before = memory
-            .read("read what sources were like", |read| Looked::since(read, unit.row, checked))?;
+        let before = memory.read("read what sources were like", |read| {
+            SourceStates::since(read, unit.row, checked)
+        })?;
         if let Some(before) = before {
             let changed = before.differs(&now, &claim.sources);
-            return Ok(Look { now, is_new: false, changed, checked });
+            return Ok(SourceCheck { now, is_new: false, changed, checked });
         }
         let mut changed = false;
         for source in &claim.sources {
             changed |= self.probe.changed_since(source, claim.last_verified_at)?;
         }
-        Ok(Look { is_new: !now.sources.is_empty(), now, changed, checked })
+        Ok(SourceCheck { is_new: !now.sources.is_empty(), now, changed, checked })
     }
 
     /// Tells stale claims of one subject or topic in a summary, with those that it told
     /// before, and marks them as consolidated.
-    pub(super) fn fold_claims(&self, stale: &[MemoryUnit]) -> Result<Vec<Step>> {
+    pub(super) fn fold_claims(&self, stale: &[MemoryUnit]) -> Result<Vec<MaintenanceStep>> {
         let claims: Vec<Claim> = stale
             .iter()
             .filter_map(|unit| rows::to_claim(unit).transpose())
             .collect::<Result<_>>()?;
         let mut steps = Vec::new();
-        for fold in folds(&claims) {
+        for fold in summary_groups(&claims) {
             let ids: BTreeSet<&str> = fold.claims.iter().map(|claim| claim.id.as_str()).collect();
             let new = stale.iter().filter(|unit| ids.contains(unit.unit.id.as_str()));
             let sources = self.with_told_before(&fold.key, new)?;
@@ -178,9 +179,14 @@ impl Pass<'_> {
             if stored {
                 let reason =
                     format!("{} claims say it, of which {} were stale", sources.len(), ids.len());
-                steps.push(Step::new(&id, Deed::Summarized, reason));
-                let told =
-                    |claim| Step::new(claim, Deed::Consolidated, format!("stale; {id} tells it"));
+                steps.push(MaintenanceStep::new(&id, MaintenanceAction::Summarized, reason));
+                let told = |claim| {
+                    MaintenanceStep::new(
+                        claim,
+                        MaintenanceAction::Consolidated,
+                        format!("stale; {id} tells it"),
+                    )
+                };
                 steps.extend(ids.iter().map(told));
             }
         }
@@ -211,7 +217,7 @@ impl Pass<'_> {
 
 /// One claim on its way through a pass.
 struct Ageing<'a> {
-    pass: &'a Pass<'a>,
+    pass: &'a MaintenancePass<'a>,
     write: &'a MemoryWrite<'a>,
     critic: &'a Critic<'a>,
     unit: MemoryUnit,
@@ -219,7 +225,12 @@ struct Ageing<'a> {
 }
 
 impl Ageing<'_> {
-    fn run(self, looked: &Look, done: &mut Maintained, stale: &mut Vec<MemoryUnit>) -> Result<()> {
+    fn run(
+        self,
+        looked: &SourceCheck,
+        done: &mut MaintenanceReport,
+        stale: &mut Vec<MemoryUnit>,
+    ) -> Result<()> {
         let Self { write, claim, unit, .. } = &self;
         // One that was checked since its sources were looked at has not been looked at.
         let is_current = looked.checked == claim.last_verified_at.as_second();
@@ -238,15 +249,20 @@ impl Ageing<'_> {
         if fell {
             let why = if changed { "a source has changed" } else { "not checked for its ttl" };
             let reason = format!("{why}: {} now", aged.epistemic_status);
-            done.steps.push(Step::new(&claim.id, Deed::Downgraded, reason));
+            done.steps.push(MaintenanceStep::new(&claim.id, MaintenanceAction::Downgraded, reason));
             write.add_event("downgraded", Some(unit.row), "{}")?;
         }
         self.act(&aged, done, stale)
     }
 
     /// What is told in a summary already stays: its summary rests on it.
-    fn act(&self, claim: &Claim, done: &mut Maintained, stale: &mut Vec<MemoryUnit>) -> Result<()> {
-        if claim.state >= UnitState::Consolidated || !lifecycle::is_stale(claim, self.pass.now) {
+    fn act(
+        &self,
+        claim: &Claim,
+        done: &mut MaintenanceReport,
+        stale: &mut Vec<MemoryUnit>,
+    ) -> Result<()> {
+        if claim.state >= UnitState::Consolidated || !is_stale(claim, self.pass.now) {
             return Ok(());
         }
         let action = action(claim, claim.pin || self.has_helped()?, self.pass.now);
@@ -256,11 +272,15 @@ impl Ageing<'_> {
             Action::Summarize => stale.extend(now()?),
             Action::Discard => {
                 if let Some(unit) = now()? {
-                    bury(self.write, unit, DISCARDED, PURGE_AFTER)?;
+                    archive(self.write, unit, DISCARDED, PURGE_AFTER)?;
                 }
                 let reason =
                     format!("{} and not checked for its ttl of {}", claim.importance, claim.ttl);
-                done.steps.push(Step::new(&claim.id, Deed::Discarded, reason));
+                done.steps.push(MaintenanceStep::new(
+                    &claim.id,
+                    MaintenanceAction::Discarded,
+                    reason,
+                ));
             }
         }
         Ok(())
@@ -277,8 +297,8 @@ impl Ageing<'_> {
 
 /// What was seen of the sources of a claim.
 #[derive(Debug, Default)]
-struct Look {
-    now: Looked,
+struct SourceCheck {
+    now: SourceStates,
     /// Whether what is seen now is to be noted: nothing was since the claim was checked.
     is_new: bool,
     /// Whether a source has changed since the claim was checked.
@@ -289,11 +309,11 @@ struct Look {
 
 /// What the sources of a claim were like, by hashes: an event tells no text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Looked {
+struct SourceStates {
     sources: BTreeMap<String, String>,
 }
 
-impl Looked {
+impl SourceStates {
     fn of(found: Fingerprints) -> Self {
         let hashed = |(tag, state): (SourceTag, String)| (name(&tag), sha256_hex(state.as_bytes()));
         Self { sources: found.into_iter().map(hashed).collect() }

@@ -10,11 +10,11 @@ use trefoil::{
 };
 use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};
 
-use super::{Memory, episodes::Sight, roll::label_and_key};
+use super::{Memory, episodes::Visibility, roll::label_and_key};
 use crate::{
-    ActiveContext, Boundary, Claim, Compressor, ContextItem, KindCompressor, OpenLoop, RollingKey,
-    ScoredClaim, UnitId,
-    pack::{ContextPack, PackEpisode, PackInput, Packer, SectionKind},
+    ActiveContext, Boundary, Claim, Compressor, ContextItem, OpenLoop, RollingKey, ScoredClaim,
+    UnitId,
+    recall::pack::{ContextPack, PackEpisode, PackInput, Packer, SectionKind},
     recall::{RecallProfile, RecallQuery},
     rows,
 };
@@ -64,7 +64,7 @@ impl Memory {
     /// that bears on it, in 6/10 of the window. Secrets are never in it.
     ///
     /// # Errors
-    /// As [`Memory::activate`].
+    /// As [`Memory::recall`].
     pub fn context(&self, request: &ContextRequest, boundary: &Boundary) -> Result<PackedContext> {
         let query = RecallQuery {
             profile: RecallProfile::Hybrid,
@@ -72,10 +72,10 @@ impl Memory {
             save: false,
             ..request.query.clone()
         };
-        let sight = Sight::new(self, &query, boundary)?;
+        let sight = Visibility::new(self, &query, boundary)?;
         let classes = sight.classes_up_to(BoundaryClass::Pii);
         let allowed = self.engine.memory().allowed(&UnitFilter { classes, ..sight.filter() })?;
-        let recalled = self.activate(&query, boundary)?;
+        let recalled = self.recall(&query, boundary)?;
         let said = match query.q.trim() {
             "" => Vec::new(),
             _ => self.episodes(&query, boundary)?.episodes,
@@ -87,7 +87,7 @@ impl Memory {
         let relationships = sight.relationships(&facts, &said, &allowed)?;
         let loops = sight.loops(&allowed)?;
         let short: Vec<String> =
-            said.iter().map(|one| KindCompressor.compress(&one.observation)).collect();
+            said.iter().map(|one| Compressor.compress(&one.observation)).collect();
         let evidence: Vec<PackEpisode<'_>> = said
             .iter()
             .zip(&short)
@@ -180,7 +180,7 @@ impl Memory {
     }
 }
 
-impl Sight<'_> {
+impl Visibility<'_> {
     /// The claims that were recalled, those that a person wants in sight, and where that is
     /// less than a pack tells, those that stand out.
     fn facts(&self, recalled: Vec<ScoredClaim>, allowed: &Allowed) -> Result<Vec<Claim>> {

@@ -10,7 +10,7 @@ use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, Uni
 use trefoil_text::{canonical_text, language_of};
 
 use super::Memory;
-use crate::{SummaryBody, layer::beginning, rows};
+use crate::{SummaryBody, recall::beginning, rows};
 
 /// Most characters that are kept of the texts in one language.
 const MAX_CHARS: usize = 1_200;
@@ -28,7 +28,7 @@ pub(super) struct Digest<'a> {
 impl Memory {
     pub(super) fn digest(&self) -> Digest<'_> {
         let counter = self.engine.memory().counter();
-        Digest { summarizer: self.tools.summarizer.as_ref(), counter }
+        Digest { summarizer: self.services.summarizer.as_ref(), counter }
     }
 }
 
@@ -114,7 +114,7 @@ impl NewSummary<'_> {
         if self.replaces
             && let Some(old) = write.summary(self.label, self.key)?
         {
-            bury(write, old, "superseded", PURGE_AFTER)?;
+            archive(write, old, "superseded", PURGE_AFTER)?;
         }
         let times = || self.sources.iter().map(happened_at);
         let unit = UnitRow {
@@ -139,7 +139,7 @@ impl NewSummary<'_> {
 }
 
 /// Archives a unit for a reason, to be removed for good after so many seconds.
-pub(super) fn bury(
+pub(super) fn archive(
     write: &MemoryWrite<'_>,
     unit: MemoryUnit,
     reason: &str,

@@ -9,7 +9,7 @@ use trefoil::{
 use trefoil_core::{ClaimId, Result, Score};
 
 use super::Memory;
-use crate::{Claim, ScoredClaim, dice::Trigrams};
+use crate::{Claim, ScoredClaim, text::Trigrams};
 
 /// A claim as it is compared: by its vector, or where one has none by its letters.
 struct Compared {
@@ -54,7 +54,7 @@ impl Compared {
         match (&self.vector, &other.vector) {
             (Some(a), Some(b)) => a.iter().zip(b).map(|(a, b)| a * b).sum(),
             #[expect(clippy::cast_possible_truncation, reason = "likeness is single precision")]
-            _ => self.letters.dice(&other.letters) as f32,
+            _ => self.letters.similarity(&other.letters) as f32,
         }
     }
 }

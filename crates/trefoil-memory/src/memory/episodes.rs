@@ -13,8 +13,7 @@ use trefoil_core::{BoundaryClass, Result, Score, UnitKind, UnitState};
 
 use super::Memory;
 use crate::{
-    Boundary, BoundaryValidator, ContextNote, Observation, Policy, PolicyValidator, UnitId,
-    Validation,
+    Boundary, ContextNote, Observation, Policy, PolicyValidator, UnitId, Validation,
     recall::{Admission, Episode, EpisodeProfile, RecallQuery, episode_queries},
     rows,
 };
@@ -45,9 +44,9 @@ impl Memory {
     /// ([`RecallQuery::recent_turns`]), by [`EpisodeProfile`].
     ///
     /// # Errors
-    /// As [`Memory::activate`].
+    /// As [`Memory::recall`].
     pub fn episodes(&self, query: &RecallQuery, boundary: &Boundary) -> Result<RecalledEpisodes> {
-        let sight = Sight::new(self, query, boundary)?;
+        let sight = Visibility::new(self, query, boundary)?;
         let (profile, memory) = (EpisodeProfile::default(), self.engine.memory());
         let oldest = sight.now.as_second().saturating_sub(profile.oldest_days * DAY);
         let filter = UnitFilter {
@@ -120,7 +119,7 @@ pub(super) fn admitted_units(admission: &Admission, now: Timestamp) -> UnitFilte
 }
 
 /// What a request may see of memory.
-pub(super) struct Sight<'a> {
+pub(super) struct Visibility<'a> {
     pub(super) memory: &'a Memory,
     pub(super) query: &'a RecallQuery,
     pub(super) boundary: &'a Boundary,
@@ -129,7 +128,7 @@ pub(super) struct Sight<'a> {
     pub(super) now: Timestamp,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> Visibility<'a> {
     /// # Errors
     /// [`Error::BoundaryDenied`](trefoil_core::Error::BoundaryDenied) if it may see nothing.
     pub(super) fn new(

@@ -13,8 +13,8 @@ use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result, Role, Unit
 
 use super::{Memory, learn::put_claim};
 use crate::{
-    Claim, Critic, Feedback, FeedbackSignal, Rating, Standing, rows,
-    same::{ABOUT_THE_SAME, background, claims_differ, nearness},
+    Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, rows,
+    text::same::{ABOUT_THE_SAME, background, claims_differ, nearness},
 };
 
 /// How many neighbours of a duplicate are looked at: what says another thing of the same is
@@ -23,7 +23,7 @@ const NEIGHBOURS: usize = 32;
 
 /// What somebody says of a claim.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Opinion {
+pub struct FeedbackInput {
     /// The claim.
     pub claim: ClaimId,
     /// What is said.
@@ -34,24 +34,24 @@ pub struct Opinion {
     pub duplicate_of: Option<ClaimId>,
 }
 
-impl Opinion {
+impl FeedbackInput {
     /// Says this of a claim, and nothing more.
     pub const fn new(claim: ClaimId, signal: FeedbackSignal) -> Self {
         Self { claim, signal, score: None, duplicate_of: None }
     }
 }
 
-/// What an opinion did.
+/// What an input did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Heard {
+pub struct FeedbackOutcome {
     /// What was kept of it; absent if the same was said within the minute, which changes
     /// nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     /// The claim's values before, decay applied.
-    pub previous: Standing,
+    pub previous: ClaimScores,
     /// Its values after.
-    pub updated: Standing,
+    pub updated: ClaimScores,
     /// The claim that a duplicate was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub representative: Option<ClaimId>,
@@ -62,37 +62,39 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::UnknownClaim`] for a claim that is not there.
-    pub fn feedback(&self, opinion: &Opinion) -> Result<Heard> {
-        let heard = self.feedback_batch(std::slice::from_ref(opinion))?.pop();
-        heard.ok_or_else(|| Error::UnknownClaim { id: opinion.claim.clone() })
+    pub fn feedback(&self, input: &FeedbackInput) -> Result<FeedbackOutcome> {
+        let outcome = self.feedback_batch(std::slice::from_ref(input))?.pop();
+        outcome.ok_or_else(|| Error::UnknownClaim { id: input.claim.clone() })
     }
 
     /// The same for many, in their order: all of it is done, or nothing.
     ///
     /// # Errors
     /// As [`Memory::feedback`].
-    pub fn feedback_batch(&self, opinions: &[Opinion]) -> Result<Vec<Heard>> {
+    pub fn feedback_batch(&self, inputs: &[FeedbackInput]) -> Result<Vec<FeedbackOutcome>> {
         let (policy, now) = (self.policy()?, self.now()?);
         let near: Vec<Option<ClaimId>> =
-            opinions.iter().map(|opinion| self.same_as(opinion)).collect::<Result<_>>()?;
-        let ids: Vec<FeedbackId> = opinions.iter().map(|_| self.id()).collect::<Result<_>>()?;
+            inputs.iter().map(|input| self.same_as(input)).collect::<Result<_>>()?;
+        let ids: Vec<FeedbackId> = inputs.iter().map(|_| self.id()).collect::<Result<_>>()?;
         self.write("correct claims", |write| {
             let critic = Critic { rerank: &policy.retrieval.rerank, now };
-            let asked = opinions.iter().zip(ids).zip(near);
-            asked.map(|((opinion, id), near)| hear(write, &critic, opinion, id, near)).collect()
+            let asked = inputs.iter().zip(ids).zip(near);
+            asked
+                .map(|((input, id), near)| apply_feedback(write, &critic, input, id, near))
+                .collect()
         })
     }
 
     /// The claim that a duplicate is merged into: the one that the caller names, else the
     /// nearest in its scope that says the same.
-    fn same_as(&self, opinion: &Opinion) -> Result<Option<ClaimId>> {
-        if opinion.signal != FeedbackSignal::Duplicate {
+    fn same_as(&self, input: &FeedbackInput) -> Result<Option<ClaimId>> {
+        if input.signal != FeedbackSignal::Duplicate {
             return Ok(None);
         }
-        let named = opinion.duplicate_of.as_ref().filter(|id| **id != opinion.claim);
+        let named = input.duplicate_of.as_ref().filter(|id| **id != input.claim);
         match named {
             Some(named) => Ok(Some(named.clone())),
-            None => self.nearest_same(&self.claim(&opinion.claim)?),
+            None => self.nearest_same(&self.claim(&input.claim)?),
         }
     }
 
@@ -144,20 +146,20 @@ impl Memory {
     }
 }
 
-fn hear(
+fn apply_feedback(
     write: &MemoryWrite<'_>,
     critic: &Critic<'_>,
-    opinion: &Opinion,
+    input: &FeedbackInput,
     id: FeedbackId,
     near: Option<ClaimId>,
-) -> Result<Heard> {
-    let (stored, claim) = known(write, &opinion.claim)?;
+) -> Result<FeedbackOutcome> {
+    let (stored, claim) = known(write, &input.claim)?;
     let feedback = Feedback {
         id,
-        claim_id: opinion.claim.clone(),
+        claim_id: input.claim.clone(),
         ts: critic.now,
-        signal: opinion.signal,
-        score: opinion.score,
+        signal: input.signal,
+        score: input.score,
     };
     let is_new = write.add_feedback(&FeedbackRow {
         id: feedback.id.to_string(),
@@ -166,10 +168,15 @@ fn hear(
         signal: feedback.signal.to_string(),
         score: feedback.score.map(|score| f64::from(score.get())),
     })?;
-    let corrected = critic.correct(claim, opinion.signal);
+    let corrected = critic.correct(claim, input.signal);
     if !is_new {
         let previous = corrected.previous;
-        return Ok(Heard { feedback: None, previous, updated: previous, representative: None });
+        return Ok(FeedbackOutcome {
+            feedback: None,
+            previous,
+            updated: previous,
+            representative: None,
+        });
     }
     put_claim(write, &corrected.claim, PatchReason::Feedback)?;
     if let Some(near) = &near {
@@ -179,9 +186,9 @@ fn hear(
         let merged = merged(claim, &corrected.claim, critic);
         put_claim(write, &merged, PatchReason::Feedback)?;
     }
-    let told = serde_json::json!({ "signal": opinion.signal, "updated": corrected.updated });
+    let told = serde_json::json!({ "signal": input.signal, "updated": corrected.updated });
     write.add_event("feedback", Some(stored.row), &told.to_string())?;
-    Ok(Heard {
+    Ok(FeedbackOutcome {
         feedback: Some(feedback),
         previous: corrected.previous,
         updated: corrected.updated,

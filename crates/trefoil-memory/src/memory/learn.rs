@@ -9,10 +9,10 @@ use trefoil::{
 };
 use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
-use super::{Memory, activate::Rules, digest::DISCARDED, fact::fact};
+use super::{Memory, digest::DISCARDED, fact::fact, recall::Rules};
 use crate::{
     Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim,
-    integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
+    claim::integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
     rows,
 };
 

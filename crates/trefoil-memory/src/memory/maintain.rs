@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil::memory::MemoryWrite;
-use trefoil_core::Result;
+use trefoil_core::{Result, string_enum};
 
 use super::Memory;
-use crate::{SourceProbe, choice::choice};
+use crate::SourceProbe;
 
 /// Units that are looked at, and written, at a time.
 pub(super) const PAGE: usize = 256;
@@ -21,9 +21,9 @@ pub struct MaintainOptions {
     pub with_personal_data: bool,
 }
 
-choice!(
+string_enum!(
     /// What was done to a unit.
-    Deed, "deed" {
+    MaintenanceAction, "deed" {
         /// Less is known of it than before.
         Downgraded = "downgraded",
         /// It was made from others, to say in short what they say.
@@ -43,24 +43,28 @@ choice!(
 
 /// One thing that was done, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Step {
+pub struct MaintenanceStep {
     /// The unit, or the saved context.
     pub id: String,
     /// What was done to it.
-    pub deed: Deed,
+    pub deed: MaintenanceAction,
     /// Why: times, numbers and ids, never what a unit says.
     pub reason: String,
 }
 
-impl Step {
-    pub(super) fn new(id: &impl ToString, deed: Deed, reason: impl Into<String>) -> Self {
+impl MaintenanceStep {
+    pub(super) fn new(
+        id: &impl ToString,
+        deed: MaintenanceAction,
+        reason: impl Into<String>,
+    ) -> Self {
         Self { id: id.to_string(), deed, reason: reason.into() }
     }
 }
 
 /// What looking after memory did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Maintained {
+pub struct MaintenanceReport {
     /// Whether all this was only told.
     pub dry_run: bool,
     /// When it was done.
@@ -68,7 +72,7 @@ pub struct Maintained {
     /// How many claims have faded.
     pub decayed: usize,
     /// Everything else that was done, in its order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<MaintenanceStep>,
 }
 
 impl Memory {
@@ -87,11 +91,11 @@ impl Memory {
         &self,
         probe: &dyn SourceProbe,
         options: &MaintainOptions,
-    ) -> Result<Maintained> {
+    ) -> Result<MaintenanceReport> {
         let now = self.now()?;
-        let pass = Pass { memory: self, probe, options, now };
+        let pass = MaintenancePass { memory: self, probe, options, now };
         let mut done =
-            Maintained { dry_run: options.dry_run, at: now, decayed: 0, steps: Vec::new() };
+            MaintenanceReport { dry_run: options.dry_run, at: now, decayed: 0, steps: Vec::new() };
         let stale = pass.age_claims(&mut done)?;
         done.steps.extend(pass.fold_claims(&stale)?);
         done.steps.extend(pass.scrub_observations(now)?);
@@ -104,14 +108,14 @@ impl Memory {
 }
 
 /// One pass of looking after memory.
-pub(super) struct Pass<'a> {
+pub(super) struct MaintenancePass<'a> {
     pub(super) memory: &'a Memory,
     pub(super) probe: &'a dyn SourceProbe,
     pub(super) options: &'a MaintainOptions,
     pub(super) now: Timestamp,
 }
 
-impl Pass<'_> {
+impl MaintenancePass<'_> {
     /// Runs `work` in one transaction, which a dry run undoes.
     pub(super) fn write<T>(
         &self,

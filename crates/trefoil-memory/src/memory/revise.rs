@@ -10,13 +10,13 @@ use trefoil_core::{BoundaryClass, ClaimId, ContextId, Error, Result, Score, Unit
 
 use super::{
     Memory,
-    digest::{PURGE_AFTER, bury},
-    episodes::Sight,
+    digest::{PURGE_AFTER, archive},
+    episodes::Visibility,
     learn::put_claim,
 };
 use crate::{
-    Boundary, BoundaryValidator, Claim, ClaimDraft, ContentHash, Fold, PolicyValidator, Scope,
-    SourceTag, Tags, by_topic, recall::RecallQuery, rows, unit::whole_seconds,
+    Boundary, Claim, ClaimDraft, ContentHash, PolicyValidator, Scope, SourceTag, SummaryGroup,
+    Tags, by_topic, recall::RecallQuery, rows, unit::whole_seconds,
 };
 
 /// Why a claim that was taken back is out of search.
@@ -31,7 +31,7 @@ impl Memory {
     /// the least sure, and all their source tags. Secrets are left out.
     ///
     /// # Errors
-    /// [`Error::ContextExpired`], and as [`Memory::activate`].
+    /// [`Error::ContextExpired`], and as [`Memory::recall`].
     pub fn distill(
         &self,
         context: &ContextId,
@@ -39,7 +39,7 @@ impl Memory {
         boundary: &Boundary,
     ) -> Result<Vec<ClaimDraft>> {
         let (_, rows) = self.stored_context(context)?;
-        let sight = Sight::new(self, request, boundary)?;
+        let sight = Visibility::new(self, request, boundary)?;
         let classes = sight.classes_up_to(BoundaryClass::Pii);
         let kinds = vec![UnitKind::Claim, UnitKind::Fact];
         let filter = UnitFilter { classes, kinds, ..sight.filter() };
@@ -151,7 +151,7 @@ impl Memory {
             for summary in write.units(&made)? {
                 let is_summary = matches!(summary.payload, Payload::Summary(_));
                 if is_summary && summary.unit.state != UnitState::Archived {
-                    bury(write, summary, "superseded", PURGE_AFTER)?;
+                    archive(write, summary, "superseded", PURGE_AFTER)?;
                 }
             }
             let told = serde_json::json!({ "as": ROLLED_BACK });
@@ -169,7 +169,7 @@ fn is_alive(claim: &Claim, call: &'static str) -> Result<()> {
     Ok(())
 }
 
-fn proposal(fold: &Fold<'_>, text: String) -> Option<ClaimDraft> {
+fn proposal(fold: &SummaryGroup<'_>, text: String) -> Option<ClaimDraft> {
     let first = fold.claims.first()?;
     let sources: BTreeSet<&SourceTag> =
         fold.claims.iter().flat_map(|claim| &claim.sources).collect();

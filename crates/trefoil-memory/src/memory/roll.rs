@@ -11,11 +11,11 @@ use trefoil_core::{BoundaryClass, Error, Result, SummaryId};
 
 use super::{
     digest::NewSummary,
-    maintain::{Deed, MaintainOptions, Pass, Step},
+    maintain::{MaintainOptions, MaintenanceAction, MaintenancePass, MaintenanceStep},
     work::Queue,
 };
 use crate::{
-    NoProbe, Observation, RollingKey, SummaryBody, Unit, hash::sha256_hex, rolling_input, rows,
+    NoProbe, Observation, RollingKey, SummaryBody, Unit, claim::sha256_hex, rolling_input, rows,
 };
 
 /// Seconds of the week that [`RollingKey::Week`] is of.
@@ -32,14 +32,14 @@ pub(super) const SUMMARIZE: &str = "summarize";
 
 /// What a job is told: the hash of the key, for a queue holds no words of a unit.
 #[derive(Debug, Serialize, Deserialize)]
-struct Asked {
+struct SummaryJob {
     summary: String,
     /// Whether it may be made of personal data.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     personal: bool,
 }
 
-impl Asked {
+impl SummaryJob {
     fn is_personal(payload_json: &str) -> bool {
         rows::from_json(payload_json).is_ok_and(|Self { personal, .. }| personal)
     }
@@ -59,18 +59,19 @@ pub(super) fn ask_for_narrative(write: &MemoryWrite<'_>, told: &Observation) -> 
     let (label, name) = label_and_key(&week);
     let last = write.summary(label, &name)?.map(|last| last.unit.created_at);
     let rested = last.map(|last| last.saturating_add(week.cooldown_hours() * 3_600));
-    let asked = rows::to_json(&Asked::new(&week, false))?;
+    let asked = rows::to_json(&SummaryJob::new(&week, false))?;
     write.enqueue(SUMMARIZE, &asked, rested.unwrap_or(i64::MIN).max(write.now()))
 }
 
 impl Queue<'_> {
     /// Makes the rolling summary that a job asks for, if it is due and there is something to
     /// tell.
-    pub(super) fn summarize(&mut self, payload_json: &str) -> Result<Option<Step>> {
-        let Asked { summary, personal } = rows::from_json(payload_json)?;
+    pub(super) fn summarize(&mut self, payload_json: &str) -> Result<Option<MaintenanceStep>> {
+        let SummaryJob { summary, personal } = rows::from_json(payload_json)?;
         let options = MaintainOptions { with_personal_data: personal, dry_run: false };
         let memory = self.memory;
-        let pass = Pass { memory, probe: &NoProbe, options: &options, now: memory.now()? };
+        let pass =
+            MaintenancePass { memory, probe: &NoProbe, options: &options, now: memory.now()? };
         let known = match self.rolling.entry(personal) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => unknown.insert(pass.rolling_by_job()?),
@@ -83,15 +84,15 @@ impl Queue<'_> {
 /// A summary that can be made, and of what.
 pub(super) type Rolling = (RollingKey, Vec<MemoryUnit>);
 
-impl Pass<'_> {
+impl MaintenancePass<'_> {
     /// Makes the rolling summaries that are due, through the queue: one that fails is tried
     /// again later.
-    pub(super) fn roll(&self) -> Result<Vec<Step>> {
+    pub(super) fn roll(&self) -> Result<Vec<MaintenanceStep>> {
         let memory = self.memory.engine.memory();
         let personal = self.options.with_personal_data;
         let mut rolling = BTreeMap::new();
         for (key, units) in self.rolling()? {
-            let asked = Asked::new(&key, personal);
+            let asked = SummaryJob::new(&key, personal);
             if self.is_due(&key, &units)? && !self.options.dry_run {
                 memory.enqueue_job(SUMMARIZE, &rows::to_json(&asked)?)?;
             }
@@ -112,7 +113,7 @@ impl Pass<'_> {
                 return Ok(steps);
             }
             // Who asks for personal data gets it: the same without it is not due any more.
-            jobs.sort_by_cached_key(|job| !Asked::is_personal(&job.payload_json));
+            jobs.sort_by_cached_key(|job| !SummaryJob::is_personal(&job.payload_json));
             for job in jobs {
                 match queue.summarize(&job.payload_json) {
                     Ok(step) => {
@@ -127,7 +128,7 @@ impl Pass<'_> {
 
     /// What rolling summaries there can be, by what jobs call them.
     fn rolling_by_job(&self) -> Result<BTreeMap<String, Rolling>> {
-        let of_job = |(key, units)| (Asked::new(&key, false).summary, (key, units));
+        let of_job = |(key, units)| (SummaryJob::new(&key, false).summary, (key, units));
         Ok(self.rolling()?.into_iter().map(of_job).collect())
     }
 
@@ -183,7 +184,7 @@ impl Pass<'_> {
         Ok(key.is_due(last, newest.map(rows::time).transpose()?, false, self.now))
     }
 
-    fn make(&self, key: &RollingKey, units: &[MemoryUnit]) -> Result<Option<Step>> {
+    fn make(&self, key: &RollingKey, units: &[MemoryUnit]) -> Result<Option<MaintenanceStep>> {
         let (label, name) = label_and_key(key);
         let text = self.memory.digest().of("", units)?;
         if text.is_empty() {
@@ -204,7 +205,7 @@ impl Pass<'_> {
             RollingKey::Person(_) => format!("{} episodes with this person", units.len()),
             RollingKey::Topic(_) => format!("{} episodes of this topic", units.len()),
         };
-        Ok(Some(Step::new(&id, Deed::Summarized, reason)))
+        Ok(Some(MaintenanceStep::new(&id, MaintenanceAction::Summarized, reason)))
     }
 }
 

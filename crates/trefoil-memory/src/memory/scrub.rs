@@ -13,9 +13,9 @@ use trefoil_core::{BoundaryClass, Extraction, Result, SummaryId, UnitState};
 use super::{
     Memory,
     digest::{NewSummary, happened_at},
-    maintain::{Deed, Pass, Step},
+    maintain::{MaintenanceAction, MaintenancePass, MaintenanceStep},
 };
-use crate::{ContentProbe, MaintainOptions, RollingKey, SummaryBody, hash::sha256_hex};
+use crate::{ContentProbe, MaintainOptions, RollingKey, SummaryBody, claim::sha256_hex};
 
 /// The kind of summary that stays of observations.
 const EXPIRED: &str = "expired";
@@ -28,17 +28,17 @@ impl Memory {
     ///
     /// # Errors
     /// Those of the store and of the summariser; without a summary nothing is scrubbed.
-    pub fn summarize_and_delete(&self, before: Timestamp) -> Result<Vec<Step>> {
+    pub fn summarize_and_delete(&self, before: Timestamp) -> Result<Vec<MaintenanceStep>> {
         let (probe, now) = (ContentProbe::new(""), self.now()?);
         let options = MaintainOptions::default();
-        let pass = Pass { memory: self, probe: &probe, options: &options, now };
+        let pass = MaintenancePass { memory: self, probe: &probe, options: &options, now };
         pass.scrub_observations(before.min(now))
     }
 }
 
-impl Pass<'_> {
+impl MaintenancePass<'_> {
     /// One summary for what belongs together: a session, or a day, of one class.
-    pub(super) fn scrub_observations(&self, before: Timestamp) -> Result<Vec<Step>> {
+    pub(super) fn scrub_observations(&self, before: Timestamp) -> Result<Vec<MaintenanceStep>> {
         let expired = self.memory.engine.memory().read("read what has expired", |read| {
             read.units(&read.expired_episodes(before.as_second(), usize::MAX)?)
         })?;
@@ -47,7 +47,7 @@ impl Pass<'_> {
         for unit in expired {
             if unit.unit.boundary == BoundaryClass::Secret {
                 let reason = "a secret is not summarised, and nothing goes without a summary";
-                steps.push(Step::new(&unit.unit.id, Deed::Kept, reason));
+                steps.push(MaintenanceStep::new(&unit.unit.id, MaintenanceAction::Kept, reason));
             } else {
                 groups.entry((together(&unit), unit.unit.boundary)).or_default().push(unit);
             }
@@ -60,7 +60,12 @@ impl Pass<'_> {
         Ok(steps)
     }
 
-    fn scrub(&self, key: &str, units: &[MemoryUnit], steps: &mut Vec<Step>) -> Result<()> {
+    fn scrub(
+        &self,
+        key: &str,
+        units: &[MemoryUnit],
+        steps: &mut Vec<MaintenanceStep>,
+    ) -> Result<()> {
         let text = self.memory.digest().of("", units)?;
         let id: SummaryId = self.memory.id()?;
         let (label, replaces) = (EXPIRED, false);
@@ -77,19 +82,19 @@ impl Pass<'_> {
             })?;
         if done {
             let reason = format!("{} observations expired", units.len());
-            steps.push(Step::new(&id, Deed::Summarized, reason));
+            steps.push(MaintenanceStep::new(&id, MaintenanceAction::Summarized, reason));
         }
         let (deed, reason) = if done {
-            (Deed::Scrubbed, format!("expired; {id} tells it"))
+            (MaintenanceAction::Scrubbed, format!("expired; {id} tells it"))
         } else {
-            (Deed::Kept, "expired, but there is no summary of it".to_owned())
+            (MaintenanceAction::Kept, "expired, but there is no summary of it".to_owned())
         };
-        steps.extend(units.iter().map(|unit| Step::new(&unit.unit.id, deed, &*reason)));
+        steps.extend(units.iter().map(|unit| MaintenanceStep::new(&unit.unit.id, deed, &*reason)));
         Ok(())
     }
 
     /// Removes what is left to do no longer.
-    pub(super) fn remove_loops(&self) -> Result<Vec<Step>> {
+    pub(super) fn remove_loops(&self) -> Result<Vec<MaintenanceStep>> {
         let now = self.now.as_second();
         self.write("remove expired loops", |write| {
             let rows = write.expired_loops(now, usize::MAX)?;
@@ -98,7 +103,7 @@ impl Pass<'_> {
     }
 
     /// Removes for good what was given up long enough ago.
-    pub(super) fn purge(&self) -> Result<Vec<Step>> {
+    pub(super) fn purge(&self) -> Result<Vec<MaintenanceStep>> {
         let now = self.now.as_second();
         self.write("remove what was given up", |write| {
             let mut steps = Vec::new();
@@ -110,20 +115,25 @@ impl Pass<'_> {
         })
     }
 
-    pub(super) fn remove_contexts(&self) -> Result<Vec<Step>> {
+    pub(super) fn remove_contexts(&self) -> Result<Vec<MaintenanceStep>> {
         let now = self.now.as_second();
         let removed =
             self.write("remove expired contexts", |write| write.remove_expired_contexts(now))?;
-        let step = |id: &String| Step::new(id, Deed::Removed, "the context has expired");
+        let step = |id: &String| {
+            MaintenanceStep::new(id, MaintenanceAction::Removed, "the context has expired")
+        };
         Ok(removed.iter().map(step).collect())
     }
 }
 
-fn remove(write: &MemoryWrite<'_>, rows: &[RowId], reason: &str) -> Result<Vec<Step>> {
+fn remove(write: &MemoryWrite<'_>, rows: &[RowId], reason: &str) -> Result<Vec<MaintenanceStep>> {
     let units = write.units(rows)?;
     write.remove_units(rows)?;
     units.iter().try_for_each(|unit| write.add_event("removed", Some(unit.row), "{}"))?;
-    Ok(units.iter().map(|unit| Step::new(&unit.unit.id, Deed::Removed, reason)).collect())
+    Ok(units
+        .iter()
+        .map(|unit| MaintenanceStep::new(&unit.unit.id, MaintenanceAction::Removed, reason))
+        .collect())
 }
 
 /// The session of an observation, else its day.

@@ -8,7 +8,7 @@ use trefoil::{
 };
 use trefoil_core::Result;
 
-use super::activate::rows_of;
+use super::recall::rows_of;
 use crate::{
     HybridPolicy,
     recall::{RecallProfile, RecallQuery, widened},

@@ -10,7 +10,7 @@ use trefoil_core::BoundaryClass;
 use super::*;
 use crate::{
     AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Requester, Scope,
-    extract::RuleExtractor, integrate::IntegrateOptions, recall::RecallQuery,
+    claim::integrate::IntegrateOptions, recall::RecallQuery, text::extract::RuleExtractor,
 };
 
 /// Words only, and nothing is learnt unless a test asks for it.
@@ -36,7 +36,7 @@ fn claim(memory: &Memory, text: &str) -> Claim {
 }
 
 fn texts(memory: &Memory, query: &RecallQuery, boundary: &Boundary) -> Vec<String> {
-    let found = memory.activate(query, boundary).unwrap();
+    let found = memory.recall(query, boundary).unwrap();
     found.claims.into_iter().map(|one| one.claim.text).collect()
 }
 
@@ -66,7 +66,7 @@ fn a_claim_is_recalled_with_its_evidence_and_its_context_is_saved() {
     claim(&memory, "지훈은 녹차를 좋아한다.");
     let query =
         RecallQuery { include_meta: true, ..RecallQuery::new("when does the ferry leave?") };
-    let found = memory.activate(&query, &Boundary::default()).unwrap();
+    let found = memory.recall(&query, &Boundary::default()).unwrap();
     assert_eq!(found.claims[0].claim, ferry);
     assert_eq!(found.claims.len(), 1);
     assert!(found.claims[0].breakdown.is_some_and(|one| one.text > 0.3 && one.vector == 0.0));
@@ -110,7 +110,7 @@ fn what_a_request_may_not_see_is_not_found() {
     let ruled = Boundary { invariants, ..boundary.clone() };
     assert_eq!(texts(&memory, &of_session, &ruled), ["the walrus is public"]);
     let other = RecallQuery { allow: vec![AllowTag::new("nothing").unwrap()], ..query };
-    let denied = memory.activate(&other, &boundary).unwrap_err();
+    let denied = memory.recall(&other, &boundary).unwrap_err();
     assert!(matches!(denied, Error::BoundaryDenied { .. }), "{denied}");
 }
 
@@ -118,15 +118,15 @@ fn what_a_request_may_not_see_is_not_found() {
 fn feedback_is_heard_once_a_minute_and_all_of_it_or_nothing() {
     let (_dir, memory) = memory();
     let tea = claim(&memory, "Mika drinks green tea.");
-    let helpful = Opinion::new(tea.id.clone(), FeedbackSignal::Helpful);
-    let heard = memory.feedback(&helpful).unwrap();
-    assert!(heard.updated.utility > heard.previous.utility && heard.feedback.is_some());
+    let helpful = FeedbackInput::new(tea.id.clone(), FeedbackSignal::Helpful);
+    let outcome = memory.feedback(&helpful).unwrap();
+    assert!(outcome.updated.utility > outcome.previous.utility && outcome.feedback.is_some());
     let again = memory.feedback(&helpful).unwrap();
     assert_eq!((again.feedback, again.updated), (None, again.previous));
     let kept = memory.claim(&tea.id).unwrap();
     assert!((kept.utility - 0.1).abs() < 1e-9, "{kept:?}");
-    let nobody = Opinion::new(ClaimId::new("clm_none").unwrap(), FeedbackSignal::Harmful);
-    let harmful = Opinion::new(tea.id.clone(), FeedbackSignal::Harmful);
+    let nobody = FeedbackInput::new(ClaimId::new("clm_none").unwrap(), FeedbackSignal::Harmful);
+    let harmful = FeedbackInput::new(tea.id.clone(), FeedbackSignal::Harmful);
     let error = memory.feedback_batch(&[harmful.clone(), nobody]).unwrap_err();
     assert!(matches!(error, Error::UnknownClaim { .. }), "{error}");
     assert_eq!(memory.claim(&tea.id).unwrap(), kept);
@@ -139,12 +139,12 @@ fn a_duplicate_gives_its_evidence_to_the_claim_that_is_named() {
     let (_dir, memory) = memory();
     let [first, second] =
         ["Mika drinks green tea.", "Mika's drink is green tea."].map(|text| claim(&memory, text));
-    let opinion = Opinion {
+    let input = FeedbackInput {
         duplicate_of: Some(first.id.clone()),
-        ..Opinion::new(second.id.clone(), FeedbackSignal::Duplicate)
+        ..FeedbackInput::new(second.id.clone(), FeedbackSignal::Duplicate)
     };
-    let heard = memory.feedback(&opinion).unwrap();
-    assert_eq!(heard.representative.as_ref(), Some(&first.id));
+    let outcome = memory.feedback(&input).unwrap();
+    assert_eq!(outcome.representative.as_ref(), Some(&first.id));
     let evidences = |id: &ClaimId| {
         let read = memory.engine.memory().read("look", |read| {
             let row = read.row_of(id.as_str())?.unwrap();
@@ -177,7 +177,7 @@ fn what_is_personal_is_learnt_and_shown_within_its_boundary_only() {
 #[derive(Debug)]
 struct Forgetful(Arc<Engine>);
 
-impl Extractor for Forgetful {
+impl ClaimExtractor for Forgetful {
     fn extract(
         &self,
         observation: &Observation,
@@ -217,12 +217,12 @@ fn work_turns_what_was_said_into_claims_and_loops_once() {
     let loops = |now| memory.engine.memory().read("look", |read| read.open_loops(now, 9)).unwrap();
     let now = memory.engine.memory().now();
     assert_eq!(loops(now).len(), 1);
-    assert_eq!(memory.work().unwrap(), Worked::default(), "nothing is left");
+    assert_eq!(memory.work().unwrap(), WorkReport::default(), "nothing is left");
     // Told again: one claim with two witnesses. Told otherwise: the newer holds.
     observed(&memory, "I live in Kyoto.");
     memory.work().unwrap();
     let query = RecallQuery::new("Kyoto");
-    let again = memory.activate(&query, &boundary).unwrap();
+    let again = memory.recall(&query, &boundary).unwrap();
     assert_eq!((again.claims.len(), again.evidences.len()), (1, 2));
 }
 
@@ -292,7 +292,7 @@ fn rules_see_who_recalls_and_with_what() {
             types: vec![trefoil_core::UnitKind::Claim],
             ..crate::FindOptions::default()
         };
-        let found = view.find("window seat", &options).unwrap().views.len();
+        let found = view.search("window seat", &options).unwrap().views.len();
         assert_eq!(found, usize::from(sees), "{actor} {tool}");
         let packed = memory.context(
             &crate::ContextRequest { query: query.clone(), ..crate::ContextRequest::new("") },
@@ -357,7 +357,7 @@ fn a_context_tells_who_asked_and_when() {
     claim(&memory, "The ferry to Sado leaves at nine.");
     let requester = asked_by("mika", "calendar");
     let query = RecallQuery { requester, ..RecallQuery::new("ferry") };
-    let found = memory.activate(&query, &Boundary::default()).unwrap();
+    let found = memory.recall(&query, &Boundary::default()).unwrap();
     let asked = found.context.provenance.clone().unwrap();
     assert_eq!(
         (asked.actor.as_deref(), asked.note.as_deref()),

@@ -11,10 +11,10 @@ use std::{
 use trefoil::{BackgroundTask, CentralSentences, Engine, Summarizer};
 use trefoil_core::Result;
 
-use super::{Memory, work::Taken};
+use super::{Memory, work::JobBatch};
 use crate::{
     IdGenerator, MaintainOptions, NoProbe, Policy, SourceProbe,
-    extract::{Extractor, RuleExtractor},
+    text::extract::{ClaimExtractor, RuleExtractor},
 };
 
 /// The event that tells when memory was last looked after by itself.
@@ -25,9 +25,9 @@ const STEP: usize = 8;
 
 /// What memory works with besides its engine; shared with the worker.
 #[derive(Debug)]
-pub(super) struct Tools {
+pub(super) struct Services {
     pub(super) ids: Arc<IdGenerator>,
-    pub(super) extractor: Arc<dyn Extractor>,
+    pub(super) extractor: Arc<dyn ClaimExtractor>,
     pub(super) summarizer: Arc<dyn Summarizer>,
     pub(super) probe: Arc<dyn SourceProbe>,
     /// The policy that was read last, by its text: each request asks for it.
@@ -38,7 +38,7 @@ pub(super) struct Tools {
     pub(super) next: AtomicI64,
 }
 
-impl Tools {
+impl Services {
     pub(super) fn new(ids: IdGenerator) -> Self {
         Self {
             ids: Arc::new(ids),
@@ -65,13 +65,13 @@ impl Tools {
     }
 }
 
-impl BackgroundTask for Tools {
+impl BackgroundTask for Services {
     fn name(&self) -> &'static str {
         "the upkeep of memory"
     }
 
     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool> {
-        Memory { engine, tools: self }.keep_up()
+        Memory { engine, services: self }.keep_up()
     }
 
     fn next_at(&self) -> Option<i64> {
@@ -82,8 +82,8 @@ impl BackgroundTask for Tools {
 
 impl Memory {
     /// Tells of jobs that failed, for as long as none of their kind has succeeded since.
-    fn tell(&self, taken: Taken) {
-        let mut failing = self.tools.failing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn tell(&self, taken: JobBatch) {
+        let mut failing = self.services.failing.lock().unwrap_or_else(PoisonError::into_inner);
         match taken.failed.into_iter().next_back() {
             Some(last) => {
                 failing.insert(taken.kind);
@@ -106,7 +106,7 @@ impl Memory {
             return Ok(true);
         }
         let Some(every) = upkeep.maintain_every else {
-            self.tools.next.store(i64::MAX, Ordering::Relaxed);
+            self.services.next.store(i64::MAX, Ordering::Relaxed);
             return Ok(false);
         };
         let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX);
@@ -118,15 +118,15 @@ impl Memory {
         let now = self.engine.memory().now();
         let next = last.map_or(now, |last| last.saturating_add(every));
         if next > now {
-            self.tools.next.store(next, Ordering::Relaxed);
+            self.services.next.store(next, Ordering::Relaxed);
             return Ok(false);
         }
         // One that fails is tried again at its next time, not at once.
-        self.tools.next.store(now.saturating_add(every.max(1)), Ordering::Relaxed);
+        self.services.next.store(now.saturating_add(every.max(1)), Ordering::Relaxed);
         self.write("note that memory was looked after", |write| {
             write.add_event(MAINTAINED, None, "{}")
         })?;
-        self.maintain(self.tools.probe.as_ref(), &MaintainOptions::default())?;
+        self.maintain(self.services.probe.as_ref(), &MaintainOptions::default())?;
         Ok(true)
     }
 }

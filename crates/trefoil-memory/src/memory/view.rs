@@ -12,7 +12,7 @@ use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};
 
 use super::{
     Memory,
-    episodes::Sight,
+    episodes::Visibility,
     search::{Search, Sides},
 };
 use crate::{
@@ -74,10 +74,10 @@ impl MemoryView<'_> {
     /// the other.
     ///
     /// # Errors
-    /// As [`Memory::activate`].
-    pub fn find(&self, query: &str, options: &FindOptions) -> Result<FoundUnits> {
+    /// As [`Memory::recall`].
+    pub fn search(&self, query: &str, options: &FindOptions) -> Result<FoundUnits> {
         let request = self.asking(query, options);
-        let sight = Sight::new(self.memory, &request, &self.boundary)?;
+        let sight = Visibility::new(self.memory, &request, &self.boundary)?;
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&filter(&sight, options))?;
         let hybrid = sight.policy.retrieval.hybrid;
@@ -97,10 +97,10 @@ impl MemoryView<'_> {
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`](trefoil_core::Error::DimensionMismatch) for a vector of
-    /// another model, and as [`Memory::activate`].
-    pub fn find_near(&self, vector: &[f32], options: &FindOptions) -> Result<FoundUnits> {
+    /// another model, and as [`Memory::recall`].
+    pub fn search_by_embedding(&self, vector: &[f32], options: &FindOptions) -> Result<FoundUnits> {
         let request = self.asking("", options);
-        let sight = Sight::new(self.memory, &request, &self.boundary)?;
+        let sight = Visibility::new(self.memory, &request, &self.boundary)?;
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&filter(&sight, options))?;
         let found = memory.near(vector, &allowed, options.limit)?;
@@ -113,9 +113,9 @@ impl MemoryView<'_> {
     /// left out.
     ///
     /// # Errors
-    /// As [`Memory::activate`].
+    /// As [`Memory::recall`].
     pub fn of(&self, found: &[(UnitId, Score)], layer: Layer) -> Result<FoundUnits> {
-        let sight = Sight::new(self.memory, &self.request, &self.boundary)?;
+        let sight = Visibility::new(self.memory, &self.request, &self.boundary)?;
         let options = FindOptions { limit: found.len(), layer, ..FindOptions::default() };
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&sight.filter())?;
@@ -134,7 +134,7 @@ impl MemoryView<'_> {
 
     fn seen(
         &self,
-        sight: &Sight<'_>,
+        sight: &Visibility<'_>,
         mut scored: Vec<(RowId, f64)>,
         allowed: &Allowed,
         options: &FindOptions,
@@ -165,7 +165,7 @@ impl MemoryView<'_> {
 }
 
 /// Only claims that hold now, and only what the options ask for.
-fn filter(sight: &Sight<'_>, options: &FindOptions) -> UnitFilter {
+fn filter(sight: &Visibility<'_>, options: &FindOptions) -> UnitFilter {
     let mut filter = sight.filter();
     filter.since = options.since.map(Timestamp::as_second);
     if !options.types.is_empty() {
@@ -185,7 +185,7 @@ struct Shown {
 
 impl Shown {
     fn new(
-        sight: &Sight<'_>,
+        sight: &Visibility<'_>,
         unit: &MemoryUnit,
         text: String,
         score: f64,
@@ -211,7 +211,7 @@ impl Shown {
 
 /// What a unit was made from, what was made from it, and what it is linked to, as far as the
 /// request may see it.
-fn related(sight: &Sight<'_>, row: RowId, allowed: &Allowed) -> Result<Vec<UnitId>> {
+fn related(sight: &Visibility<'_>, row: RowId, allowed: &Allowed) -> Result<Vec<UnitId>> {
     if matches!(allowed, Allowed::Only(rows) if rows.is_empty()) {
         return Ok(Vec::new());
     }

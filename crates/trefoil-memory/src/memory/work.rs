@@ -18,7 +18,9 @@ use super::{
     learn::Learning,
     roll::{Rolling, SUMMARIZE},
 };
-use crate::{Boundary, OpenLoop, extract::LoopDraft, integrate::IntegrateOptions, reflect, rows};
+use crate::{
+    Boundary, OpenLoop, claim::integrate::IntegrateOptions, reflect, rows, text::extract::LoopDraft,
+};
 
 /// The kinds of work, in the order in which they are done.
 const KINDS: [&str; 5] =
@@ -32,7 +34,7 @@ const PANICS: u32 = 3;
 
 /// What background work has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Worked {
+pub struct WorkReport {
     /// Jobs that are done.
     pub done: usize,
     /// Jobs that failed, and are tried again later.
@@ -46,8 +48,8 @@ impl Memory {
     /// limits what is shown. Each job is done wholly or not at all; one that is done again
     /// changes nothing. What the worker of the engine has taken up is left to it:
     /// [`Memory::wait_until_indexed`] waits for both.
-    pub fn work(&self) -> Result<Worked> {
-        let (mut worked, mut queue) = (Worked::default(), self.queue());
+    pub fn work(&self) -> Result<WorkReport> {
+        let (mut worked, mut queue) = (WorkReport::default(), self.queue());
         while let Some(step) = queue.step(BATCH)? {
             worked.done += step.done;
             worked.failed += step.failed.len();
@@ -63,7 +65,7 @@ impl Memory {
 
 /// Jobs of one kind that were taken up.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct JobBatch {
     pub(super) kind: &'static str,
     /// How many are done.
     pub(super) done: usize,
@@ -81,14 +83,14 @@ pub(super) struct Queue<'m> {
 
 impl Queue<'_> {
     /// Takes up at most `most` jobs of the first kind of which some are due; nothing if none is.
-    pub(super) fn step(&mut self, most: usize) -> Result<Option<Taken>> {
+    pub(super) fn step(&mut self, most: usize) -> Result<Option<JobBatch>> {
         let memory = self.memory.engine.memory();
         for kind in KINDS {
             let jobs = memory.claim_jobs(kind, most, LEASE)?;
             if jobs.is_empty() {
                 continue;
             }
-            let mut taken = Taken { kind, done: 0, failed: Vec::new() };
+            let mut taken = JobBatch { kind, done: 0, failed: Vec::new() };
             for job in jobs {
                 let mut outcome = self.run(&job);
                 for _ in 1..PANICS {
@@ -132,7 +134,7 @@ impl Memory {
         if job.kind == "reflect" {
             let found = reflect(&observation);
             return self.write("reflect", |write| {
-                let Some(unit) = there(write, row)? else { return Ok(()) };
+                let Some(unit) = still_present(write, row)? else { return Ok(()) };
                 let Payload::Episode(episode) = unit.payload else { return Ok(()) };
                 let episode =
                     EpisodePayload { reflection_json: Some(rows::to_json(&found)?), ..episode };
@@ -149,10 +151,10 @@ impl Memory {
                 write.add_event("reflected", Some(row), "{}")
             });
         }
-        let found = self.tools.extractor.extract(&observation, boundary)?;
+        let found = self.services.extractor.extract(&observation, boundary)?;
         let (policy, now) = (self.policy()?, self.now()?);
         self.write("learn from an observation", |write| match job.kind.as_str() {
-            _ if there(write, row)?.is_none() => Ok(()),
+            _ if still_present(write, row)?.is_none() => Ok(()),
             "extract_entities" => write.put_mentions(row, &found.extraction).map(drop),
             "extract_facts" => {
                 let options = &IntegrateOptions {
@@ -210,7 +212,7 @@ impl Memory {
 
 /// An observation that has its text: it may have been forgotten or scrubbed since it was read,
 /// and what is learnt from it would bring the text back.
-fn there(write: &MemoryWrite<'_>, row: RowId) -> Result<Option<MemoryUnit>> {
+fn still_present(write: &MemoryWrite<'_>, row: RowId) -> Result<Option<MemoryUnit>> {
     let Some(unit) = write.units(&[row])?.pop() else { return Ok(None) };
     Ok(rows::to_observation(&unit)?.map(|_| unit))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use trefoil_core::{BoundaryClass, Score, UnitState};
 
-use crate::{Unit, UnitId, dice::Trigrams, same::difference};
+use crate::{Unit, UnitId, text::Trigrams, text::same::difference};
 
 /// The numbers of the profile of episodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +87,8 @@ impl EpisodeProfile {
             .filter_map(|(id, rrf)| {
                 let episode = episodes.get(id)?;
                 let letters = Trigrams::of(episode.text);
-                let score = self.score(rrf / most, asked.dice(&letters), episode.happened_at, now);
+                let score =
+                    self.score(rrf / most, asked.similarity(&letters), episode.happened_at, now);
                 Some(Scored { score, id, letters, text: episode.text })
             })
             .collect();
@@ -119,7 +120,7 @@ impl EpisodeProfile {
     /// True if an episode is like a better one in its letters, and says nothing else: what
     /// denies it, or tells another number, place or name, is often as like.
     fn repeats(&self, one: &Scored<'_>, better: &Scored<'_>) -> bool {
-        better.letters.dice(&one.letters) >= self.same
+        better.letters.similarity(&one.letters) >= self.same
             && difference(one.text, better.text).is_none_or(|found| found.is_detail())
     }
 }
@@ -224,7 +225,7 @@ mod tests {
                 "미카는 어제 점심시간에 회사 옥상에서 도시락을 먹으면서 매운 음식을 좋아한다고 천천히 이야기해 주었어요.",
             ),
         ] {
-            assert!(Trigrams::of(one).dice(&Trigrams::of(other)) >= PROFILE().same, "{one}");
+            assert!(Trigrams::of(one).similarity(&Trigrams::of(other)) >= PROFILE().same, "{one}");
             assert_eq!(rank("tea", &[(one, 0), (other, 0)]).len(), 2, "{one}");
         }
     }

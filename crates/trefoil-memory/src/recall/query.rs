@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{BoundaryClass, Error, Result, SessionId, UnitState};
+use trefoil_core::{BoundaryClass, Error, Result, SessionId, UnitState, string_enum};
 
-use crate::{AllowTag, Boundary, Claim, Policy, Requester, Scope, choice::choice};
+use crate::{AllowTag, Boundary, Claim, Policy, Requester, Scope};
 
-choice!(
+string_enum!(
     /// How memory is searched.
     RecallProfile, "profile" {
         /// Claims, by words and meaning.

@@ -6,9 +6,9 @@ use std::{fmt::Display, str::FromStr, sync::Arc};
 use jiff::Timestamp;
 use trefoil_core::{ClaimId, Error, ObservationId};
 use trefoil_memory::{
-    AllowTag, Boundary, Claim, ClaimDraft, Invariant, InvariantEvaluator as _, Observation,
-    ObservationDraft, Policy, PolicyVersion, Rule, RuleEvaluator, RuleFacts, SourceTag, Ttl,
-    extract::{Extractor as _, RuleExtractor},
+    AllowTag, Boundary, Claim, ClaimDraft, Invariant, Observation, ObservationDraft, Policy,
+    PolicyRule, PolicyVersion, RuleEvaluator, RuleFacts, SourceTag, Ttl,
+    extract::{ClaimExtractor as _, RuleExtractor},
 };
 use trefoil_text::{Redaction, ScriptExtractor, find_sensitive, is_credential_file, redact};
 
@@ -30,8 +30,8 @@ pub(crate) fn policy(bytes: &[u8]) {
 pub(crate) fn rule(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (rule, said) = text.split_once('\n').unwrap_or((&text, "Deploy on Friday"));
-    let Ok(rule) = rule.parse::<Rule>() else { return };
-    assert_eq!(rule.to_string().parse::<Rule>().unwrap(), rule);
+    let Ok(rule) = rule.parse::<PolicyRule>() else { return };
+    assert_eq!(rule.to_string().parse::<PolicyRule>().unwrap(), rule);
     let claim = claim("Deploy on Friday");
     let nothing = RuleFacts::default();
     let all = RuleFacts {

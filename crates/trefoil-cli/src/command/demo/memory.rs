@@ -15,9 +15,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{BoundaryClass, Clock, Engine, Error, ForgetReceipt, SystemClock};
 use trefoil_memory::{
-    Activated, AllowTag, Boundary, ContentProbe, ContextRequest, FeedbackSignal, Heard,
-    MaintainOptions, Maintained, Memory, ObservationDraft, Opinion, PackedContext, UnitRecord,
-    recall::RecallQuery,
+    AllowTag, Boundary, ContentProbe, ContextRequest, FeedbackInput, FeedbackOutcome,
+    FeedbackSignal, MaintainOptions, MaintenanceReport, Memory, ObservationDraft, PackedContext,
+    RecalledClaims, UnitRecord, recall::RecallQuery,
 };
 
 use crate::{
@@ -122,10 +122,14 @@ const STORY: [(&str, &[Scene]); 7] = [
 #[serde(rename_all = "snake_case")]
 enum Shown {
     Told(Box<UnitRecord>),
-    Recalled { question: &'static str, found: Box<Activated> },
-    Heard(Heard),
+    Recalled {
+        question: &'static str,
+        found: Box<RecalledClaims>,
+    },
+    #[serde(rename = "heard")]
+    Feedback(FeedbackOutcome),
     Packed(Box<PackedContext>),
-    Maintained(Maintained),
+    Maintained(MaintenanceReport),
     Forgotten(ForgetReceipt),
 }
 
@@ -191,7 +195,7 @@ impl Teller {
             Judge { question, signal } => {
                 let found = self.ask(question, None)?;
                 let first = found.claims.into_iter().next().ok_or_else(|| gone(question))?;
-                Shown::Heard(memory.feedback(&Opinion::new(first.claim.id, signal))?)
+                Shown::Feedback(memory.feedback(&FeedbackInput::new(first.claim.id, signal))?)
             }
             Pack { question } => {
                 let mut request = ContextRequest { window: 1024, ..ContextRequest::new(question) };
@@ -213,7 +217,7 @@ impl Teller {
         &self,
         question: &str,
         as_well: Option<(BoundaryClass, &'static str)>,
-    ) -> trefoil::Result<Activated> {
+    ) -> trefoil::Result<RecalledClaims> {
         let mut boundary = Boundary::default();
         let mut query =
             RecallQuery { top_k: 2, include_meta: true, save: false, ..RecallQuery::new(question) };
@@ -223,7 +227,7 @@ impl Teller {
             boundary.allow.insert(tag.clone());
             query.allow.push(tag);
         }
-        self.memory.activate(&query, &boundary)
+        self.memory.recall(&query, &boundary)
     }
 }
 
@@ -282,7 +286,7 @@ fn text(scene: &Scene, shown: &Shown) -> String {
         Shown::Recalled { found, .. } => {
             format!("{}{DIM}{}{DIM:#}\n", recall::text(found), found.reason)
         }
-        Shown::Heard(heard) => feedback::text(heard),
+        Shown::Feedback(heard) => feedback::text(heard),
         Shown::Packed(packed) => format!(
             "{}\n{DIM}{} of {} tokens{DIM:#}\n",
             printable(packed.pack.text.trim_end()),

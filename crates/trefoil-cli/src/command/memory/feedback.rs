@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use trefoil_memory::{Heard, Opinion};
+use trefoil_memory::{FeedbackInput, FeedbackOutcome};
 
 use super::{Outcome, writable};
 use crate::{
@@ -16,21 +16,22 @@ pub(super) fn run(
     console: Console,
 ) -> anyhow::Result<Outcome> {
     let FeedbackArgs { claim, signal, score, duplicate_of } = args;
-    let heard = writable(settings)?.feedback(&Opinion { claim, signal, score, duplicate_of })?;
-    if heard.feedback.is_none() {
+    let outcome =
+        writable(settings)?.feedback(&FeedbackInput { claim, signal, score, duplicate_of })?;
+    if outcome.feedback.is_none() {
         console.note("the same was said within this minute; nothing changes");
     }
     if console.json {
-        print_json(&heard)?;
+        print_json(&outcome)?;
     } else {
-        print(text(&heard))?;
+        print(text(&outcome))?;
     }
     Ok(Outcome::Found)
 }
 
 /// A line for each value that is corrected.
-pub(in crate::command) fn text(heard: &Heard) -> String {
-    let (before, after) = (&heard.previous, &heard.updated);
+pub(in crate::command) fn text(outcome: &FeedbackOutcome) -> String {
+    let (before, after) = (&outcome.previous, &outcome.updated);
     let mut text = format!("utility    {:+.2} → {:+.2}\n", before.utility, after.utility);
     for (name, before, after) in [
         ("confidence", before.confidence, after.confidence),
@@ -39,7 +40,7 @@ pub(in crate::command) fn text(heard: &Heard) -> String {
     ] {
         _ = writeln!(text, "{name:<10}  {:.2} →  {:.2}", before.get(), after.get());
     }
-    if let Some(other) = &heard.representative {
+    if let Some(other) = &outcome.representative {
         _ = writeln!(text, "merged into {other}");
     }
     text

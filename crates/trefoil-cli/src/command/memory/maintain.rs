@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use trefoil_memory::{ContentProbe, GitProbe, MaintainOptions, Maintained, SourceProbe};
+use trefoil_memory::{ContentProbe, GitProbe, MaintainOptions, MaintenanceReport, SourceProbe};
 
 use super::{Outcome, writable};
 use crate::{
@@ -38,8 +38,8 @@ pub(super) fn run(
 }
 
 /// A line for each thing that was done, and why.
-pub(in crate::command) fn text(done: &Maintained) -> String {
-    let Maintained { dry_run, decayed, steps, .. } = done;
+pub(in crate::command) fn text(done: &MaintenanceReport) -> String {
+    let MaintenanceReport { dry_run, decayed, steps, .. } = done;
     let mut text = String::new();
     for step in steps {
         _ = writeln!(text, "{:<12} {}  {DIM}{}{DIM:#}", step.deed.as_str(), step.id, step.reason);

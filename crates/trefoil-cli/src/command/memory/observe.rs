@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use trefoil::{Engine, UnitKind};
 use trefoil_memory::{
-    ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, Worked,
+    ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, WorkReport,
 };
 
 use super::{Outcome, heading, paragraph, said};
@@ -25,7 +25,7 @@ use crate::{
 struct Observed {
     observation: Observation,
     learnt: Vec<RelatedUnit>,
-    work: Worked,
+    work: WorkReport,
 }
 
 /// Stores an observation, and learns what it says.

@@ -1,7 +1,7 @@
 use std::fmt::Write;
 
 use trefoil_memory::{
-    Activated, Evidence, Observation, RecalledEpisodes, ScoreBreakdown,
+    ClaimEvidence, Observation, RecalledClaims, RecalledEpisodes, ScoreBreakdown,
     recall::{RecallProfile, RecallQuery},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn run(
         return episodes(&readable(settings)?.episodes(&query, &boundary)?, console);
     }
     let memory = if args.save { writable(settings)? } else { readable(settings)? };
-    let found = memory.activate(&query, &boundary)?;
+    let found = memory.recall(&query, &boundary)?;
     if console.json {
         print_json(&found)?;
     } else {
@@ -67,7 +67,7 @@ fn episodes(found: &RecalledEpisodes, console: Console) -> anyhow::Result<Outcom
     Ok(if found.episodes.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }
 
-pub(in crate::command) fn text(found: &Activated) -> String {
+pub(in crate::command) fn text(found: &RecalledClaims) -> String {
     let digits = found.claims.len().to_string().len();
     let margin = " ".repeat(digits + 2);
     let mut text = String::new();
@@ -89,7 +89,7 @@ pub(in crate::command) fn text(found: &Activated) -> String {
     text
 }
 
-fn source(evidence: &Evidence) -> Option<String> {
+fn source(evidence: &ClaimEvidence) -> Option<String> {
     evidence.observation_id.as_ref().map(ToString::to_string)
 }
 

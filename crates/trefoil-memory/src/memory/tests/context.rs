@@ -4,8 +4,8 @@ use trefoil_core::UnitKind;
 
 use super::*;
 use crate::{
-    ContextRequest, FindOptions, Layer, MaintainOptions, SearchEngine, UnitId,
-    pack::{Packer, SectionKind},
+    ContextRequest, FindOptions, Layer, MaintainOptions, UnitId,
+    recall::pack::{Packer, SectionKind},
 };
 
 /// A memory of a project: two facts, something to do, and what was said.
@@ -104,7 +104,7 @@ fn episodes_answer_the_input_and_what_was_said_before() {
     assert!(recall(&later)[0].observation.content.contains("northern pier"));
     let mixed =
         RecallQuery { profile: crate::recall::RecallProfile::Episodes, ..RecallQuery::new("x") };
-    let error = memory.activate(&mixed, &Boundary::default()).unwrap_err();
+    let error = memory.recall(&mixed, &Boundary::default()).unwrap_err();
     assert!(matches!(error, Error::InvalidQuery { field: "profile", .. }), "{error}");
 }
 

@@ -14,8 +14,9 @@ use trefoil_core::{Score, UnitState};
 
 use super::*;
 use crate::{
-    ContentProbe, ContextNote, Deed, EpistemicStatus, FeedbackSignal, Importance, MaintainOptions,
-    Maintained, ObservationKind, Opinion, SharedState, SourceTag, Tags, Ttl, recall::RecallQuery,
+    ContentProbe, ContextNote, EpistemicStatus, FeedbackInput, FeedbackSignal, Importance,
+    MaintainOptions, MaintenanceAction, MaintenanceReport, ObservationKind, SharedState, SourceTag,
+    Tags, Ttl, recall::RecallQuery,
 };
 
 const DAY: i64 = 86_400;
@@ -54,11 +55,11 @@ impl Aged {
         self.clock.0.fetch_add(days * DAY, Ordering::SeqCst);
     }
 
-    fn maintain(&self) -> Maintained {
+    fn maintain(&self) -> MaintenanceReport {
         self.maintain_with(MaintainOptions::default())
     }
 
-    fn maintain_with(&self, options: MaintainOptions) -> Maintained {
+    fn maintain_with(&self, options: MaintainOptions) -> MaintenanceReport {
         self.memory.maintain(&self.probe(), &options).unwrap()
     }
 
@@ -99,7 +100,7 @@ impl Aged {
 }
 
 /// What was done to an id.
-fn deeds(done: &Maintained, id: &impl ToString) -> Vec<Deed> {
+fn deeds(done: &MaintenanceReport, id: &impl ToString) -> Vec<MaintenanceAction> {
     let id = id.to_string();
     done.steps.iter().filter(|step| step.id == id).map(|step| step.deed).collect()
 }
@@ -117,8 +118,8 @@ fn what_is_fresh_is_kept_and_what_is_stale_is_summarised_or_discarded() {
     assert_eq!(aged.found("walrus").len(), 1);
     aged.pass(1);
     let done = aged.maintain();
-    assert_eq!(deeds(&done, &norm.id), [Deed::Consolidated]);
-    assert_eq!(deeds(&done, &trifle.id), [Deed::Discarded]);
+    assert_eq!(deeds(&done, &norm.id), [MaintenanceAction::Consolidated]);
+    assert_eq!(deeds(&done, &trifle.id), [MaintenanceAction::Discarded]);
     // S0 is told in a summary that is linked to it, and still recalled; S2 is out of search.
     let summary = aged.summary("claims", "project/subject:releases").unwrap();
     assert_eq!((summary.unit.state, aged.sources_of(&summary)), (UnitState::Validated, 1));
@@ -131,7 +132,7 @@ fn what_is_fresh_is_kept_and_what_is_stale_is_summarised_or_discarded() {
     assert_eq!(aged.maintain().steps, [], "nothing is left to do");
     // What was discarded is removed for good later, what is told in a summary never.
     aged.pass(31);
-    assert_eq!(deeds(&aged.maintain(), &trifle.id), [Deed::Removed]);
+    assert_eq!(deeds(&aged.maintain(), &trifle.id), [MaintenanceAction::Removed]);
     assert!(aged.unit(&trifle.id).is_none());
     aged.pass(1_000);
     aged.maintain();
@@ -180,7 +181,7 @@ fn what_holds_in_a_session_is_summarised_for_it_alone() {
         let view = aged.memory.view(request, Boundary::default());
         let types = vec![trefoil_core::UnitKind::Summary, trefoil_core::UnitKind::Claim];
         let options = crate::FindOptions { types, ..crate::FindOptions::default() };
-        view.find("walrus password hint", &options).unwrap().views.len()
+        view.search("walrus password hint", &options).unwrap().views.len()
     };
     assert_eq!((find(None), find(Some(session.id.clone()))), (0, 2));
 }
@@ -194,13 +195,13 @@ fn feedback_that_it_helped_and_a_pin_make_it_milder() {
         draft.importance = Some(Importance::S0);
     });
     for claim in [&helped, &norm] {
-        let opinion = Opinion::new(claim.id.clone(), FeedbackSignal::Helpful);
+        let opinion = FeedbackInput::new(claim.id.clone(), FeedbackSignal::Helpful);
         aged.memory.feedback(&opinion).unwrap();
     }
     aged.pass(10);
     let done = aged.maintain();
     for claim in [&helped, &pinned] {
-        assert_eq!(deeds(&done, &claim.id), [Deed::Consolidated]);
+        assert_eq!(deeds(&done, &claim.id), [MaintenanceAction::Consolidated]);
     }
     assert_eq!(deeds(&done, &norm.id), [], "what helped and matters is kept as it is");
 }
@@ -215,7 +216,7 @@ fn what_was_discarded_comes_back_when_it_is_told_again() {
     assert_eq!(aged.found("walrus"), [""; 0]);
     let again = observed(&aged.memory, text);
     let draft = ClaimDraft::observed(text, again.id);
-    let options = crate::integrate::IntegrateOptions::default();
+    let options = crate::claim::integrate::IntegrateOptions::default();
     let told = aged.memory.integrate(draft, &options, &Boundary::default()).unwrap();
     assert_eq!((told.is_new, &told.claim.id), (false, &claim.id));
     assert_eq!(aged.found("walrus"), [text]);
@@ -223,7 +224,7 @@ fn what_was_discarded_comes_back_when_it_is_told_again() {
     assert_eq!(aged.found("walrus"), [text]);
     aged.pass(22);
     // Its tombstone went with its death.
-    assert!(!deeds(&aged.maintain(), &claim.id).contains(&Deed::Removed));
+    assert!(!deeds(&aged.maintain(), &claim.id).contains(&MaintenanceAction::Removed));
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn a_changed_source_or_age_lowers_what_is_known_and_a_check_raises_it() {
     let done = aged.maintain();
     assert_eq!(
         (deeds(&done, &claim.id), status()),
-        (vec![Deed::Downgraded], EpistemicStatus::Inferred)
+        (vec![MaintenanceAction::Downgraded], EpistemicStatus::Inferred)
     );
     assert_eq!(deeds(&aged.maintain(), &claim.id), [], "it is told once");
     assert!(aged.memory.verify_claim(&claim.id, &[], &aged.probe()).is_err());
@@ -301,7 +302,7 @@ fn what_changed_between_a_check_and_the_first_look_has_changed() {
     write_at(&file("walrus"), "struct Walrus;", START + 60);
     aged.clock.0.fetch_add(120, Ordering::SeqCst);
     let done = aged.maintain();
-    assert_eq!(deeds(&done, &walrus.id), [Deed::Downgraded]);
+    assert_eq!(deeds(&done, &walrus.id), [MaintenanceAction::Downgraded]);
     assert_eq!([&heron, &tern].map(|one| deeds(&done, &one.id)), [vec![], vec![]]);
     // Told again after its source had changed, the claim is of the source as it is now.
     write_at(&file("heron"), "struct Heron;", START + 180);
@@ -311,7 +312,7 @@ fn what_changed_between_a_check_and_the_first_look_has_changed() {
         epistemic_status: Some(EpistemicStatus::Verified),
         ..ClaimDraft::observed(&*heron.text, observed(&aged.memory, &heron.text).id)
     };
-    let options = crate::integrate::IntegrateOptions::default();
+    let options = crate::claim::integrate::IntegrateOptions::default();
     aged.memory.integrate(draft, &options, &Boundary::default()).unwrap();
     assert_eq!(deeds(&aged.maintain(), &heron.id), []);
     assert_eq!(aged.memory.claim(&heron.id).unwrap().epistemic_status, EpistemicStatus::Verified);
@@ -344,14 +345,21 @@ fn an_observation_is_scrubbed_after_it_was_summarised() {
     aged.memory.insert_claim(claim).unwrap();
     aged.memory.work().unwrap();
     aged.pass(29);
-    assert_eq!(aged.maintain().steps.iter().filter(|step| step.deed == Deed::Scrubbed).count(), 0);
+    assert_eq!(
+        aged.maintain()
+            .steps
+            .iter()
+            .filter(|step| step.deed == MaintenanceAction::Scrubbed)
+            .count(),
+        0
+    );
     aged.pass(1);
     let done = aged.maintain();
-    assert_eq!(deeds(&done, &told.id), [Deed::Scrubbed]);
+    assert_eq!(deeds(&done, &told.id), [MaintenanceAction::Scrubbed]);
     assert_eq!(aged.memory.observation(&told.id).unwrap(), None);
     let unit = aged.unit(&told.id).unwrap();
     let Payload::Episode(kept) = &unit.payload else { panic!("{unit:?}") };
-    let digest = crate::hash::sha256_hex(told.content.as_bytes());
+    let digest = crate::claim::sha256_hex(told.content.as_bytes());
     assert_eq!((kept.digest.as_deref(), kept.actor.as_deref()), (Some(digest.as_str()), None));
     assert_eq!(unit.unit.state, UnitState::Consolidated);
     // The summary says it, and is linked.
@@ -416,7 +424,7 @@ fn a_relation_tells_how_sure_it_is_and_when_it_was_first_and_last_seen() {
             confidence: Score::clamped(0.75),
             ..ClaimDraft::observed(text, observed(&aged.memory, text).id)
         };
-        let options = crate::integrate::IntegrateOptions::default();
+        let options = crate::claim::integrate::IntegrateOptions::default();
         aged.memory.integrate(draft, &options, &Boundary::default()).unwrap().claim
     };
     let first = tell("Mika likes green tea.");
@@ -456,7 +464,7 @@ fn what_was_answered_and_seen_is_forgotten_and_scrubbed_with_what_was_said() {
     let told = aged.memory.observe(turn).unwrap();
     aged.memory.work().unwrap();
     aged.pass(31);
-    assert_eq!(deeds(&aged.maintain(), &told.id), [Deed::Scrubbed]);
+    assert_eq!(deeds(&aged.maintain(), &told.id), [MaintenanceAction::Scrubbed]);
     let Payload::Episode(kept) = aged.unit(&told.id).unwrap().payload else { panic!() };
     assert_eq!((kept.reply_text, kept.reflection_json), (None, None));
 }
@@ -489,7 +497,7 @@ fn without_a_summary_nothing_is_deleted() {
     let yesterday = rows::time(START + 29 * DAY).unwrap();
     assert_eq!(aged.memory.summarize_and_delete(yesterday).unwrap(), []);
     let done = aged.memory.summarize_and_delete(now).unwrap();
-    assert_eq!(done.iter().filter(|step| step.deed == Deed::Scrubbed).count(), 1);
+    assert_eq!(done.iter().filter(|step| step.deed == MaintenanceAction::Scrubbed).count(), 1);
 }
 
 #[test]
@@ -505,7 +513,7 @@ fn a_secret_is_not_summarised_and_so_not_deleted() {
     };
     let secret = aged.memory.observe(draft).unwrap();
     aged.pass(40);
-    assert_eq!(deeds(&aged.maintain(), &secret.id), [Deed::Kept]);
+    assert_eq!(deeds(&aged.maintain(), &secret.id), [MaintenanceAction::Kept]);
     assert_eq!(aged.memory.observation(&secret.id).unwrap(), Some(secret));
 }
 
@@ -514,8 +522,7 @@ fn loops_and_contexts_that_have_expired_are_removed() {
     let aged = Aged::new();
     observed(&aged.memory, "I need to renew the passport by Friday.");
     aged.memory.work().unwrap();
-    let recalled =
-        aged.memory.activate(&RecallQuery::new("passport"), &Boundary::default()).unwrap();
+    let recalled = aged.memory.recall(&RecallQuery::new("passport"), &Boundary::default()).unwrap();
     let loaded = aged.memory.load_context(&recalled.context.id).unwrap();
     assert_eq!(loaded, recalled.context);
     aged.pass(1);
@@ -523,9 +530,9 @@ fn loops_and_contexts_that_have_expired_are_removed() {
     assert!(matches!(expired, Error::ContextExpired { .. }), "{expired}");
     aged.pass(7);
     let done = aged.maintain();
-    assert_eq!(deeds(&done, &recalled.context.id), [Deed::Removed]);
+    assert_eq!(deeds(&done, &recalled.context.id), [MaintenanceAction::Removed]);
     let gone: Vec<_> = done.steps.iter().filter(|step| step.id.starts_with("lop_")).collect();
-    assert_eq!((gone.len(), gone[0].deed), (1, Deed::Removed));
+    assert_eq!((gone.len(), gone[0].deed), (1, MaintenanceAction::Removed));
     let gone = aged.memory.load_context(&recalled.context.id).unwrap_err();
     assert!(matches!(gone, Error::ContextExpired { .. }), "{gone}");
 }
@@ -553,7 +560,7 @@ fn rolling_summaries_are_made_when_they_are_due() {
     assert!(!topic.payload.text().contains("address"), "personal data was not asked for");
     aged.clock.0.fetch_add(6 * 3_600, Ordering::SeqCst);
     let steps = aged.maintain().steps;
-    assert_eq!((steps.len(), steps[0].deed), (1, Deed::Summarized));
+    assert_eq!((steps.len(), steps[0].deed), (1, MaintenanceAction::Summarized));
     assert_ne!(aged.summary("rolling", "7d").unwrap().unit.id, week.unit.id);
     aged.pass(1);
     assert_eq!(aged.maintain().steps, [], "nothing newer has happened");
@@ -627,13 +634,18 @@ fn a_dry_run_tells_what_would_be_done_and_does_nothing() {
     assert_eq!(state(), before);
     let done = aged.maintain();
     // New ids aside, it is what happens then.
-    let deeds = |of: &Maintained| of.steps.iter().map(|step| step.deed).collect::<Vec<_>>();
+    let deeds = |of: &MaintenanceReport| of.steps.iter().map(|step| step.deed).collect::<Vec<_>>();
     assert!(told.dry_run && told.decayed > 0);
     assert_eq!((told.decayed, deeds(&told)), (done.decayed, deeds(&done)));
     assert!(
-        [Deed::Consolidated, Deed::Discarded, Deed::Scrubbed, Deed::Removed]
-            .iter()
-            .all(|deed| deeds(&told).contains(deed))
+        [
+            MaintenanceAction::Consolidated,
+            MaintenanceAction::Discarded,
+            MaintenanceAction::Scrubbed,
+            MaintenanceAction::Removed
+        ]
+        .iter()
+        .all(|deed| deeds(&told).contains(deed))
     );
 }
 

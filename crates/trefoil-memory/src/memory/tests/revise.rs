@@ -3,7 +3,7 @@
 use trefoil_core::{Score, UnitState};
 
 use super::*;
-use crate::{PolicyStore, integrate::IntegrateOptions};
+use crate::{Ttl, claim::integrate::IntegrateOptions};
 
 fn about_mika(memory: &Memory, text: &str, change: impl FnOnce(&mut ClaimDraft)) -> Claim {
     let observation = observed(memory, text);
@@ -135,7 +135,7 @@ fn a_context_is_distilled_to_what_it_says_in_one() {
     wide.allow.insert(AllowTag::new("tool:*").unwrap());
     let allow = vec![AllowTag::new("tool:contact-lookup").unwrap()];
     let query = RecallQuery { allow, ..RecallQuery::new("Mika lives in Kyoto") };
-    let found = memory.activate(&query, &wide).unwrap();
+    let found = memory.recall(&query, &wide).unwrap();
     let proposed = memory.distill(&found.context.id, &query, &wide).unwrap();
     assert_eq!(proposed.len(), 1);
     let draft = &proposed[0];
@@ -144,6 +144,8 @@ fn a_context_is_distilled_to_what_it_says_in_one() {
     assert_eq!((draft.sources.len(), draft.scope), (1, Scope::Project));
     let kept = memory.integrate(draft.clone(), &IntegrateOptions::default(), &wide).unwrap().claim;
     assert!(matches!(&kept.origin, Origin::Derived(from) if from.contains(&sure.id)));
+    // Another subject is not of it, and one claim alone is nothing to put in one.
+    assert!(!proposed.iter().any(|draft| draft.subject.as_deref() != Some("Mika")));
     // A request that may not see both has nothing to put in one.
     let narrow = RecallQuery::new("Mika");
     assert_eq!(memory.distill(&found.context.id, &narrow, &Boundary::default()).unwrap(), []);
@@ -172,10 +174,17 @@ fn a_claim_reaches_further_only_within_the_boundary() {
     assert_eq!(texts(&memory, &RecallQuery::new("tea"), &Boundary::default()), [""; 0]);
     let wider = promote(Scope::Project, &Boundary::default()).unwrap();
     assert_eq!((wider.scope, wider.session.as_ref()), (Scope::Project, None));
-    assert_eq!(wider.ttl, PolicyStore::current(&memory).unwrap().ttl(Scope::Project));
+    assert_eq!(wider.ttl, memory.policy().unwrap().ttl(Scope::Project));
     assert_eq!(texts(&memory, &RecallQuery::new("tea"), &Boundary::default()).len(), 1);
     let back = promote(Scope::Session, &Boundary::default());
     assert!(matches!(back, Err(Error::InvalidScope { .. })), "{back:?}");
+    let widest = promote(Scope::Principle, &Boundary::default()).unwrap();
+    assert_eq!((widest.scope, widest.ttl), (Scope::Principle, Ttl::UNLIMITED));
+    let further = promote(Scope::Principle, &Boundary::default());
+    assert!(matches!(further, Err(Error::InvalidScope { .. })), "{further:?}");
+    memory.rollback(&claim.id).unwrap();
+    let archived = promote(Scope::Principle, &Boundary::default());
+    assert!(matches!(archived, Err(Error::InvalidState { .. })), "{archived:?}");
 }
 
 #[test]
@@ -215,7 +224,7 @@ fn what_was_taken_back_is_not_found_and_says_why() {
     let twice = memory.rollback(&claim.id).unwrap_err();
     assert!(matches!(twice, Error::InvalidState { .. }), "{twice}");
     // Feedback on it, or the same told again, does not bring it back.
-    memory.feedback(&crate::Opinion::new(claim.id.clone(), FeedbackSignal::Helpful)).unwrap();
+    memory.feedback(&crate::FeedbackInput::new(claim.id.clone(), FeedbackSignal::Helpful)).unwrap();
     let draft = ClaimDraft::observed("Mika drinks green tea.", observed(&memory, "tea").id);
     memory.integrate(draft, &IntegrateOptions::default(), &Boundary::default()).unwrap();
     assert_eq!(look(claim.id.as_str()).0.as_deref(), Some("rolled_back"));
