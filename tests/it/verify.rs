@@ -317,10 +317,10 @@ fn a_healthy_index_has_no_symptoms_and_the_same_sample_twice() {
     let options = DoctorOptions { sample: 5, k: 10, seed: 3 };
     let diagnosis = Engine::doctor(&index, letters(), &options).unwrap();
     assert_eq!(Engine::doctor(&index, letters(), &options).unwrap(), diagnosis);
-    for reading in &diagnosis.readings {
+    for reading in &diagnosis.results {
         assert!(reading.is_healthy(), "{reading:?}");
     }
-    let asked = diagnosis.readings.iter().find(|one| one.symptom == Check::SelfRetrieval);
+    let asked = diagnosis.results.iter().find(|one| one.check == Check::SelfRetrieval);
     assert_eq!(asked.unwrap().of, 5);
 }
 
@@ -335,8 +335,8 @@ fn each_symptom_is_told() {
     drop(engine);
     let symptoms = |config| -> Vec<Check> {
         let diagnosis = Engine::doctor(&index, config, &DoctorOptions::default()).unwrap();
-        let ill = diagnosis.readings.into_iter().filter(|one| !one.is_healthy());
-        ill.map(|one| one.symptom).collect()
+        let ill = diagnosis.results.into_iter().filter(|one| !one.is_healthy());
+        ill.map(|one| one.check).collect()
     };
     let found = symptoms(without_model());
     for symptom in [Check::Duplicates, Check::Waiting] {

@@ -64,7 +64,6 @@ fn is_usage(error: &anyhow::Error) -> bool {
                         | Error::InvalidScore { .. }
                         | Error::InvalidWeights { .. }
                         | Error::InvalidK { .. }
-                        | Error::InvalidThreshold { .. }
                         | Error::InvalidConfig { .. }
                         | Error::InvalidField { .. }
                         | Error::InvalidScope { .. }

@@ -116,7 +116,7 @@ fn the_doctor_says_what_to_do() {
     ]);
     let first = place.run(&["doctor", "--json", "--seed", "4"]).expect(1);
     assert_eq!(first.stdout, place.run(&["doctor", "--json", "--seed", "4"]).stdout);
-    let readings = first.json();
-    let lost = readings.as_array().unwrap().iter().find(|one| one["symptom"] == "selfRetrieval");
+    let results = first.json();
+    let lost = results.as_array().unwrap().iter().find(|one| one["check"] == "selfRetrieval");
     assert_eq!((lost.unwrap()["found"].as_i64(), lost.unwrap()["of"].as_i64()), (Some(0), Some(4)));
 }

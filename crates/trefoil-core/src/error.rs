@@ -107,12 +107,6 @@ pub enum Error {
         /// What was given.
         k: u32,
     },
-    /// A threshold is not a number from 0 to 1.
-    #[error("threshold is {value}; allowed: a number from 0 to 1")]
-    InvalidThreshold {
-        /// What was given.
-        value: f32,
-    },
     /// Fusion was asked to fuse nothing.
     #[error("there are no ranked lists to fuse")]
     EmptyRankedLists,

@@ -39,8 +39,7 @@
 //! let retriever = indexer.retriever();
 //! retriever.refresh()?;
 //! let question = Question { text: "Tide".into(), ..Question::default() };
-//! let retriever = PlannedRetriever { retriever: RetrieverId::KEYWORD, depth: 10, weight: 1.0 };
-//! let list = retriever.retrieve(&question, &retriever, &Allowed::All)?;
+//! let list = retriever.retrieve(&question, 10, &Allowed::All)?;
 //! assert_eq!(list.hits()[0].row, RowId::new(1));
 //! # Ok::<(), trefoil_core::Error>(())
 //! ```

@@ -1,12 +1,11 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-#[cfg(feature = "engine")]
-use trefoil_core::{Embedder, Reranker, WebSearch};
+use trefoil_core::{Analyzer, Embedder, Reranker, Retriever, RetrieverId, WebSearch, Weight};
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, Summarizer};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
-#[cfg(feature = "engine")]
 use trefoil_store::Clock;
+use trefoil_text::ScriptAnalyzer;
 use validator::Validate;
 
 use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
@@ -15,7 +14,6 @@ use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// Tells the time; injected so that the age of what is remembered can be tested.
-    #[cfg(feature = "engine")]
     pub clock: Arc<dyn Clock>,
     /// What embeds texts.
     pub model: Model,
@@ -28,10 +26,18 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
+    /// What splits texts into terms, for indexing, for questions and for highlights.
+    pub analyzer: Arc<dyn Analyzer>,
+    /// Retrievers beside the default set.
+    pub retrievers: Vec<OwnRetriever>,
     /// How the fields of a passage weigh in the keyword list. It counts when a question is
     /// asked, so that a change needs no new index.
     #[cfg(feature = "keyword")]
     pub keyword: trefoil_keyword::KeywordConfig,
+    /// How vectors are kept and searched. The semantic index takes its changes with the segments
+    /// that are written from then on.
+    #[cfg(feature = "semantic")]
+    pub vectors: trefoil_semantic::VectorConfig,
     /// What finds the entities of a chunk, from which the graph is made.
     #[cfg(feature = "graph")]
     pub extractor: Extractor,
@@ -69,11 +75,9 @@ pub struct EngineConfig {
     /// What a graded search does about its evidence; it may take `rerank_budget` once more.
     pub crag: CragConfig,
     /// What the worker does for memory by itself.
-    #[cfg(feature = "engine")]
     pub memory: MemoryUpkeep,
     /// Who is asked where the corpus has no answer; nobody by default. The question as it
     /// was asked leaves the machine, and nothing else.
-    #[cfg(feature = "engine")]
     pub web: Option<Arc<dyn WebSearch>>,
     /// Files above this size are reported and skipped; 16 MiB by default.
     pub max_file_bytes: u64,
@@ -94,6 +98,15 @@ pub struct EngineConfig {
     pub highlight_chars: usize,
 }
 
+/// A retriever beside the default set.
+#[derive(Clone, Debug)]
+pub struct OwnRetriever {
+    /// The retriever, of one engine alone.
+    pub retriever: Arc<dyn Retriever>,
+    /// Its share in fusion where a query names no weights; the default set has the rest.
+    pub weight: Weight,
+}
+
 /// What embeds texts.
 #[derive(Clone, Debug, Default)]
 pub enum Model {
@@ -107,7 +120,6 @@ pub enum Model {
     /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
     Folder(PathBuf),
     /// The caller's own.
-    #[cfg(feature = "engine")]
     Custom(Arc<dyn Embedder>),
 }
 
@@ -135,13 +147,11 @@ pub enum Rerankers {
     /// The cross-encoder in a folder with `model.onnx`, `tokenizer.json` and `card.toml`.
     Folder(PathBuf),
     /// The caller's own: the first that reads the question and all of the passages.
-    #[cfg(feature = "engine")]
     Custom(Vec<Arc<dyn Reranker>>),
 }
 
 /// What the worker of an engine that is open to write does for the memory in use on it. Without
 /// it, whoever uses memory asks for each pass.
-#[cfg(feature = "engine")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUpkeep {
     /// Whether claims, open loops and mentions are extracted from an observation as soon as it is
@@ -152,13 +162,11 @@ pub struct MemoryUpkeep {
     pub maintain_every: Option<Duration>,
 }
 
-#[cfg(feature = "engine")]
 impl MemoryUpkeep {
     /// Nothing is done unless it is asked for.
     pub const ASKED_FOR: Self = Self { learn: false, maintain_every: None };
 }
 
-#[cfg(feature = "engine")]
 impl Default for MemoryUpkeep {
     fn default() -> Self {
         Self { learn: true, maintain_every: Some(Duration::from_hours(1)) }
@@ -168,14 +176,17 @@ impl Default for MemoryUpkeep {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
-            #[cfg(feature = "engine")]
             clock: Arc::new(trefoil_store::SystemClock),
             model: Model::default(),
             model_before: Model::None,
             model_home: None,
             threads: None,
+            analyzer: Arc::new(ScriptAnalyzer::default()),
+            retrievers: Vec::new(),
             #[cfg(feature = "keyword")]
             keyword: trefoil_keyword::KeywordConfig::default(),
+            #[cfg(feature = "semantic")]
+            vectors: trefoil_semantic::VectorConfig::default(),
             #[cfg(feature = "graph")]
             extractor: Extractor::default(),
             #[cfg(feature = "graph")]
@@ -194,9 +205,7 @@ impl Default for EngineConfig {
             rerank_budget: Some(Duration::from_millis(500)),
             grade: None,
             crag: CragConfig::default(),
-            #[cfg(feature = "engine")]
             memory: MemoryUpkeep::default(),
-            #[cfg(feature = "engine")]
             web: None,
             max_file_bytes: 16 << 20,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(str::to_owned).to_vec(),
@@ -208,8 +217,12 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// The share of a retriever beside the default set.
+    pub(crate) fn weight_of(&self, id: RetrieverId) -> Option<Weight> {
+        self.retrievers.iter().find(|own| own.retriever.id() == id).map(|own| own.weight)
+    }
+
     /// Where the grades begin of what this reranker read, or of what none did.
-    #[cfg(feature = "engine")]
     pub(crate) fn thresholds(&self, reranker: Option<&str>) -> GradeThresholds {
         let profile = self.profile.as_ref();
         let of_it = || reranker.and_then(|name| profile?.thresholds(name).copied());

@@ -2,8 +2,8 @@
 //! alone, only this module and the opening of their indexes name them.
 
 use trefoil_core::{
-    After, IndexInput, QueryClassification, QueryType, RankedList, RetrieverId, SearchStrategy,
-    SearchWeights, Stage, Weight,
+    After, IndexInput, PlannedRetriever, QueryClassification, QueryType, RankedList, RetrieverId,
+    SearchStrategy, SearchWeights, Stage, Weight,
 };
 
 /// A retriever that a search can use.
@@ -95,6 +95,31 @@ pub(crate) fn with_others(weights: SearchWeights, available: &[Available]) -> Se
     let rest = (1.0 - others.iter().map(|(_, weight)| weight).sum::<f32>()).max(0.0);
     let scaled = weights.iter().map(|(id, weight)| (id, weight * rest));
     SearchWeights::new(scaled.chain(others)).unwrap_or(weights)
+}
+
+/// The retrievers that are asked for. Those of `after` that are asked for and search by
+/// themselves are what one goes on from.
+pub(crate) fn planned(
+    strategies: &[SearchStrategy],
+    available: &[Available],
+    depth: usize,
+    weights: &SearchWeights,
+) -> Vec<PlannedRetriever> {
+    let asked: Vec<&Available> =
+        available.iter().filter(|one| SearchStrategy::wants(strategies, one.id)).collect();
+    let first = || asked.iter().filter(|one| one.after == After::Nothing).map(|one| one.id);
+    let after = |one: &Available| match &one.after {
+        After::Nothing => Vec::new(),
+        After::Others => first().collect(),
+        After::These(wanted) => first().filter(|id| wanted.contains(id)).collect(),
+    };
+    asked
+        .iter()
+        .map(|one| PlannedRetriever {
+            after: after(one),
+            ..PlannedRetriever::new(one.id, depth, weights.get(one.id))
+        })
+        .collect()
 }
 
 #[cfg(test)]

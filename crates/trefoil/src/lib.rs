@@ -32,179 +32,166 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `Engine::search` and `Engine::ingest` are one short function each; the stages
-//! between are pure: [`plan`] decides, a [`Fuser`] fuses, [`final_scores`] scores.
-
-mod blend;
-#[cfg(feature = "graph")]
-mod browse;
-mod calibration;
-pub mod classify;
-mod config;
-mod crag;
-mod default_set;
-mod fuse;
-mod grade;
-mod isotonic;
-pub mod page;
-mod plan;
-mod profile;
-mod relevance;
-pub mod scores;
-pub mod select;
+//! [`Engine::search`] and [`Engine::ingest`] are one short function each, one line a stage. The
+//! rooms below are in the order in which they may use each other.
 
 #[cfg(feature = "tokio")]
 mod async_engine;
-#[cfg(feature = "engine")]
 mod background;
-#[cfg(feature = "engine")]
-mod collection;
-#[cfg(feature = "graph")]
-mod communities;
-#[cfg(feature = "engine")]
-mod correct;
-#[cfg(feature = "graph")]
-mod describe;
-#[cfg(feature = "engine")]
+pub mod classify;
+mod config;
+mod default_set;
 mod digest;
-#[cfg(feature = "engine")]
-mod doctor;
-#[cfg(feature = "engine")]
-mod embed;
-#[cfg(feature = "engine")]
 mod engine;
-#[cfg(feature = "graph")]
-mod entities;
-#[cfg(feature = "engine")]
-mod erasure_scan;
-#[cfg(feature = "engine")]
-mod explain;
-#[cfg(feature = "engine")]
-mod export;
-#[cfg(feature = "engine")]
-mod extract;
-#[cfg(feature = "engine")]
-mod feedback;
-#[cfg(feature = "engine")]
-mod forget;
-#[cfg(feature = "engine")]
-mod index_repair;
-#[cfg(feature = "engine")]
-mod ingest;
-#[cfg(feature = "engine")]
-mod leaves;
-#[cfg(feature = "engine")]
+mod layout;
 pub mod memory;
-#[cfg(feature = "engine")]
-mod model_migration;
-#[cfg(feature = "engine")]
 mod models;
 #[cfg(feature = "openai")]
 mod openai;
-#[cfg(feature = "graph")]
-mod overview;
-#[cfg(feature = "engine")]
-mod pool;
-#[cfg(feature = "engine")]
-mod present;
-#[cfg(feature = "engine")]
-mod read_view;
-#[cfg(feature = "engine")]
-mod redact;
-#[cfg(feature = "engine")]
-mod refine;
-#[cfg(feature = "graph")]
-mod relate;
-#[cfg(feature = "engine")]
-mod relationships;
-#[cfg(feature = "engine")]
-mod repair;
-#[cfg(feature = "engine")]
-mod replay;
-#[cfg(feature = "graph")]
-mod reports;
-#[cfg(feature = "engine")]
-mod rerank;
-#[cfg(feature = "engine")]
-mod rescale;
-#[cfg(feature = "engine")]
-mod retrieve;
+mod profile;
 #[cfg(feature = "web")]
 mod searxng;
-#[cfg(feature = "engine")]
-mod snapshot;
-#[cfg(feature = "engine")]
-mod strips;
-#[cfg(feature = "graph")]
-mod summarize;
-#[cfg(feature = "engine")]
-mod trace;
-#[cfg(feature = "engine")]
-mod verify;
-#[cfg(feature = "graph")]
-mod within;
-#[cfg(all(feature = "engine", not(feature = "graph")))]
-mod without_graph;
+mod state;
 
+/// The indexes, which follow the store.
+mod index {
+    pub(crate) mod active_model;
+    pub(crate) mod admission;
+    pub(crate) mod collection;
+    pub(crate) mod embedding;
+    pub(crate) mod model_migration;
+    pub(crate) mod open;
+    pub(crate) mod read_view;
+    pub(crate) mod replay;
+}
+
+/// What is about the graph only.
+mod graph {
+    pub(crate) mod answers;
+    #[cfg(feature = "graph")]
+    pub(crate) mod browse;
+    #[cfg(feature = "graph")]
+    pub(crate) mod communities;
+    #[cfg(feature = "graph")]
+    pub(crate) mod describe;
+    #[cfg(feature = "graph")]
+    pub(crate) mod entities;
+    #[cfg(feature = "graph")]
+    pub(crate) mod overview;
+    #[cfg(feature = "graph")]
+    pub(crate) mod paths;
+    pub(crate) mod relationships;
+    #[cfg(feature = "graph")]
+    pub(crate) mod reports;
+    #[cfg(feature = "graph")]
+    pub(crate) mod summarize;
+    #[cfg(feature = "graph")]
+    pub(crate) mod within;
+    #[cfg(not(feature = "graph"))]
+    pub(crate) mod without_graph;
+}
+
+/// The stages of a search.
+pub mod search {
+    pub use page::Page;
+    pub use select::{Exclusion, MMR_LAMBDA, Selected, cosine, diverse, mmr, select};
+
+    pub(crate) mod answerability;
+    pub(crate) mod blend;
+    pub(crate) mod diagnostics;
+    pub(crate) mod explain;
+    pub(crate) mod fusion;
+    pub(crate) mod graded;
+    pub(crate) mod isotonic;
+    pub(crate) mod page;
+    pub(crate) mod plan;
+    pub(crate) mod pool;
+    pub(crate) mod present;
+    pub(crate) mod relevance;
+    pub(crate) mod rerank;
+    pub(crate) mod retrieve;
+    pub(crate) mod searcher;
+    pub(crate) mod select;
+}
+
+/// Corrective retrieval.
+mod crag {
+    pub(crate) mod config;
+    pub(crate) mod correct;
+    pub(crate) mod expand;
+    pub(crate) mod feedback;
+    pub(crate) mod grade;
+    pub(crate) mod refine;
+    pub(crate) mod rescale;
+    pub(crate) mod strips;
+}
+
+/// Documents to indexes.
+mod ingest {
+    pub(crate) mod embed_worker;
+    pub(crate) mod extract;
+    pub(crate) mod pipeline;
+    pub(crate) mod redact;
+}
+
+/// Care of an index: checking, repairing, copying, erasing.
+mod admin {
+    pub(crate) mod doctor;
+    pub(crate) mod erase;
+    pub(crate) mod erasure_scan;
+    pub(crate) mod export;
+    pub(crate) mod opening;
+    pub(crate) mod repair;
+    pub(crate) mod snapshot;
+    pub(crate) mod verify;
+}
+
+pub use admin::doctor::{Check, CheckResult, DoctorOptions, HealthReport};
+pub use admin::erase::{ForgetReceipt, ScannedFile};
+pub use admin::repair::RepairReport;
+pub use admin::snapshot::{Manifest, Snapshot, SnapshotPart};
+pub use admin::verify::{Fault, Finding, Rows, Verification};
 #[cfg(feature = "tokio")]
 pub use async_engine::AsyncEngine;
-#[cfg(feature = "engine")]
-pub use background::{BackgroundTask, catch_panics};
-pub use blend::{Blended, blend, lift_named};
-pub use calibration::{AnswerEvidence, Calibration, Feature, Separation};
+pub use background::catch_panics;
 pub use classify::{NameTable, RuleClassifier};
 #[cfg(feature = "graph")]
 pub use config::Extractor;
-#[cfg(feature = "engine")]
 pub use config::MemoryUpkeep;
-pub use config::{EngineConfig, Model, Rerankers};
-pub use crag::{CragConfig, IncorrectPolicy};
+pub use config::{EngineConfig, Model, OwnRetriever, Rerankers};
+pub use crag::config::{CragConfig, IncorrectPolicy};
+pub use crag::grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
 pub use default_set::{Available, suited_to, suited_weights};
-#[cfg(feature = "engine")]
-pub use doctor::{Check, CheckResult, DoctorOptions, HealthReport};
-#[cfg(feature = "engine")]
+pub use engine::tasks::BackgroundTask;
 pub use engine::{Engine, EngineStats};
-#[cfg(feature = "engine")]
-pub use forget::{ForgetReceipt, ScannedFile};
-pub use fuse::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
-pub use grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
-#[cfg(feature = "engine")]
-pub use index_repair::RepairReport;
-#[cfg(feature = "engine")]
-pub use ingest::{IngestOptions, IngestProgress, Ingested, Kept, Skipped};
-pub use isotonic::Isotonic;
+#[cfg(feature = "graph")]
+pub use graph::summarize::CentralSentences;
+pub use ingest::pipeline::{IngestOptions, IngestProgress, Ingested, Kept, Skipped};
 /// A calendar day, as documents and filters use it.
-#[cfg(feature = "engine")]
 pub use jiff::civil::Date;
 #[cfg(feature = "openai")]
 pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
-pub use plan::{plan, question};
 pub use profile::{Profile, Rule, Settings};
-pub use relevance::final_scores;
+pub use search::answerability::{AnswerEvidence, Calibration, Feature, Separation};
+pub use search::blend::{Blended, blend, lift_named};
+pub use search::fusion::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
+pub use search::isotonic::Isotonic;
+pub use search::plan::{plan, question};
+pub use search::relevance::final_scores;
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
-#[cfg(feature = "engine")]
-pub use snapshot::{Manifest, Snapshot, SnapshotPart};
-#[cfg(feature = "graph")]
-pub use summarize::CentralSentences;
 pub use trefoil_core::*;
-/// Making and walking of the graph.
 #[cfg(feature = "graph")]
-pub use trefoil_graph as graph;
+pub use trefoil_graph::{GraphConfig, GraphIndex, HierarchyConfig};
 #[cfg(feature = "keyword")]
 pub use trefoil_keyword::KeywordConfig;
 /// Fetching, listing and checking of models.
 #[cfg(feature = "onnx")]
 pub use trefoil_model as model;
-#[cfg(feature = "engine")]
 pub use trefoil_store::{Clock, JobCounts, StoreStats, SystemClock};
 #[cfg(feature = "graph")]
 pub use trefoil_store::{CommunityRow, ReportSource};
-#[cfg(feature = "engine")]
 pub use trefoil_store::{Salvaged, StoreCheck, StoreFault, TableSaved};
 #[cfg(feature = "lindera")]
 pub use trefoil_text::MorphologicalExtractor;
-#[cfg(feature = "engine")]
 pub use trefoil_text::{ScriptExtractor, language_of};
-#[cfg(feature = "engine")]
-pub use verify::{Fault, Finding, Rows, Verification};

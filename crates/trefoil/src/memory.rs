@@ -33,8 +33,8 @@ pub use trefoil_store::{
 use trefoil_text::language_of;
 
 use crate::{
-    Engine, MemoryUpkeep, background::catch_panics, default_set::stage_fed_by, embed::EMBEDDER,
-    engine::Inner, pool::join,
+    Engine, MemoryUpkeep, background::catch_panics, default_set::stage_fed_by,
+    index::embedding::EMBEDDER, search::pool::join, state::State,
 };
 
 /// The memory of an engine.
@@ -87,7 +87,7 @@ impl Engine {
 impl<'e> MemoryCollection<'e> {
     /// What counts tokens as the embedder does; approximately, without a model.
     pub fn counter(self) -> &'e dyn TokenCounter {
-        self.engine.inner().counter.as_ref()
+        self.engine.state().counter.as_ref()
     }
 }
 
@@ -98,7 +98,7 @@ impl MemoryCollection<'_> {
         doing: &'static str,
         work: impl FnOnce(&MemoryRead<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.inner().store.memory_read(doing, work)
+        self.state().store.memory_read(doing, work)
     }
 
     /// Runs `work` in one transaction and shows the indexes what it did. When this returns, it
@@ -113,9 +113,9 @@ impl MemoryCollection<'_> {
         doing: &'static str,
         work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
     ) -> Result<T> {
-        let written = self.inner().store.memory_write(doing, work)?;
+        let written = self.state().store.memory_write(doing, work)?;
         // What is written stays written, whatever becomes of the indexes.
-        self.inner().show_memory();
+        self.state().show_memory();
         self.engine.wake();
         Ok(written)
     }
@@ -129,12 +129,12 @@ impl MemoryCollection<'_> {
         doing: &'static str,
         work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.inner().store.memory_rehearse(doing, work)
+        self.state().store.memory_rehearse(doing, work)
     }
 
     /// The units that a filter admits, and how useful the claims among them are.
     pub fn admitted(&self, filter: &UnitFilter) -> Result<Admitted> {
-        self.inner().store.admitted(filter)
+        self.state().store.admitted(filter)
     }
 
     /// The units that a filter admits.
@@ -153,15 +153,15 @@ impl MemoryCollection<'_> {
         allowed: &Allowed,
         depth: RecallDepth,
     ) -> Result<Recalled> {
-        let inner = self.inner();
-        inner.catch_up()?;
-        let shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
+        state.catch_up()?;
+        let shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
         // An embedder may wait for a server: it has the thread of its caller, as it does in a
         // search.
         let (vector, text) = join(
-            || inner.embed_and_ask(&question, allowed, depth.vector),
-            [|| inner.ask(IndexInput::Text, &question, allowed, depth.text)],
+            || state.embed_and_ask(&question, allowed, depth.vector),
+            [|| state.ask(IndexInput::Text, &question, allowed, depth.text)],
         );
         let text = text.into_iter().flatten().next().unwrap_or_else(|| {
             let part = Part::Index(RetrieverId::KEYWORD);
@@ -175,9 +175,9 @@ impl MemoryCollection<'_> {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
-        let mut degraded = inner.memory.troubles();
+        let mut degraded = state.memory.troubles();
         degraded.extend(shown.memory_lagging.iter().cloned());
-        degraded.extend(inner.troubles.list().into_iter().filter(|one| one.stage == Stage::Memory));
+        degraded.extend(state.errors.list().into_iter().filter(|one| one.stage == Stage::Memory));
         let mut recalled = Recalled { asked, degraded, ..Recalled::default() };
         for (stage, side, found) in [
             (stage_fed_by(IndexInput::Text), text, &mut recalled.by_text),
@@ -190,27 +190,27 @@ impl MemoryCollection<'_> {
                 }
             }
         }
-        inner.add_secrets(&question, allowed, depth.text, &mut recalled.by_text)?;
+        state.add_secrets(&question, allowed, depth.text, &mut recalled.by_text)?;
         Ok(recalled)
     }
 
     /// The same by words only: to look deeper on this side.
     pub fn by_text(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
-        let inner = self.inner();
-        inner.catch_up()?;
-        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
+        state.catch_up()?;
+        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let question = asked(question);
-        let mut found = inner.ask(IndexInput::Text, &question, allowed, depth)?;
-        inner.add_secrets(&question, allowed, depth, &mut found)?;
+        let mut found = state.ask(IndexInput::Text, &question, allowed, depth)?;
+        state.add_secrets(&question, allowed, depth, &mut found)?;
         Ok(found)
     }
 
     /// The same by meaning only. Nothing without a model.
     pub fn by_vector(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
-        let inner = self.inner();
-        inner.catch_up()?;
-        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
-        inner.ask(IndexInput::Vector, &asked(question), allowed, depth)
+        let state = self.state();
+        state.catch_up()?;
+        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        state.ask(IndexInput::Vector, &asked(question), allowed, depth)
     }
 
     /// The units nearest to a vector of the model, such as that of another unit.
@@ -218,30 +218,30 @@ impl MemoryCollection<'_> {
     /// # Errors
     /// [`Error::DimensionMismatch`] for a vector of another model.
     pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
-        let inner = self.inner();
-        inner.catch_up()?;
-        let _shown = inner.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
+        state.catch_up()?;
+        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let embedding = Some(Embedding::new(vector.to_vec())?);
         let question = Question { embedding, ..Question::default() };
-        inner.ask(IndexInput::Vector, &question, allowed, depth)
+        state.ask(IndexInput::Vector, &question, allowed, depth)
     }
 
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
-        let Some(embedder) = self.inner().embedder() else { return Ok(None) };
+        let Some(embedder) = self.state().embedder() else { return Ok(None) };
         let vectors = catch_panics(EMBEDDER, || embedder.embed_checked(role, &[text]))?;
         Ok(Some(vectors.row(0).to_vec()))
     }
 
     /// The unit vectors of rows that are embedded by now.
     pub fn vectors(&self, rows: &[RowId]) -> Result<BTreeMap<RowId, Vec<f32>>> {
-        Ok(self.inner().store.cached_embeddings(rows)?.into_iter().collect())
+        Ok(self.state().store.cached_embeddings(rows)?.into_iter().collect())
     }
 
     /// How relevant a cosine is by the model ([`Embedder::short_relevance`](trefoil_core::Embedder));
     /// as it is without one.
     pub fn relevance_of(&self, cosine: f32, cross_lingual: bool) -> Score {
-        match self.inner().embedder() {
+        match self.state().embedder() {
             Some(embedder) => embedder.short_relevance(cosine, cross_lingual),
             None => Score::clamped(cosine),
         }
@@ -249,55 +249,55 @@ impl MemoryCollection<'_> {
 
     /// Tokens of a text as the embedder counts them; approximately, without a model.
     pub fn count_tokens(&self, text: &str) -> usize {
-        self.inner().counter.count(text)
+        self.state().counter.count(text)
     }
 
     /// Seconds since 1970, by the engine's clock.
     pub fn now(&self) -> i64 {
-        self.inner().now()
+        self.state().now()
     }
 
     /// Takes at most `limit` jobs of a kind that are due; they return to the queue unless
     /// finished or failed within `lease_seconds`.
     pub fn claim_jobs(&self, kind: &str, limit: usize, lease_seconds: u32) -> Result<Vec<Job>> {
-        self.inner().store.claim_jobs(kind, limit, lease_seconds)
+        self.state().store.claim_jobs(kind, limit, lease_seconds)
     }
 
     /// Marks jobs as done.
     pub fn finish_jobs(&self, jobs: &[i64]) -> Result<()> {
-        self.inner().store.finish_jobs(jobs)
+        self.state().store.finish_jobs(jobs)
     }
 
     /// Puts jobs back for another try; the fifth failure is the last.
     pub fn fail_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
-        self.inner().store.fail_jobs(jobs, error)
+        self.state().store.fail_jobs(jobs, error)
     }
 
     /// Sets jobs aside: they are not tried again unless they are asked for anew.
     pub fn give_up_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
-        self.inner().store.give_up_jobs(jobs, error)
+        self.state().store.give_up_jobs(jobs, error)
     }
 
     /// What the worker does for memory by itself.
     pub fn upkeep(&self) -> &MemoryUpkeep {
-        &self.inner().config.memory
+        &self.state().config.memory
     }
 
     /// Notes that work in the background failed: [`Engine::wait_until_indexed`] tells it once, and
     /// [`EngineStats::background`](crate::EngineStats) and recalls until
     /// [`note_recovery`](Self::note_recovery).
     pub fn note_failure(&self, error: Error) {
-        self.inner().troubles.note(Stage::Memory, error);
+        self.state().errors.note(Stage::Memory, error);
     }
 
     /// Notes that work in the background succeeds again.
     pub fn note_recovery(&self) {
-        self.inner().troubles.clear(Stage::Memory);
+        self.state().errors.clear(Stage::Memory);
     }
 
     /// Asks for a job; false if the same one waits or runs.
     pub fn enqueue_job(&self, kind: &str, payload_json: &str) -> Result<bool> {
-        self.inner().store.enqueue_job(kind, payload_json)
+        self.state().store.enqueue_job(kind, payload_json)
     }
 
     /// Waits until every unit has its vector, or none more can be had.
@@ -310,21 +310,16 @@ impl MemoryCollection<'_> {
 
     /// How many units can be found by words and by meaning.
     pub fn rows(&self) -> Vec<(RetrieverId, u64)> {
-        let retrievers = self.inner().memory.retrievers();
+        let retrievers = self.state().memory.retrievers();
         retrievers.iter().map(|retriever| (retriever.id(), retriever.rows())).collect()
     }
 
-    fn inner(&self) -> &Inner {
-        self.engine.inner()
+    fn state(&self) -> &State {
+        self.engine.state()
     }
 }
 
-impl Inner {
-    /// Seconds since 1970, by the engine's clock.
-    pub(crate) fn now(&self) -> i64 {
-        self.config.clock.now()
-    }
-
+impl State {
     /// What the retriever that feeds on this finds; nothing if there is no such retriever.
     fn ask(
         &self,

@@ -10,7 +10,7 @@ use trefoil_core::{
 
 use crate::{
     Adaptive, Available, Calibration, DistributionBased, Fusion, GradeCalibration, GradeThresholds,
-    RelativeScore, Rrf, plan::planned,
+    RelativeScore, Rrf, default_set::planned,
 };
 
 /// Settings that were chosen by evidence, and where each applies. A TOML file.

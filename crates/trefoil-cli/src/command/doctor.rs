@@ -13,9 +13,9 @@ use crate::{
 
 /// What was looked at, on the wire.
 #[derive(Serialize)]
-struct Look<'a> {
+struct Row<'a> {
     #[serde(flatten)]
-    reading: &'a CheckResult,
+    result: &'a CheckResult,
     healthy: bool,
     next: Option<&'static str>,
 }
@@ -27,34 +27,34 @@ pub(super) fn run(
     console: Console,
 ) -> anyhow::Result<Outcome> {
     let options = DoctorOptions { sample: args.sample, k: args.limit, seed: args.seed };
-    let diagnosis = Engine::doctor(settings.index(), settings.engine.clone(), &options)?;
+    let report = Engine::doctor(settings.index(), settings.engine.clone(), &options)?;
     if console.json {
-        let looks = diagnosis.readings.iter().map(|reading| Look {
-            reading,
-            healthy: reading.is_healthy(),
-            next: (!reading.is_healthy()).then(|| reading.next()),
+        let rows = report.results.iter().map(|result| Row {
+            result,
+            healthy: result.is_healthy(),
+            next: (!result.is_healthy()).then(|| result.next()),
         });
-        print_json(&looks.collect::<Vec<_>>())?;
+        print_json(&rows.collect::<Vec<_>>())?;
     } else {
-        print(text(&diagnosis))?;
+        print(text(&report))?;
     }
-    Ok(if diagnosis.is_healthy() { Outcome::Found } else { Outcome::Wrong })
+    Ok(if report.is_healthy() { Outcome::Found } else { Outcome::Wrong })
 }
 
-/// A line a reading; below one that is not as it should be, some examples and what to do.
-fn text(diagnosis: &HealthReport) -> String {
+/// A line a result; below one that is not as it should be, some examples and what to do.
+fn text(report: &HealthReport) -> String {
     let mut text = String::new();
-    for reading in &diagnosis.readings {
-        let CheckResult { symptom, found, of, examples } = reading;
-        let healthy = reading.is_healthy();
+    for result in &report.results {
+        let CheckResult { check, found, of, examples } = result;
+        let healthy = result.is_healthy();
         let mark = if healthy { '✓' } else { '!' };
         let count = format!("{found} of {of}");
-        _ = writeln!(text, "{mark} {:<30} {count:>12}", symptom.to_string());
+        _ = writeln!(text, "{mark} {:<30} {count:>12}", check.to_string());
         if !healthy {
             for example in examples {
                 _ = writeln!(text, "    {DIM}{}{DIM:#}", printable(example).replace('\n', " "));
             }
-            _ = writeln!(text, "    {}", reading.next());
+            _ = writeln!(text, "    {}", result.next());
         }
     }
     text

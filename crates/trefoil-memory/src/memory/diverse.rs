@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trefoil::{
     RowId,
-    select::{MMR_LAMBDA, mmr},
+    search::{MMR_LAMBDA, mmr},
 };
 use trefoil_core::{ClaimId, Result, Score};
 

@@ -99,12 +99,12 @@ fn latin_words(text: &str) -> Vec<Word<'_>> {
     let mut words: Vec<Word<'_>> = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let inner = |c: char| {
+        let state = |c: char| {
             is_latin(c)
                 || c.is_ascii_digit()
                 || matches!(c, '-' | '.' | '\'' | '’' | '&' | '+' | '#')
         };
-        let end = rest.find(|c| !inner(c)).unwrap_or(rest.len());
+        let end = rest.find(|c| !state(c)).unwrap_or(rest.len());
         let token = rest.get(..end).unwrap_or_default();
         let word = without_clitic(token.trim_end_matches(['.', '-', '\'', '’', '&']));
         if word.starts_with(|c| is_latin(c) || c.is_ascii_digit()) {

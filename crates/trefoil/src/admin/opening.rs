@@ -1,0 +1,113 @@
+//! Opening of a directory: its state, brought up to date by whoever may write.
+
+use std::{
+    fs::{File, TryLockError},
+    path::Path,
+    sync::{Arc, RwLock, atomic::AtomicUsize},
+};
+
+use trefoil_core::{Collection, Error, Result, private_file};
+use trefoil_store::{Access, Store};
+use trefoil_text::{ChunkSizes, Chunker};
+
+use crate::{
+    EngineConfig,
+    background::BackgroundErrors,
+    index::{
+        active_model::{ActiveModel, OnMismatch},
+        collection::Indexed,
+        open,
+    },
+    layout::{LOCK, STORE},
+    models,
+    state::State,
+};
+
+/// Opens the index in `dir` to write, whose lock the caller has taken, and brings it up to date.
+pub(crate) fn open_to_write(
+    dir: &Path,
+    config: EngineConfig,
+    lock: File,
+    on_mismatch: OnMismatch,
+) -> Result<State> {
+    let state = open_state(dir, config, Some(lock), on_mismatch)?;
+    state.extract_first()?;
+    state.replay_all()?;
+    state.clean_up()?;
+    state.remove_other_vectors()?;
+    Ok(state)
+}
+
+/// Opens the index in `dir` to read.
+pub(crate) fn open_to_read(dir: &Path, config: EngineConfig) -> Result<State> {
+    let state = open_state(dir, config, None, OnMismatch::Refuse)?;
+    state.refresh_read_view()?;
+    Ok(state)
+}
+
+fn open_state(
+    dir: &Path,
+    config: EngineConfig,
+    lock: Option<File>,
+    on_mismatch: OnMismatch,
+) -> Result<State> {
+    let write = lock.is_some();
+    let access = if write { Access::ReadWrite } else { Access::ReadOnly };
+    let store = Store::open(&dir.join(STORE), access, Arc::clone(&config.clock))?;
+    let models = models::models(&config)?;
+    let active_model = ActiveModel::agreed(&store, models.embedder, &config, write, on_mismatch)?;
+    let generation = store.vectors_generation()?;
+    let open = |collection| {
+        let vectors = match &active_model.embedder {
+            Some(embedder) => open::vectors(dir, collection, generation, embedder, &config, write)?,
+            None => active_model.no_vectors(),
+        };
+        open::open(dir, collection, vectors, &config, write)
+    };
+    let opened = open(Collection::Documents)?;
+    let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, &store, write)?;
+    let names = opened.names();
+    #[cfg(feature = "graph")]
+    let graph = opened.graph.clone();
+    let documents = Indexed::new(Collection::Documents, opened, &store, write)?;
+    Ok(State {
+        dir: dir.to_owned(),
+        store,
+        chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
+        active_model: RwLock::new(active_model),
+        generation: generation.into(),
+        embedded: AtomicUsize::new(0),
+        errors: BackgroundErrors::default(),
+        rerankers: models.rerankers,
+        #[cfg(feature = "graph")]
+        extractor: models.extractor,
+        analyzer: Arc::clone(&config.analyzer),
+        documents,
+        memory,
+        counter: models.counter,
+        #[cfg(feature = "graph")]
+        graph,
+        #[cfg(feature = "graph")]
+        reports: RwLock::default(),
+        names,
+        read_view: RwLock::default(),
+        config,
+        _lock: lock,
+    })
+}
+
+/// Takes the writer's lock, which the operating system frees with the process.
+pub(crate) fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(LOCK);
+    let file = private_file()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|source| Error::io("open the lock file", &path, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
+    }
+}

@@ -1,0 +1,139 @@
+//! Care of an index: checking, repairing, copying, erasing.
+
+use std::path::Path;
+
+use trefoil_core::{Error, Result, RowId};
+use trefoil_store::memory::Erased;
+
+use crate::{
+    DoctorOptions, Engine, EngineConfig, ForgetReceipt, HealthReport, Model, RepairReport,
+    Snapshot, Verification,
+    admin::{doctor, export, repair, verify},
+    memory::MemoryCollection,
+};
+
+impl Engine {
+    /// Checks the index in `dir`, or the snapshot file in its place: every checksum of every file, every rule of the store, and
+    /// that each index holds what the store says, each row once and nothing else. No model is
+    /// needed. Takes time proportional to the index and changes nothing; beside a writer, what
+    /// it does meanwhile is no fault.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`], [`Error::OlderFormat`], or [`Error::Io`] if a file cannot be
+    /// read at all; damage is a finding and no error.
+    pub fn verify(dir: impl AsRef<Path>) -> Result<Verification> {
+        verify::verify(dir.as_ref(), &EngineConfig::default())
+    }
+
+    /// Repairs the index in `dir`. What is damaged moves into a folder `damaged-N` below it.
+    /// A damaged index is made anew from the store. Of a damaged store every row that can be
+    /// read, and that has its checksum, goes into a new one; the files that lost something are
+    /// named, and are read again by the next ingest of their folder. A sound index is left
+    /// alone. Vectors of an index that is made anew without its model wait for the next
+    /// engine that has it.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process writes to it, [`Error::Corrupt`] if nothing at all
+    /// can be read of the store, [`Error::UnsupportedFormat`] if a newer version wrote it; then
+    /// nothing was changed.
+    pub fn repair(dir: impl AsRef<Path>, config: EngineConfig) -> Result<RepairReport> {
+        repair::repair(dir.as_ref(), config)
+    }
+
+    /// Writes the index in `dir` into the new file `to`: one state of it, also beside a writer,
+    /// checked before it is written. The file is there complete, or not at all. It opens with
+    /// [`Engine::open_read_only`], and [`Engine::import`] makes an index of it. As long as
+    /// nothing is written to an index and no index is behind its store, every export of it is
+    /// the same file, with the same id.
+    ///
+    /// Needs as much room again beside `to` while it runs.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`], [`Error::Corrupt`] if the index is not sound,
+    /// [`Error::Io`] if `to` is there already or cannot be written.
+    pub fn export(dir: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Snapshot> {
+        export::export(dir.as_ref(), to.as_ref(), &EngineConfig::default())
+    }
+
+    /// Makes an index in the new directory `dir` of the snapshot file `from`. Everything is
+    /// checked before anything is put in place; a directory that holds something is refused.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the snapshot is damaged or its index is not sound,
+    /// [`Error::UnsupportedFormat`] if a newer version wrote it, [`Error::Io`] if `dir` is there.
+    pub fn import(from: impl AsRef<Path>, dir: impl AsRef<Path>) -> Result<Snapshot> {
+        export::import(from.as_ref(), dir.as_ref(), &EngineConfig::default())
+    }
+
+    /// Looks at how well the index in `dir` does its work. The same sample is taken every time
+    /// as long as the index is the same. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::IndexMissing`], or those of a search.
+    pub fn doctor(
+        dir: impl AsRef<Path>,
+        config: EngineConfig,
+        options: &DoctorOptions,
+    ) -> Result<HealthReport> {
+        let dir = dir.as_ref();
+        let (engine, other_model) = match Self::open_read_only(dir, config.clone()) {
+            Err(error @ Error::ModelMismatch { .. }) => {
+                let without = EngineConfig { model: Model::None, ..config };
+                (Self::open_read_only(dir, without)?, Some(error.to_string()))
+            }
+            opened => (opened?, None),
+        };
+        doctor::examine(&engine.state, &|query| engine.search(query), options, other_model)
+    }
+
+    /// Forgets the document at `path` with everything that came from it, so that no file holds
+    /// 16 bytes of it in a row of which no live text has 15. Costs as much as writing all of the
+    /// index anew. A document that is not there leaves nothing to remove.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process reads and does not let go: the document is gone by
+    /// then, and the files are cleaned by the next call or when the engine is opened again.
+    pub fn forget_document(&self, path: &str) -> Result<ForgetReceipt> {
+        self.state.writable("forget a document")?;
+        let erased = self.state.store.erase_file(path)?;
+        self.forgotten(erased.unwrap_or_default())
+    }
+
+    fn forgotten(&self, erased: Erased) -> Result<ForgetReceipt> {
+        let receipt = self.state.clean(erased)?;
+        self.wake();
+        Ok(receipt)
+    }
+}
+
+impl MemoryCollection<'_> {
+    /// Forgets units with everything that was made from them, as
+    /// [`Engine::forget_document`] does a document.
+    ///
+    /// # Errors
+    /// As [`Engine::forget_document`].
+    pub fn forget_units(&self, rows: &[RowId]) -> Result<ForgetReceipt> {
+        self.forget(|_| Ok(rows.to_vec()))
+    }
+
+    /// Forgets every unit that speaks of `subject`, the observations that claims about it come
+    /// from, and everything that was made from those.
+    ///
+    /// # Errors
+    /// As [`Engine::forget_document`].
+    pub fn forget_subject(&self, subject: &str) -> Result<ForgetReceipt> {
+        self.forget(|memory| memory.units_about(subject))
+    }
+
+    fn forget(
+        self,
+        choose: impl FnOnce(&trefoil_store::memory::MemoryWrite<'_>) -> Result<Vec<RowId>>,
+    ) -> Result<ForgetReceipt> {
+        let erased = self.engine.state().store.memory_write("forget", |memory| {
+            let rows = choose(memory)?;
+            let units = memory.with_derived(&rows)?;
+            memory.erase_units(&units)
+        })?;
+        self.engine.forgotten(erased)
+    }
+}

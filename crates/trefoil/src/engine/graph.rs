@@ -1,0 +1,103 @@
+//! The graph, for those who browse it.
+
+use std::sync::Arc;
+
+use trefoil_core::{EntityView, Result, SearchFilters, Subgraph};
+use trefoil_graph::{EntityNode, GraphIndex, RelationEdge, petgraph::Graph};
+use trefoil_store::{CommunityRow, entity_id};
+
+use crate::Engine;
+
+impl Engine {
+    /// The graph of what the chunks mention that `filters` let through, as one of petgraph, for
+    /// its algorithms and exports; none in an engine without an extractor.
+    ///
+    /// ```
+    /// use trefoil::{Document, Engine, SearchFilters, graph::petgraph::algo::connected_components};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let index = folder.path().join("notes.trefoil");
+    /// let engine = Engine::open(index)?;
+    /// engine.ingest(&[Document::new("ada", "Ada Lovelace worked with Charles Babbage.")])?;
+    /// let graph = engine.graph(&SearchFilters::default())?.unwrap();
+    /// assert!(graph.node_weights().any(|entity| entity.name == "Ada Lovelace"));
+    /// assert_eq!(connected_components(&graph), 1);
+    /// # Ok::<(), trefoil::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Engine::graph_index_within`].
+    pub fn graph(
+        &self,
+        filters: &SearchFilters,
+    ) -> Result<Option<Graph<EntityNode, RelationEdge>>> {
+        let index = self.graph_index_within(filters)?;
+        index.map(|index| index.to_petgraph(entity_id)).transpose()
+    }
+
+    /// The index of what the chunks mention, as the searches see it that start now; none in an
+    /// engine without an extractor.
+    pub fn graph_index(&self) -> Option<Arc<GraphIndex>> {
+        self.state.graph_index()
+    }
+
+    /// The communities of the graph and their reports, by level and id; the parts of a
+    /// community name it as their parent. [`Engine::wait_until_indexed`] waits until they are
+    /// made.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn communities(&self) -> Result<Vec<CommunityRow>> {
+        self.state.store.communities()
+    }
+
+    /// The graph of what the chunks mention that `filters` let through; none in an engine without
+    /// an extractor. Under filters it is made of their mentions alone, in time that grows with
+    /// them, so that it tells nothing of other chunks.
+    ///
+    /// # Errors
+    /// As the store's, and those of a filter that cannot be read.
+    pub fn graph_index_within(&self, filters: &SearchFilters) -> Result<Option<Arc<GraphIndex>>> {
+        self.state.graph_index_within(filters)
+    }
+
+    /// The `most` most important entities of what the filters let through, each without a
+    /// description and what it is related to: those that most chunks mention, each as surely as
+    /// it does, and names a little before common nouns.
+    ///
+    /// # Errors
+    /// As [`Engine::graph_index_within`].
+    pub fn entities(&self, filters: &SearchFilters, most: usize) -> Result<Vec<EntityView>> {
+        self.state.important_entities(filters, most)
+    }
+
+    /// The entity that goes by this name, however it is spelt, with what its passages say of it
+    /// and the `most` entities that it is related to most strongly; none if what the filters let
+    /// through does not speak of it.
+    ///
+    /// # Errors
+    /// As [`Engine::graph_index_within`].
+    pub fn entity(
+        &self,
+        name: &str,
+        filters: &SearchFilters,
+        most: usize,
+    ) -> Result<Option<EntityView>> {
+        self.state.entity(name, filters, most)
+    }
+
+    /// The `most` most important entities, or the one that goes by the name of `around` and
+    /// those that it is related to most strongly, with the relations among them, in what the
+    /// filters let through.
+    ///
+    /// # Errors
+    /// As [`Engine::graph_index_within`].
+    pub fn subgraph(
+        &self,
+        around: Option<&str>,
+        filters: &SearchFilters,
+        most: usize,
+    ) -> Result<Subgraph> {
+        self.state.subgraph(around, filters, most)
+    }
+}

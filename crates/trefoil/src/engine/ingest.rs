@@ -1,0 +1,45 @@
+//! What an engine takes in, and what it removes.
+
+use std::path::{Path, PathBuf};
+
+use trefoil_core::{Document, Result};
+
+use crate::{Engine, IngestOptions, IngestProgress, Ingested};
+
+impl Engine {
+    /// Indexes the file or folder at `path`, and forgets what is gone from below it.
+    /// Unchanged files cost nothing. What cannot be read, or not be looked at, is reported in
+    /// [`Ingested::skipped`], and what the index has of it stays.
+    ///
+    /// # Errors
+    /// [`Error::Io`](trefoil_core::Error::Io) if `path` cannot be looked at and the index has
+    /// nothing of it.
+    pub fn ingest_path(&self, path: impl AsRef<Path>) -> Result<Ingested> {
+        self.ingest_paths(&[path.as_ref().to_owned()], IngestOptions::default(), |_| ())
+    }
+
+    /// The same for several paths, telling how far it has come.
+    ///
+    /// # Errors
+    /// As [`Engine::ingest_path`].
+    pub fn ingest_paths(
+        &self,
+        paths: &[PathBuf],
+        allowed: IngestOptions,
+        on_progress: impl FnMut(IngestProgress),
+    ) -> Result<Ingested> {
+        self.state.ingest_paths(paths, allowed, on_progress, || self.wake())
+    }
+
+    /// Indexes documents from memory; one with the path of another replaces it.
+    pub fn ingest(&self, documents: &[Document]) -> Result<Ingested> {
+        self.state.ingest(documents, || self.wake())
+    }
+
+    /// Forgets the document at `path`, or every document below it. How many.
+    pub fn remove(&self, path: &str) -> Result<usize> {
+        let removed = self.state.remove(path)?;
+        self.wake();
+        Ok(removed)
+    }
+}

@@ -1,0 +1,71 @@
+//! Work that the worker of an open engine does for somebody else.
+
+use std::{
+    fmt::Debug,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use trefoil_core::{Result, Stage};
+
+use crate::{Engine, background::catch_panics, ingest::embed_worker::Extra, state::State};
+
+/// Work that the worker of an open engine does for somebody else, such as the layer above
+/// memory: see [`Engine::run_in_background`].
+pub trait BackgroundTask: Debug + Send + Sync {
+    /// What errors call it, such as `the upkeep of memory`.
+    fn name(&self) -> &str;
+
+    /// Does one small step of its work; false if there was nothing to do. The worker calls it
+    /// again until it returns false, embeds what was written between two steps, and calls it
+    /// whenever something is written.
+    ///
+    /// Do not keep `engine`: closing the engine waits until the task has returned, and the lock of
+    /// the directory is held as long as `engine` is.
+    ///
+    /// # Errors
+    /// What kept it from its work. It is told by [`Engine::wait_until_indexed`] and in
+    /// [`EngineStats::background`](crate::EngineStats), and the task is asked again when
+    /// something is written, or its time comes.
+    fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool>;
+
+    /// When the worker is to call it next although nothing was written, in seconds since 1970 by
+    /// the engine's clock; never, if absent.
+    fn next_at(&self) -> Option<i64>;
+}
+
+/// The tasks of a worker, as long as somebody else keeps them.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Mutex<Vec<Weak<dyn BackgroundTask>>>);
+
+impl Tasks {
+    pub(crate) fn add(&self, task: &Arc<dyn BackgroundTask>) {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| task.strong_count() > 0);
+        tasks.push(Arc::downgrade(task));
+    }
+
+    /// Those that are still kept.
+    fn alive(&self) -> Vec<Arc<dyn BackgroundTask>> {
+        let tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Extra for Tasks {
+    /// Lets each task do a little. One that fails holds up nobody else.
+    fn run(&self, state: &Arc<State>) -> bool {
+        let mut any = false;
+        for task in self.alive() {
+            let engine = Arc::new(Engine::of_worker(Arc::clone(state)));
+            match catch_panics(task.name(), || Arc::clone(&task).run(engine)) {
+                Ok(did) => any |= did,
+                Err(error) => state.errors.note(Stage::Memory, error),
+            }
+        }
+        any
+    }
+
+    fn next_at(&self) -> Option<i64> {
+        self.alive().iter().filter_map(|task| task.next_at()).min()
+    }
+}

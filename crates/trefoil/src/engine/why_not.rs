@@ -1,0 +1,117 @@
+//! Why a passage is not among the results of a question.
+
+use trefoil_core::{
+    ChunkId, Error, Explanation, Plan, Result, SearchQuery, SearchResultItem, Stage, StagePlace,
+    WhyNot,
+};
+
+use crate::{
+    Engine,
+    index::admission::Admission,
+    search::{
+        diagnostics::Diagnostics,
+        explain::{explanation, in_lists, missed, why_excluded},
+        graded::GradedPassage,
+        page::Page,
+        present::Listing,
+        select::Selected,
+    },
+};
+
+impl Engine {
+    /// Names the stage at which `chunk` was lost for `query`, or its place in the results.
+    ///
+    /// # Errors
+    /// [`Error::ChunkMissing`] if there is no such chunk; else those of [`Engine::search`].
+    pub fn why_not(&self, query: &SearchQuery, chunk: &ChunkId) -> Result<WhyNot> {
+        query.check()?;
+        let Some(stored) = self.chunk(chunk)? else {
+            return Err(Error::ChunkMissing { id: chunk.clone() });
+        };
+        let lost = |stage, reason: String, explanation| {
+            Ok(WhyNot { lost_at: Some(stage), reason, explanation })
+        };
+        let (searcher, diagnostics) = (self.searcher(), &mut Diagnostics::start());
+        let allowed = searcher.allowed(&query.filters)?;
+        let plan = searcher.plan(query, &allowed, diagnostics)?;
+        if !allowed.contains(stored.row) || !Admission::new(&query.filters)?.admits(&stored) {
+            let reason = "a filter leaves it out".to_owned();
+            return lost(Stage::Filter, reason, Explanation::default());
+        }
+        let retrieved = searcher.retrieve(query, &plan, &allowed, diagnostics)?;
+        let mut explanation = in_lists(&retrieved.lists, stored.row);
+        let fused = retrieved.fused(&plan)?;
+        let of = fused.len();
+        let place = fused.iter().position(|hit| hit.row == stored.row);
+        let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
+        let at_fusion = |(rank, score)| StagePlace { stage: Stage::Fuse, rank, score };
+        explanation.stages.extend(hit.map(at_fusion));
+        let read = searcher.read(&plan, &query.filters, fused)?;
+        let ranked = searcher.rerank(&plan, read.passages, diagnostics);
+        let lists = &retrieved.lists;
+        let graded =
+            searcher.correct(query, &plan, &allowed, ranked, read.total, lists, diagnostics);
+        let is_this = |one: &GradedPassage| one.ranked.passage.chunk.row == stored.row;
+        if graded.passages.iter().any(is_this) {
+            let selected = searcher.select(&plan, graded.passages)?;
+            return Ok(kept_or_excluded(&plan, &selected, &retrieved.others, is_this));
+        }
+        if graded.dropped.contains(stored.row) {
+            let reason = "it was found, but does not answer the question, and was dropped";
+            return lost(Stage::Grade, reason.to_owned(), explanation);
+        }
+        // It was lost on the way, and no correction has found it.
+        match place {
+            None if explanation.retrievers.is_empty() => {
+                lost(Stage::Fuse, missed(&plan, lists), explanation)
+            }
+            None => lost(Stage::Fuse, "fusion leaves it out".to_owned(), explanation),
+            Some(place) if place >= plan.candidates => {
+                let reason = format!(
+                    "it is {} of {of} in the fused list, of which the first {} go on; ask for \
+                     more results",
+                    place + 1,
+                    plan.candidates
+                );
+                lost(Stage::Fuse, reason, explanation)
+            }
+            Some(_) => {
+                let reason = "it was removed while the question was answered".to_owned();
+                lost(Stage::Read, reason, explanation)
+            }
+        }
+    }
+}
+
+/// Where a selected passage stands among the results, or what keeps it from being one.
+fn kept_or_excluded(
+    plan: &Plan,
+    selected: &Selected<GradedPassage>,
+    others: &[SearchResultItem],
+    is_this: impl Fn(&GradedPassage) -> bool,
+) -> WhyNot {
+    let kept: Vec<&GradedPassage> = selected.kept.iter().collect();
+    let excluded = selected.excluded.iter().find(|(one, _)| is_this(one));
+    let this =
+        excluded.map(|(one, _)| one).or_else(|| kept.iter().copied().find(|one| is_this(one)));
+    let Some(one) = this else { return WhyNot::default() };
+    let before = kept.iter().filter(|other| other.ranked.rank < one.ranked.rank).count();
+    let Listing { listed, keys } = Listing::of(others, &kept);
+    let at = listed.iter().position(|item| item.passage() == Some(before));
+    let at = at.unwrap_or(listed.len());
+    let rank = at + 1;
+    let explanation = explanation(one, rank);
+    if let Some((_, exclusion)) = excluded {
+        let reason = why_excluded(*exclusion, &one.ranked, plan);
+        return WhyNot { lost_at: Some(Stage::Select), reason, explanation };
+    }
+    let page = Page::new(&keys, 0, &[], plan).shown;
+    let (lost_at, reason) = if page.contains(&at) {
+        (None, format!("it is result {rank}"))
+    } else {
+        let (first, last) = (page.start + 1, page.end);
+        let reason = format!("it is result {rank}, and the page shows {first} to {last}");
+        (Some(Stage::Present), reason)
+    };
+    WhyNot { lost_at, reason, explanation }
+}

@@ -1,0 +1,217 @@
+//! Questions about the whole: the communities that they are about, which stand before the
+//! passages.
+
+use std::{
+    cmp::Reverse,
+    collections::BTreeSet,
+    sync::{Arc, PoisonError, atomic::Ordering},
+};
+
+use trefoil_core::{
+    Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
+    RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage,
+};
+use trefoil_store::{CommunityRow, entity_id};
+use trefoil_text::language_of;
+
+use crate::{
+    background::catch_panics,
+    graph::relationships::plans_graph,
+    graph::{
+        communities::update_communities,
+        reports::{NearCommunity, ReportView, Reports, content, embed_reports, metadata, sources},
+    },
+    state::State,
+};
+
+/// The store's setting that says what the reports were made from.
+const REPORTS: &str = "reports";
+/// Most communities that stand before the passages.
+const COMMUNITIES: usize = 3;
+/// The relevance of a community to a question that names nothing and is about everything.
+const WHOLE: Score = Score::HALF;
+
+impl State {
+    /// Finds communities and makes reports anew where the graph changed since they were made.
+    /// Whether there was something to do.
+    pub(crate) fn update_reports(&self) -> Result<bool> {
+        let Some(graph) = &self.graph else { return Ok(false) };
+        let summarizer = self.config.summarizer.as_ref();
+        let (index, seq) = graph.shown();
+        let embedder = self.embedder();
+        let made_from = self.made_from(seq);
+        if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
+            return Ok(false);
+        }
+        update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        if let Some(embedder) = &embedder {
+            let embedded = embed_reports(&self.store, embedder.as_ref())?;
+            self.embedded.fetch_add(embedded, Ordering::Relaxed);
+        }
+        self.store.set_meta(REPORTS, &made_from)?;
+        self.refresh_reports()?;
+        Ok(true)
+    }
+
+    /// open indexes the reports as they are until the graph changes, for they cannot be made anew.
+    pub(crate) fn set_reports_aside(&self) -> Result<()> {
+        let Some(graph) = &self.graph else { return Ok(()) };
+        self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))
+    }
+
+    /// What reports that are made now are made from.
+    fn made_from(&self, seq: Seq) -> String {
+        let model = self.embedder().map(|embedder| embedder.space().fingerprint());
+        format!(
+            "{} {} {}",
+            seq.get(),
+            self.config.summarizer.fingerprint(),
+            model.as_deref().unwrap_or("no model")
+        )
+    }
+
+    /// Shows the newest reports to the searches that start from now on.
+    pub(crate) fn refresh_reports(&self) -> Result<()> {
+        let made_from = self.store.meta(REPORTS)?;
+        if self.shown_reports().made_from != made_from {
+            let reports = Arc::new(Reports::load(&self.store, self.analyzer())?);
+            let mut shown = self.reports.write().unwrap_or_else(PoisonError::into_inner);
+            *shown = ReportView { made_from, reports };
+        }
+        Ok(())
+    }
+
+    fn shown_reports(&self) -> std::sync::RwLockReadGuard<'_, ReportView> {
+        self.reports.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communities that a question about the whole is about, best first; none for other
+    /// questions. One that is less relevant than asked is left out, and one that any chunk has
+    /// a part in that the filters exclude.
+    pub(crate) fn overview(
+        &self,
+        query: &SearchQuery,
+        plan: &Plan,
+        allowed: &Allowed,
+        degraded: &mut Vec<Degraded>,
+    ) -> Result<Vec<SearchResultItem>> {
+        let planned = plans_graph(plan);
+        let wanted = query.options.wants(SearchResultType::Community);
+        if plan.query_type != QueryType::Global || !planned || !wanted {
+            return Ok(Vec::new());
+        }
+        self.refresh_reports()?;
+        let (reports, made_from) = {
+            let shown = self.shown_reports();
+            (Arc::clone(&shown.reports), shown.made_from.clone())
+        };
+        let supported = self.supported(&reports, made_from.as_deref(), allowed);
+        let may_show = |id: &CommunityId| supported.as_ref().is_none_or(|ids| ids.contains(id));
+        let vector = self.documents.retriever(RetrieverId::SEMANTIC).map_or(Ok(None), |semantic| {
+            catch_panics("the semantic retriever", || semantic.embedding(&plan.question))
+        });
+        // Communities can be told by their words alone.
+        let vector = vector.unwrap_or_else(|error| {
+            degraded.push(Degraded {
+                stage: Stage::Retriever(RetrieverId::SEMANTIC),
+                reason: error.chain(),
+            });
+            None
+        });
+        let range = self.embedder().map(|embedder| embedder.cosine_range());
+        let near = vector.as_deref().zip(range);
+        let all = reports.rows().count();
+        // More than are shown: some say much the same, and filters may exclude any.
+        let count = if supported.is_some() { all } else { 4 * COMMUNITIES };
+        let mut near = reports.nearest(&plan.question, near, self.analyzer(), count);
+        let named =
+            plan.classification.as_ref().is_some_and(|one| !one.extracted_entities.is_empty());
+        if near.is_empty() && !named {
+            let largest = reports.largest(count).into_iter();
+            near = largest.map(|row| NearCommunity { row, relevance: WHOLE }).collect();
+        }
+        near.retain(|one| one.relevance >= query.filters.min_relevance && may_show(&one.row.id));
+        // The sort is stable: among those that are near, first what the asker reads.
+        near.sort_by_key(|one| language_of(&one.row.summary) != plan.question.language);
+        let mut taken: Vec<&CommunityRow> = Vec::with_capacity(COMMUNITIES);
+        let mut items = Vec::with_capacity(COMMUNITIES);
+        for NearCommunity { row, relevance } in near {
+            // A community and a part of it say much the same.
+            let is_told = taken.iter().any(|one| {
+                one.parent.as_ref() == Some(&row.id) || row.parent.as_ref() == Some(&one.id)
+            });
+            let has_room = items.len() < COMMUNITIES && !is_told && !row.summary.is_empty();
+            if has_room {
+                items.push(self.community(query, &reports, row, relevance, may_show)?);
+                taken.push(row);
+            }
+        }
+        // The list falls in score.
+        items.sort_by_key(|item| Reverse(item.score));
+        Ok(items)
+    }
+
+    /// The communities that the filters let through; none where there are no filters.
+    ///
+    /// A community is made of every chunk that mentions one of its members: their names, its
+    /// keywords and what a summariser says may come from each. Reports of a graph that has
+    /// changed since may be made of chunks that are gone.
+    fn supported<'r>(
+        &self,
+        reports: &'r Reports,
+        made_from: Option<&str>,
+        allowed: &Allowed,
+    ) -> Option<BTreeSet<&'r CommunityId>> {
+        let Allowed::Only(_) = allowed else { return None };
+        let Some((index, seq)) = self.graph.as_ref().map(|graph| graph.shown()) else {
+            return Some(BTreeSet::new());
+        };
+        let seq = seq.get().to_string();
+        if made_from.and_then(|made| made.split(' ').next()) != Some(seq.as_str()) {
+            return Some(BTreeSet::new());
+        }
+        let mut hidden: BTreeSet<EntityId> = BTreeSet::new();
+        let mut known: BTreeSet<EntityId> = BTreeSet::new();
+        for entity in (0..index.entity_count()).filter_map(|node| index.entity(node)) {
+            let Ok(id) = entity_id(entity.normalized_name) else { continue };
+            if !index.chunks_of(entity.node).all(|row| allowed.contains(row)) {
+                hidden.insert(id.clone());
+            }
+            known.insert(id);
+        }
+        let supported = reports.rows().filter(|row| {
+            !row.members.is_empty()
+                && row
+                    .members
+                    .iter()
+                    .all(|member| known.contains(member) && !hidden.contains(member))
+        });
+        Some(supported.map(|row| &row.id).collect())
+    }
+
+    fn community(
+        &self,
+        query: &SearchQuery,
+        reports: &Reports,
+        row: &CommunityRow,
+        relevance: Score,
+        may_show: impl Fn(&CommunityId) -> bool,
+    ) -> Result<SearchResultItem> {
+        Ok(SearchResultItem {
+            id: row.id.to_string(),
+            item_type: SearchResultType::Community,
+            score: relevance,
+            relevance: Relevance {
+                combined: relevance,
+                retrievers: [(RetrieverId::GRAPH, relevance)].into_iter().collect(),
+                ..Relevance::default()
+            },
+            content: content(row),
+            entity: None,
+            highlights: Vec::new(),
+            sources: sources(&self.store, row)?,
+            metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),
+            explanation: query.options.explain.then(Explanation::default),
+        })
+    }
+}

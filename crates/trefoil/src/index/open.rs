@@ -1,0 +1,257 @@
+//! Opening of the indexes. The only place that knows which retrievers there are.
+
+use std::{path::Path, sync::Arc};
+
+use trefoil_core::{
+    Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
+    Retriever, RetrieverId, Stage,
+};
+#[cfg(feature = "graph")]
+use trefoil_graph::GraphRetriever;
+use trefoil_store::{Access, Store, SystemClock};
+
+#[cfg(feature = "graph")]
+use crate::Extractor;
+use crate::{
+    EngineConfig, NameTable, OwnRetriever,
+    background::catch_panics,
+    layout::{DAMAGED, STORE, index_folder, vector_folder},
+};
+
+/// The retrievers of an engine.
+#[derive(Debug, Default)]
+pub(crate) struct OpenIndexes {
+    /// Write halves; none when read-only.
+    pub(crate) indexers: Vec<Box<dyn Indexer>>,
+    /// Read halves.
+    pub(crate) retrievers: Vec<Arc<dyn Retriever>>,
+    /// The graph among them, to be asked for more than chunks.
+    #[cfg(feature = "graph")]
+    pub(crate) graph: Option<Arc<GraphRetriever>>,
+    /// Retrievers that cannot run, and why.
+    pub(crate) absent: Vec<Degraded>,
+}
+
+/// Opens every retriever of a collection that can be opened, below `dir`, together with its
+/// `vectors`. A damaged index is set aside and begun anew when `write`; read-only, its retriever is
+/// absent.
+pub(crate) fn open(
+    dir: &Path,
+    collection: Collection,
+    vectors: OpenIndexes,
+    config: &EngineConfig,
+    write: bool,
+) -> Result<OpenIndexes> {
+    let mut opened = OpenIndexes::default();
+    let folder = |retriever| dir.join(index_folder(collection, retriever));
+    #[cfg(feature = "keyword")]
+    opened.keyword(&folder(RetrieverId::KEYWORD), config, write)?;
+    opened.indexers.extend(vectors.indexers);
+    opened.retrievers.extend(vectors.retrievers);
+    opened.absent.extend(vectors.absent);
+    if collection == Collection::Documents {
+        #[cfg(feature = "graph")]
+        if !matches!(config.extractor, Extractor::None) {
+            opened.graph(&folder(RetrieverId::GRAPH), config, write)?;
+        }
+        for OwnRetriever { retriever, .. } in &config.retrievers {
+            opened.own(&folder(retriever.id()), retriever, write)?;
+        }
+    }
+    Ok(opened)
+}
+
+/// Opens the vectors of a collection with this number, below `dir`, in the same way.
+pub(crate) fn vectors(
+    dir: &Path,
+    collection: Collection,
+    generation: u64,
+    embedder: &Arc<dyn Embedder>,
+    config: &EngineConfig,
+    write: bool,
+) -> Result<OpenIndexes> {
+    let mut opened = OpenIndexes::default();
+    #[cfg(feature = "semantic")]
+    opened.semantic(&dir.join(vector_folder(collection, generation)), embedder, config, write)?;
+    #[cfg(not(feature = "semantic"))]
+    let _ = (dir, collection, generation, embedder, config, write);
+    Ok(opened)
+}
+
+/// One index of a collection, as files and rows.
+#[derive(Debug)]
+pub(crate) struct IndexOnDisk {
+    pub(crate) collection: Collection,
+    pub(crate) index: Box<dyn IndexFiles>,
+    /// Its directory below that of all indexes.
+    pub(crate) folder: String,
+}
+
+impl IndexOnDisk {
+    /// What findings call it.
+    pub(crate) fn part(&self) -> Part {
+        let retriever = self.index.id();
+        match self.collection {
+            Collection::Documents => Part::Index(retriever),
+            Collection::Memory => Part::MemoryIndex(retriever),
+        }
+    }
+}
+
+/// The number of the vectors in use below `dir`; the first if the store cannot tell.
+pub(crate) fn generation(dir: &Path) -> u64 {
+    let store = Store::open(&dir.join(STORE), Access::ReadOnly, Arc::new(SystemClock));
+    store.and_then(|store| store.vectors_generation()).unwrap_or(0)
+}
+
+/// The indexes of both collections below `dir`, their vectors with this number and of whatever
+/// model. There may be none of them.
+pub(crate) fn files(
+    dir: &Path,
+    generation: u64,
+    config: &EngineConfig,
+) -> Result<Vec<IndexOnDisk>> {
+    let mut files: Vec<IndexOnDisk> = Vec::new();
+    for collection in Collection::ALL {
+        let mut add = |folder: String, index: Box<dyn IndexFiles>| {
+            files.push(IndexOnDisk { collection, index, folder });
+        };
+        #[cfg(not(any(feature = "keyword", feature = "semantic", feature = "graph")))]
+        let _ = generation;
+        #[cfg(feature = "keyword")]
+        {
+            let folder = index_folder(collection, RetrieverId::KEYWORD);
+            let analyzer = Arc::clone(&config.analyzer);
+            let index = trefoil_keyword::KeywordFiles::new(&dir.join(&folder), analyzer);
+            add(folder, Box::new(index));
+        }
+        #[cfg(feature = "semantic")]
+        {
+            let folder = vector_folder(collection, generation);
+            let index = trefoil_semantic::VectorFiles::new(&dir.join(&folder));
+            add(folder, Box::new(index));
+        }
+        if collection == Collection::Documents {
+            #[cfg(feature = "graph")]
+            {
+                let folder = index_folder(collection, RetrieverId::GRAPH);
+                let index = trefoil_graph::GraphFiles::new(&dir.join(&folder));
+                add(folder, Box::new(index));
+            }
+            for OwnRetriever { retriever, .. } in &config.retrievers {
+                let folder = index_folder(collection, retriever.id());
+                if let Some(index) = retriever.attach(&dir.join(&folder))? {
+                    add(folder, index);
+                }
+            }
+        }
+    }
+    Ok(files)
+}
+
+impl OpenIndexes {
+    /// The names that the corpus is known to speak of: those of the graph.
+    pub(crate) fn names(&self) -> Arc<dyn NameLookup> {
+        #[cfg(feature = "graph")]
+        if let Some(graph) = &self.graph {
+            return Arc::clone(graph) as _;
+        }
+        Arc::new(NameTable::default())
+    }
+
+    #[cfg(feature = "keyword")]
+    fn keyword(&mut self, dir: &Path, config: &EngineConfig, write: bool) -> Result<()> {
+        use trefoil_keyword::{KeywordIndexer, KeywordRetriever};
+        let EngineConfig { analyzer, keyword: config, .. } = config;
+        if write {
+            let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), config);
+            let indexer = or_anew(dir, open)?;
+            self.retrievers.push(Arc::new(indexer.retriever()));
+            self.indexers.push(Box::new(indexer));
+        } else {
+            let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
+            self.read(
+                Stage::Retriever(RetrieverId::KEYWORD),
+                opened.map(|one| Arc::new(one) as _),
+            )?;
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "semantic")]
+    fn semantic(
+        &mut self,
+        dir: &Path,
+        embedder: &Arc<dyn Embedder>,
+        config: &EngineConfig,
+        write: bool,
+    ) -> Result<()> {
+        use trefoil_semantic::{SemanticRetriever, VectorIndexer};
+        let config = &config.vectors;
+        if write {
+            let space = embedder.space();
+            let fingerprint = space.fingerprint();
+            let open = || VectorIndexer::open(dir, &fingerprint, space.dimensions, config);
+            self.indexers.push(Box::new(or_anew(dir, open)?));
+        }
+        let opened = SemanticRetriever::open(dir, Arc::clone(embedder), config);
+        self.read(Stage::Retriever(RetrieverId::SEMANTIC), opened.map(|one| Arc::new(one) as _))
+    }
+
+    #[cfg(feature = "graph")]
+    fn graph(&mut self, dir: &Path, config: &EngineConfig, write: bool) -> Result<()> {
+        use trefoil_graph::GraphIndexer;
+        if write {
+            self.indexers.push(Box::new(or_anew(dir, || GraphIndexer::open(dir))?));
+        }
+        let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
+        let opened = opened.map(Arc::new);
+        self.graph = opened.as_ref().ok().map(Arc::clone);
+        self.read(Stage::Retriever(RetrieverId::GRAPH), opened.map(|graph| graph as _))
+    }
+
+    fn own(&mut self, dir: &Path, retriever: &Arc<dyn Retriever>, write: bool) -> Result<()> {
+        let attach = || catch_panics(retriever.id().name(), || retriever.attach(dir));
+        let indexer = || attach()?.map(|index| index.indexer()).transpose();
+        if write {
+            self.indexers.extend(or_anew(dir, indexer)?);
+        } else if let Err(error) = attach() {
+            return self.read(retriever.id().into(), Err(error));
+        }
+        self.retrievers.push(Arc::clone(retriever));
+        Ok(())
+    }
+
+    fn read(&mut self, stage: Stage, opened: Result<Arc<dyn Retriever>>) -> Result<()> {
+        match opened {
+            Ok(retriever) => self.retrievers.push(retriever),
+            Err(error @ Error::ModelMismatch { .. }) => return Err(error),
+            Err(error) => self.absent.push(Degraded { stage, reason: error.chain() }),
+        }
+        Ok(())
+    }
+}
+
+/// Opens an index; one that is damaged, of another model or of another version is set aside
+/// first, since the store holds all that is needed to build it again.
+fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
+    match open() {
+        Err(
+            error @ (Error::Corrupt { .. }
+            | Error::Checksum { .. }
+            | Error::ModelMismatch { .. }
+            | Error::UnsupportedFormat { .. }),
+        ) => {
+            let aside = dir.with_extension(DAMAGED);
+            tracing::warn!(index = %dir.display(), reason = error.chain(), "index set aside, rebuilding");
+            if aside.exists() {
+                std::fs::remove_dir_all(&aside)
+                    .map_err(|source| Error::io("remove the damaged index", &aside, source))?;
+            }
+            std::fs::rename(dir, &aside)
+                .map_err(|source| Error::io("set aside the damaged index", dir, source))?;
+            open()
+        }
+        opened => opened,
+    }
+}

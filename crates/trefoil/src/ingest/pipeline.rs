@@ -1,0 +1,391 @@
+//! Documents → chunks → store → indexes.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use trefoil_core::{Document, Error, Result, map_in_parallel};
+use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
+use trefoil_text::{
+    SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
+};
+
+use crate::{
+    digest::{self, sha256},
+    ingest::redact::redacted,
+    state::State,
+};
+
+/// Files read, cut and stored in one transaction: bounds memory and the work lost in a crash.
+const GROUP: usize = 64;
+
+/// Stands for a time of change that cannot be relied on: no file has it.
+const UNSETTLED: i64 = i64::MIN;
+
+/// Before the digest of a content that was redacted before it was stored.
+const REDACTED: &str = "redacted:";
+
+/// What an ingest did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ingested {
+    /// Documents that are new or changed.
+    pub written: usize,
+    /// Documents that were there already, unchanged.
+    pub unchanged: usize,
+    /// Documents that are gone from below the given paths.
+    pub removed: usize,
+    /// Roots whose documents are gone, but were kept: so many at once look like a mistake.
+    pub kept: Vec<Kept>,
+    /// Chunks added.
+    pub chunks_added: usize,
+    /// Chunks removed.
+    pub chunks_removed: usize,
+    /// Files that were not read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// What an ingest of paths may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IngestOptions {
+    /// Whether documents are removed even if most of a root is gone: a root that is missing or
+    /// empty, or one that would lose more than half of its documents and at least ten. False by
+    /// default: then nothing of such a root is removed, and [`Ingested::kept`] says so.
+    pub prune: bool,
+}
+
+/// Documents that were not found below a root and were kept all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The root, as it was given.
+    pub root: PathBuf,
+    /// How many were not found.
+    pub missing: usize,
+    /// How many the index holds of the root.
+    pub indexed: usize,
+}
+
+/// A file that was not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its path.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How far an ingest has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IngestProgress {
+    /// Files looked at.
+    pub done: usize,
+    /// Files there are.
+    pub total: usize,
+}
+
+impl State {
+    /// Indexes files and folders, and forgets what is gone from below them. Calls `on_stored`
+    /// whenever there is something to embed.
+    pub(crate) fn ingest_paths(
+        &self,
+        paths: &[PathBuf],
+        allowed: IngestOptions,
+        mut on_progress: impl FnMut(IngestProgress),
+        on_stored: impl Fn(),
+    ) -> Result<Ingested> {
+        self.writable("index files")?;
+        let config = &self.config;
+        let options = WalkOptions {
+            max_file_bytes: config.max_file_bytes,
+            privacy_globs: config.privacy_globs.clone(),
+            ..WalkOptions::default()
+        };
+        let mut report = Ingested::default();
+        let indexed = self.store.files()?;
+        let indexed: Vec<&str> = indexed.iter().map(|file| file.path.as_str()).collect();
+        let roots = Root::look_at(paths, &indexed)?;
+        let there: Vec<PathBuf> =
+            roots.iter().filter(|root| root.is_there()).map(|root| root.path.clone()).collect();
+        let found = walk(&there, &options)?;
+        self.forget_vanished(&roots, &found, allowed, &mut report)?;
+        report.skipped.extend(roots.into_iter().filter_map(Root::trouble));
+        report.skipped.extend(
+            found.skipped.into_iter().map(|skip| Skipped { path: skip.path, reason: skip.reason }),
+        );
+        let total = found.files.len();
+        on_progress(IngestProgress { done: 0, total });
+        for (group, files) in found.files.chunks(GROUP).enumerate() {
+            let read: Result<Vec<Read>> = map_in_parallel(files, |file| self.read_file(file));
+            self.write(read?, &mut report)?;
+            on_stored();
+            on_progress(IngestProgress { done: group * GROUP + files.len(), total });
+        }
+        self.replay_all()?;
+        on_stored();
+        Ok(report)
+    }
+
+    /// Indexes documents from memory. Calls `on_stored` whenever there is something to embed.
+    pub(crate) fn ingest(&self, documents: &[Document], on_stored: impl Fn()) -> Result<Ingested> {
+        self.writable("index documents")?;
+        let mut report = Ingested::default();
+        for group in documents.chunks(GROUP * 4) {
+            let read: Result<Vec<Read>> =
+                map_in_parallel(group, |document| self.read_document(document));
+            self.write(read?, &mut report)?;
+            on_stored();
+        }
+        self.replay_all()?;
+        on_stored();
+        Ok(report)
+    }
+
+    /// Forgets the document at `path`, or every document below it. How many.
+    pub(crate) fn remove(&self, path: &str) -> Result<usize> {
+        self.writable("remove documents")?;
+        let removed = self.store.remove_under(path.trim_end_matches('/'))?;
+        if removed > 0 {
+            self.replay_all()?;
+        }
+        Ok(removed)
+    }
+}
+
+/// What became of one file or document.
+enum Read {
+    Unchanged,
+    /// Same text, another time of change.
+    Touched {
+        path: String,
+        size: u64,
+        mtime: i64,
+    },
+    New(Box<NewFile>),
+    Skipped(Skipped),
+}
+
+impl State {
+    /// Reads and cuts a file, unless the store has it as it is. Parallel: touches no index.
+    fn read_file(&self, file: &SourceFile) -> Result<Read> {
+        let known = self.store.file(&file.name)?;
+        let same_stamp = |known: &FileState| {
+            known.size == file.size
+                && known.mtime == file.mtime
+                && known.sha256.starts_with(REDACTED) == self.config.redact_documents
+        };
+        if known.as_ref().is_some_and(same_stamp) {
+            return Ok(Read::Unchanged);
+        }
+        // A file that changed just now may change again within the same second: its stamp
+        // is not remembered, so that the next look compares the text.
+        let settled = file.mtime < SystemClock.now() - 1;
+        let mtime = if settled { file.mtime } else { UNSETTLED };
+        let bytes = match std::fs::read(&file.path) {
+            Ok(bytes) => bytes,
+            Err(error) => return Ok(skipped(&file.name, error.to_string())),
+        };
+        let sha256 = self.digest(&[&bytes]);
+        if known.is_some_and(|known| known.sha256 == sha256) {
+            return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
+        }
+        match load(&file.path, &file.name, self.config.max_file_bytes) {
+            Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, mtime, sha256)?))),
+            Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
+            Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read_document(&self, document: &Document) -> Result<Read> {
+        if document.path.trim().is_empty() || document.path.len() > 4_096 {
+            let path = document.path.clone();
+            let reason = "its path must have 1–4,096 bytes".to_owned();
+            return Err(Error::UnreadableDocument { path, reason });
+        }
+        let size = document.body.len() as u64;
+        if size > self.config.max_file_bytes {
+            let reason = format!("{size} bytes, the limit is {}", self.config.max_file_bytes);
+            return Ok(skipped(&document.path, reason));
+        }
+        let Document { title, body, format, language, tags, date, .. } = document;
+        let rest = format!("{format:?} {language:?} {tags:?} {date:?}");
+        let sha256 =
+            self.digest(&[title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()]);
+        let known = self.store.file(&document.path)?;
+        if known.is_some_and(|known| known.sha256 == sha256) {
+            return Ok(Read::Unchanged);
+        }
+        Ok(Read::New(Box::new(self.cut(document, size, 0, sha256)?)))
+    }
+
+    /// Tells one content from another, and whether it was redacted: what was stored with
+    /// another `redact_documents` is read again.
+    fn digest(&self, parts: &[&[u8]]) -> String {
+        let mark = if self.config.redact_documents { REDACTED } else { "" };
+        format!("{mark}{}", sha256(parts))
+    }
+
+    fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> Result<NewFile> {
+        let document = if self.config.redact_documents { &redacted(document) } else { document };
+        let chunks = self.chunker.chunk(document);
+        let extractions = self.extract(&document.title, &chunks)?;
+        let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
+            let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
+            NewChunk { embedding_hash: digest::sha256(&[embedded.as_bytes()]), chunk, extraction }
+        });
+        Ok(NewFile {
+            chunks: chunks.collect(),
+            path: document.path.clone(),
+            title: document.title.clone(),
+            tags: document.tags.clone(),
+            date: document.date,
+            size,
+            mtime,
+            sha256,
+        })
+    }
+
+    /// Stores what was read, in one transaction.
+    fn write(&self, read: Vec<Read>, report: &mut Ingested) -> Result<()> {
+        let mut new = Vec::new();
+        for read in read {
+            match read {
+                Read::Unchanged => report.unchanged += 1,
+                Read::Touched { path, size, mtime } => {
+                    self.store.touch_file(&path, size, mtime)?;
+                    report.unchanged += 1;
+                }
+                Read::New(file) => new.push(*file),
+                Read::Skipped(skipped) => report.skipped.push(skipped),
+            }
+        }
+        for stored in self.store.put_files(&new)? {
+            report.written += 1;
+            report.chunks_added += stored.added;
+            report.chunks_removed += stored.removed;
+        }
+        Ok(())
+    }
+
+    /// Removes stored files that are below `roots` but were not found there. What was
+    /// found and skipped is kept as it was last read, and so is what could not be looked at.
+    fn forget_vanished(
+        &self,
+        roots: &[Root<'_>],
+        found: &Walk,
+        allowed: IngestOptions,
+        report: &mut Ingested,
+    ) -> Result<()> {
+        let files = found.files.iter().map(|file| file.name.as_str());
+        let seen: BTreeSet<&str> =
+            files.chain(found.skipped.iter().map(|skip| skip.path.as_str())).collect();
+        let (mut vanished, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for root in roots {
+            let missing: Vec<&str> = match root.state {
+                RootState::Unknown(_) => continue,
+                RootState::Missing => root.indexed.clone(),
+                RootState::Empty | RootState::There => {
+                    let gone = |path: &&str| !seen.contains(path) && found.knows(path);
+                    root.indexed.iter().copied().filter(gone).collect()
+                }
+            };
+            if missing.is_empty() {
+                continue;
+            }
+            if allowed.prune || !root.loses_too_much(missing.len()) {
+                vanished.extend(missing);
+            } else {
+                let (missing, indexed) = (missing.len(), root.indexed.len());
+                report.kept.push(Kept { root: root.path.clone(), missing, indexed });
+                kept.extend(root.indexed.iter().copied());
+            }
+        }
+        for path in vanished.difference(&kept) {
+            report.removed += usize::from(self.store.remove_file(path)?);
+        }
+        Ok(())
+    }
+}
+
+/// A path that is to be indexed, and what the index has of it.
+struct Root<'f> {
+    path: PathBuf,
+    state: RootState,
+    indexed: Vec<&'f str>,
+}
+
+enum RootState {
+    There,
+    /// A folder with nothing in it, such as the place of a file system that is not mounted.
+    Empty,
+    Missing,
+    /// It could not be looked at.
+    Unknown(std::io::Error),
+}
+
+/// Fewer documents than this go without a question.
+const MANY: usize = 10;
+
+impl<'f> Root<'f> {
+    /// Looks at every root before anything is changed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for one that cannot be looked at, unless the index has documents of it.
+    fn look_at(paths: &[PathBuf], indexed: &[&'f str]) -> Result<Vec<Self>> {
+        let look_at = |path: &PathBuf| {
+            let failed = |error| Error::io("read", path, error);
+            let (state, name) = match std::fs::metadata(path) {
+                Ok(metadata) if metadata.is_dir() => {
+                    let state = match std::fs::read_dir(path).map(|mut entries| entries.next()) {
+                        Ok(None) => RootState::Empty,
+                        Ok(Some(Ok(_))) => RootState::There,
+                        Ok(Some(Err(error))) | Err(error) => RootState::Unknown(error),
+                    };
+                    (state, stored_name(path)?)
+                }
+                Ok(_) => (RootState::There, stored_name(path)?),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    let Ok(name) = stored_name(path) else { return Err(failed(error)) };
+                    (RootState::Missing, name)
+                }
+                Err(error) => {
+                    let Ok(name) = stored_name(path) else { return Err(failed(error)) };
+                    (RootState::Unknown(error), name)
+                }
+            };
+            let below = indexed.iter().copied().filter(|path| is_within(path, &name));
+            let root = Self { path: path.clone(), state, indexed: below.collect() };
+            match root.state {
+                RootState::Unknown(error) if root.indexed.is_empty() => Err(failed(error)),
+                RootState::Missing if root.indexed.is_empty() => {
+                    Err(failed(std::io::ErrorKind::NotFound.into()))
+                }
+                RootState::There
+                | RootState::Empty
+                | RootState::Missing
+                | RootState::Unknown(_) => Ok(root),
+            }
+        };
+        paths.iter().map(look_at).collect()
+    }
+
+    fn is_there(&self) -> bool {
+        matches!(self.state, RootState::There | RootState::Empty)
+    }
+
+    /// Whether it looks like a mistake that so many documents are gone.
+    fn loses_too_much(&self, missing: usize) -> bool {
+        !matches!(self.state, RootState::There)
+            || missing >= MANY && missing * 2 > self.indexed.len()
+    }
+
+    /// What is to be said of a root that could not be looked at.
+    fn trouble(self) -> Option<Skipped> {
+        let path = self.path.display().to_string();
+        match self.state {
+            RootState::Unknown(error) => Some(Skipped { path, reason: error.to_string() }),
+            RootState::There | RootState::Empty | RootState::Missing => None,
+        }
+    }
+}
+
+fn skipped(path: &str, reason: String) -> Read {
+    Read::Skipped(Skipped { path: path.to_owned(), reason })
+}

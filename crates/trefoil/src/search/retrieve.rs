@@ -1,0 +1,159 @@
+//! Asking of the retrievers: those that search by themselves run at the same time, then those that
+//! go on from what they found.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use trefoil_core::{
+    Allowed, Error, Fused, Part, Plan, PlannedRetriever, RankedList, Result, Retriever,
+    RetrieverId, RowSet, SearchResultItem, SeedContext,
+};
+
+use crate::{
+    background::catch_panics,
+    graph::relationships::Relationships,
+    index::collection::term_coverage,
+    search::{fusion::fuser, pool},
+};
+
+/// What the retrievers gave.
+#[derive(Debug, Default)]
+pub(crate) struct Retrieved {
+    pub(crate) lists: Vec<RankedList>,
+    /// The paths between the entities of a question about a relationship.
+    pub(crate) relationships: Relationships,
+    /// Results that are no passages, best first: the communities that a question about the whole
+    /// is about, and the entities that it names.
+    pub(crate) others: Vec<SearchResultItem>,
+}
+
+impl Retrieved {
+    /// One list of all; empty if no retriever gave one.
+    pub(crate) fn fused(&self, plan: &Plan) -> Result<Vec<Fused>> {
+        if self.lists.is_empty() {
+            return Ok(Vec::new());
+        }
+        fuser(plan).fuse(&plan.retrievers, &self.lists)
+    }
+}
+
+/// What a retriever gave, and how long it took.
+pub(crate) type Outcome = (RetrieverId, Duration, Result<RankedList>);
+
+/// A planned retriever, and what runs it.
+#[derive(Clone, Copy)]
+struct Runner<'a> {
+    planned: &'a PlannedRetriever,
+    retriever: &'a dyn Retriever,
+}
+
+/// Runs the planned retrievers.
+pub(crate) fn run_all(
+    retrievers: &[Arc<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+    relationships: &Relationships,
+) -> Vec<Outcome> {
+    let mut outcomes = run_independent(retrievers, plan, allowed);
+    for runner in runners(retrievers, plan).filter(|one| !one.planned.after.is_empty()) {
+        let start = Instant::now();
+        let is_before = |id: &RetrieverId| runner.planned.after.contains(id);
+        let before = outcomes.iter().filter(|(id, ..)| is_before(id));
+        let lists: Vec<RankedList> =
+            before.filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned().collect();
+        let expand = || runner.expand(retrievers, plan, allowed, relationships, &lists);
+        let list = catch_panics(&runner.name(), expand).map(|list| within(list, allowed));
+        outcomes.push((runner.planned.id, start.elapsed(), list));
+    }
+    outcomes
+}
+
+/// Runs the planned retrievers that search by themselves, all at the same time.
+pub(crate) fn run_independent(
+    retrievers: &[Arc<dyn Retriever>],
+    plan: &Plan,
+    allowed: &Allowed,
+) -> Vec<Outcome> {
+    let run = &|runner: Runner<'_>| {
+        let start = Instant::now();
+        let retrieve = || runner.retrieve(plan, allowed);
+        let list = catch_panics(&runner.name(), retrieve);
+        (runner.planned.id, start.elapsed(), list.map(|list| within(list, allowed)))
+    };
+    let runners: Vec<Runner<'_>> =
+        runners(retrievers, plan).filter(|one| one.planned.after.is_empty()).collect();
+    // The first runs on this thread.
+    let Some((&first, others)) = runners.split_first() else { return Vec::new() };
+    let run_others = others.iter().map(|&runner| move || run(runner));
+    let (first, found) = pool::join(|| run(first), run_others);
+    let rest = others.iter().zip(found).map(|(runner, found)| {
+        found.unwrap_or_else(|| {
+            let id = runner.planned.id;
+            let panicked = Error::backend(Part::Index(id), "answer", "the retriever panicked");
+            (id, Duration::ZERO, Err(panicked))
+        })
+    });
+    std::iter::once(first).chain(rest).collect()
+}
+
+fn runners<'a>(
+    retrievers: &'a [Arc<dyn Retriever>],
+    plan: &'a Plan,
+) -> impl Iterator<Item = Runner<'a>> {
+    plan.retrievers.iter().filter_map(|planned| {
+        let retriever = retrievers.iter().find(|one| one.id() == planned.id)?;
+        Some(Runner { planned, retriever: retriever.as_ref() })
+    })
+}
+
+impl Runner<'_> {
+    fn retrieve(self, plan: &Plan, allowed: &Allowed) -> Result<RankedList> {
+        self.retriever.retrieve(&plan.question, self.planned.depth, allowed)
+    }
+
+    /// Goes on from the others' lists. Where they found nothing, it is asked by itself, and has
+    /// the weight that is stated for it.
+    fn expand(
+        self,
+        retrievers: &[Arc<dyn Retriever>],
+        plan: &Plan,
+        allowed: &Allowed,
+        relationships: &Relationships,
+        lists: &[RankedList],
+    ) -> Result<RankedList> {
+        let seeds = if lists.is_empty() {
+            Vec::new()
+        } else {
+            fuser(plan).fuse(&plan.retrievers, lists)?
+        };
+        if seeds.is_empty() {
+            return Ok(self.retrieve(plan, allowed)?.with_confidence(1.0));
+        }
+        let (question, depth) = (&plan.question, self.planned.depth);
+        let coverage = |rows: &RowSet| term_coverage(retrievers, question, rows);
+        let context = SeedContext { question, depth, allowed, seeds: &seeds, coverage: &coverage };
+        let list = self.retriever.expand(&context)?;
+        if list.retriever() != relationships.retriever() {
+            return Ok(list);
+        }
+        let confidence = list.confidence();
+        let list = list.joined(&relationships.list(&seeds)).truncated(depth);
+        Ok(list.with_confidence(confidence))
+    }
+
+    /// What errors call it.
+    fn name(self) -> String {
+        format!("the {} retriever", self.planned.id)
+    }
+}
+
+/// Filters hold for every retriever, also for one that forgets them.
+fn within(list: RankedList, allowed: &Allowed) -> RankedList {
+    if list.hits().iter().all(|hit| allowed.contains(hit.row)) {
+        return list;
+    }
+    let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row)).copied();
+    RankedList::new(list.retriever(), hits.collect())
+}

@@ -1,0 +1,255 @@
+//! The stages of a search that look at the engine's data. `Engine::search` shows them in order.
+
+use std::{
+    borrow::Borrow,
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
+
+use trefoil_core::{
+    Allowed, Degraded, Error, Fused, Passage, Plan, Ranked, RankedList, Result, Retriever,
+    RetrieverMetric, RowId, SearchFilters, SearchQuery, SearchStrategy, Stage,
+};
+
+use crate::{
+    Available,
+    background::catch_panics,
+    graph::answers::answers,
+    index::admission::Admission,
+    search::{
+        diagnostics::{Diagnostics, millis},
+        plan::{plan, question},
+        rerank::rerank,
+        retrieve::{Retrieved, run_all, run_independent},
+        select::{Selected, cosine, select},
+    },
+    state::State,
+};
+
+/// Runs the stages of a search over the store, the retrievers, the models and the configuration
+/// of an engine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Searcher<'s> {
+    pub(crate) state: &'s State,
+}
+
+/// The passages of a search, in the order of fusion.
+#[derive(Debug)]
+pub(crate) struct ReadPassages {
+    pub(crate) passages: Vec<Passage>,
+    /// Fused candidates that pass the filters, read or not.
+    pub(crate) total: usize,
+}
+
+impl Searcher<'_> {
+    /// The rows that the filters let through.
+    pub(crate) fn allowed(self, filters: &SearchFilters) -> Result<Allowed> {
+        self.state.store.allowed(filters)
+    }
+
+    /// Every decision of a search: what is asked, of what kind it is, by the names that the
+    /// filters let through, and how it is searched. A failing classifier is reported, and the
+    /// kind stays open.
+    pub(crate) fn plan(
+        self,
+        query: &SearchQuery,
+        allowed: &Allowed,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Plan> {
+        let State { config, documents, names, .. } = self.state;
+        let view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let question = question(query, &view.languages);
+        let within = self.state.names_within(allowed);
+        let names = within.as_deref().unwrap_or(names.as_ref());
+        let classify = || config.classifier.classify(&question, names);
+        let classification = catch_panics("the classifier", classify)
+            .map_err(|error| diagnostics.degrade(Stage::Classify, error.chain()))
+            .ok();
+        diagnostics.lap(Stage::Classify, 1, 1);
+        let available = |one: &Arc<dyn Retriever>| Available {
+            id: one.id(),
+            after: one.after(),
+            weight: config.weight_of(one.id()),
+        };
+        let available: Vec<Available> = documents.retrievers().iter().map(available).collect();
+        let plan = plan(query, question, classification, &available, &view.languages, config)?;
+        diagnostics.lap(Stage::Plan, 1, plan.retrievers.len());
+        Ok(plan)
+    }
+
+    /// Runs the retrievers. One that fails is reported and left out.
+    ///
+    /// # Errors
+    /// [`Error::SearchFailed`] if every retriever failed.
+    pub(crate) fn retrieve(
+        self,
+        query: &SearchQuery,
+        plan: &Plan,
+        allowed: &Allowed,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Retrieved> {
+        self.state.catch_up()?;
+        let view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let documents = &self.state.documents;
+        let known = documents.troubles().into_iter().chain(view.lagging.iter().cloned());
+        let mut degraded: Vec<Degraded> = known.chain(self.state.errors.list()).collect();
+        let (relationships, others) = answers(self.state, query, plan, allowed, &mut degraded);
+        degraded.retain(|one| match one.stage {
+            Stage::Retriever(id) => SearchStrategy::wants(&query.options.strategies, id),
+            _ => false,
+        });
+        let before = diagnostics.degraded.len();
+        diagnostics.degraded.extend(degraded);
+        let mut lists = Vec::new();
+        for (id, duration, outcome) in
+            run_all(&documents.retrievers(), plan, allowed, &relationships)
+        {
+            match outcome {
+                Ok(list) => {
+                    let top_score = list.hits().iter().map(|hit| hit.relevance).max();
+                    let metric = RetrieverMetric {
+                        enabled: true,
+                        result_count: list.hits().len(),
+                        processing_time: millis(duration),
+                        top_score: top_score.unwrap_or_default(),
+                    };
+                    diagnostics.metrics.insert(id, metric);
+                    diagnostics.record(id.into(), duration, 1, list.hits().len());
+                    lists.push(list);
+                }
+                // A vector of another model is the caller's mistake, not the retriever's.
+                Err(error @ Error::DimensionMismatch { .. }) => return Err(error),
+                Err(error) => {
+                    let failed = Degraded { stage: id.into(), reason: error.chain() };
+                    if !diagnostics.degraded.contains(&failed) {
+                        diagnostics.degraded.push(failed);
+                    }
+                }
+            }
+        }
+        diagnostics.skip();
+        if lists.is_empty() && others.is_empty() {
+            let degraded = diagnostics.degraded.get(before..).unwrap_or_default();
+            return Err(search_failed(query, degraded));
+        }
+        Ok(Retrieved { lists, relationships, others })
+    }
+
+    /// The lists of the planned retrievers that search by themselves, without a word on how they
+    /// ran.
+    ///
+    /// # Errors
+    /// What the last retriever that failed reported, if none gave a list.
+    pub(crate) fn lists(self, plan: &Plan, allowed: &Allowed) -> Result<Vec<RankedList>> {
+        let _view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = Vec::new();
+        let mut failed = None;
+        for (.., outcome) in run_independent(&self.state.documents.retrievers(), plan, allowed) {
+            match outcome {
+                Ok(list) => lists.push(list),
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.filter(|_| lists.is_empty()).map_or(Ok(lists), Err)
+    }
+
+    /// Loads the fused rows. Filters are checked once more, against what is stored now.
+    pub(crate) fn read(
+        self,
+        plan: &Plan,
+        filters: &SearchFilters,
+        mut fused: Vec<Fused>,
+    ) -> Result<ReadPassages> {
+        let mut total = fused.len();
+        fused.truncate(plan.candidates);
+        let scored = fused.len();
+        let rows: Vec<_> = fused.iter().map(|hit| hit.row).collect();
+        let chunks = self.state.store.chunks(&rows)?;
+        let admission = Admission::new(filters)?;
+        let typed = self.state.of_types(&filters.entity_types, &rows)?;
+        let mut chunks = chunks.into_iter().peekable();
+        let mut passages: Vec<Passage> = Vec::with_capacity(scored);
+        for fused in fused {
+            let chunk = chunks.next_if(|chunk| chunk.row == fused.row);
+            if let Some(chunk) = chunk.filter(|chunk| {
+                admission.admits(chunk)
+                    && typed.as_ref().is_none_or(|rows| rows.contains(chunk.row))
+            }) {
+                passages.push(Passage { fused, chunk });
+            }
+        }
+        total -= scored - passages.len();
+        // Ties: newer first, then by id, whatever the rows are.
+        passages.sort_by(|a, b| {
+            let date = |passage: &Passage| passage.chunk.file.date;
+            b.fused
+                .combined
+                .cmp(&a.fused.combined)
+                .then_with(|| date(b).cmp(&date(a)))
+                .then_with(|| a.chunk.id.cmp(&b.chunk.id))
+        });
+        Ok(ReadPassages { passages, total })
+    }
+
+    /// Reads the first passages together with the question and puts all in their final order.
+    pub(crate) fn rerank(
+        self,
+        plan: &Plan,
+        passages: Vec<Passage>,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<Ranked> {
+        let (question, rerankers) = (&plan.question.text, &self.state.rerankers);
+        let names = &self.mention_strength(plan);
+        let reranked = rerank(rerankers, plan.rerank.as_ref(), question, passages, names);
+        if let Some(reason) = reranked.degraded {
+            diagnostics.degrade(Stage::Rerank, reason);
+        }
+        reranked.ranked
+    }
+
+    /// How strongly one passage mentions the subject of another, 0–1, by the planned retrievers
+    /// that know names. 0 for a question in another language than the documents': names that are
+    /// the same in both say little.
+    pub(crate) fn mention_strength(self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
+        let is_planned = |one: &Arc<dyn Retriever>| {
+            !plan.question.cross_lingual && plan.retrievers.iter().any(|it| it.id == one.id())
+        };
+        let mut retrievers = self.state.documents.retrievers();
+        retrievers.retain(is_planned);
+        move |from, to| {
+            let strengths = retrievers.iter().map(|one| one.mention_strength(from, to));
+            strengths.fold(0.0, f32::max)
+        }
+    }
+
+    /// The passages that are results, and what keeps each of the others from being one.
+    pub(crate) fn select<P: Borrow<Ranked>>(
+        self,
+        plan: &Plan,
+        passages: Vec<P>,
+    ) -> Result<Selected<P>> {
+        let row = |one: &P| one.borrow().passage.chunk.row;
+        let rows: Vec<RowId> = passages.iter().map(row).collect();
+        let vectors: BTreeMap<RowId, Vec<f32>> = if plan.selection.diverse {
+            self.state.store.cached_embeddings(&rows)?.into_iter().collect()
+        } else {
+            BTreeMap::new()
+        };
+        let vectors: Vec<&[f32]> =
+            rows.iter().map(|row| vectors.get(row).map_or(&[][..], Vec::as_slice)).collect();
+        select(&plan.selection, plan.limit, passages, cosine(&vectors))
+    }
+}
+
+fn search_failed(query: &SearchQuery, degraded: &[Degraded]) -> Error {
+    let reasons: Vec<String> = degraded
+        .iter()
+        .map(|degraded| format!("{} — {}", degraded.stage, degraded.reason))
+        .collect();
+    let reason = if reasons.is_empty() {
+        "none of the strategies asked for is part of this engine".to_owned()
+    } else {
+        reasons.join("; ")
+    };
+    Error::SearchFailed { query: query.text.as_str().to_owned(), reason }
+}
