@@ -5,5 +5,5 @@ use benches::{Outcome, measure_retriever};
 use trefoil::SearchStrategy;
 
 fn main() -> Outcome {
-    measure_retriever("graph", SearchStrategy::GRAPH)
+    measure_retriever("graph", &SearchStrategy::GRAPH)
 }

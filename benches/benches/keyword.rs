@@ -4,5 +4,5 @@ use benches::{Outcome, measure_retriever};
 use trefoil::SearchStrategy;
 
 fn main() -> Outcome {
-    measure_retriever("keyword", SearchStrategy::KEYWORD)
+    measure_retriever("keyword", &SearchStrategy::KEYWORD)
 }

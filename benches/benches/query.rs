@@ -24,14 +24,14 @@ fn main() -> Outcome {
     ];
     for size in SIZES {
         let engine = EngineIndex::of(&fixtures, &vectors, size)?.open()?;
-        for (name, retriever) in strategies {
+        for (name, retriever) in &strategies {
             let queries: Vec<(&Question, SearchQuery)> = fixtures
                 .questions
                 .iter()
-                .map(|question| Ok((question, question.query(retriever)?)))
+                .map(|question| Ok((question, question.query(retriever.clone())?)))
                 .collect::<Outcome<_>>()?;
             let mut cycle = queries.iter().cycle();
-            group.bench_function(BenchmarkId::new(name, label(size)), |bencher| {
+            group.bench_function(BenchmarkId::new(*name, label(size)), |bencher| {
                 bencher.iter(|| cycle.next().map(|(_, query)| must(engine.search(query))));
             });
             record_recall(GROUP, name, &label(size), answered(&engine, &queries)?)?;

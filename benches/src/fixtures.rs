@@ -6,11 +6,12 @@ use std::{
 
 use fastrand::Rng;
 use serde::Deserialize;
+use trefoil::Chunker as _;
 use trefoil::{
     Document, Language, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
     SearchStrategy,
 };
-use trefoil_text::{ApproximateTokens, ChunkSizes, Chunker, contextual_text, load};
+use trefoil_text::{ApproximateTokens, ChunkSizes, StructuralChunker, contextual_text, load};
 
 use crate::{Outcome, chain::Chain};
 
@@ -51,7 +52,7 @@ impl Question {
         let options =
             SearchOptions { strategies, limit: 10, rerank_enabled, ..SearchOptions::default() };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        Ok(SearchQuery::new(&self.text)?.filters(filters).options(options))
+        Ok(SearchQuery::new(&self.text)?.replace_filters(filters).replace_options(options))
     }
 
     /// Whether one of the results is of a document that answers.
@@ -104,7 +105,7 @@ impl Fixtures {
 
     /// What is embedded for each chunk, as an engine with a model of one's own cuts them.
     pub fn passages(&self) -> Vec<String> {
-        let chunker = Chunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
+        let chunker = StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
         let passages = |document| {
             let chunks = chunker.chunk(document).into_iter();
             chunks.map(|chunk| contextual_text(&document.title, &chunk.heading_path, &chunk.text))

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Measures one retriever alone on the fixtures' questions in each language.
-pub fn measure_retriever(group_name: &str, retriever: SearchStrategy) -> Outcome {
+pub fn measure_retriever(group_name: &str, retriever: &SearchStrategy) -> Outcome {
     let mut criterion = settings();
     let mut group = criterion.benchmark_group(group_name);
     let fixtures = Fixtures::load()?;
@@ -19,7 +19,7 @@ pub fn measure_retriever(group_name: &str, retriever: SearchStrategy) -> Outcome
         for language in Language::ALL {
             let questions: Vec<(&Question, SearchQuery)> = fixtures
                 .questions_in(language)
-                .map(|question| Ok((question, question.query(retriever)?)))
+                .map(|question| Ok((question, question.query(retriever.clone())?)))
                 .collect::<Outcome<_>>()?;
             let mut cycle = questions.iter().cycle();
             group.bench_function(BenchmarkId::new(language.code(), label(size)), |bencher| {

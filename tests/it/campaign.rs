@@ -89,7 +89,7 @@ pub(crate) fn held(engine: &Engine) -> Expected {
 pub(crate) fn list(engine: &Engine, text: &str, retriever: RetrieverId) -> Result<RankedList> {
     let strategies = vec![retriever.into()];
     let options = SearchOptions { limit: 100, strategies, ..SearchOptions::default() };
-    let query = any_relevance(text).options(options);
+    let query = any_relevance(text).replace_options(options);
     let lists = engine.ranked_lists(&query)?;
     Ok(lists.into_iter().find(|list| list.retriever() == retriever).unwrap())
 }
@@ -97,7 +97,7 @@ pub(crate) fn list(engine: &Engine, text: &str, retriever: RetrieverId) -> Resul
 /// A question with every answer, however weak.
 pub(crate) fn any_relevance(text: &str) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    SearchQuery::new(text).unwrap().filters(filters)
+    SearchQuery::new(text).unwrap().replace_filters(filters)
 }
 
 /// Rows that a retriever can find.

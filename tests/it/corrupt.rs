@@ -212,7 +212,7 @@ impl Told {
             told.said.push(format!("{path}: {:?}", texts.collect::<Vec<_>>()));
         }
         let only = |filters: SearchFilters| {
-            any_relevance("Line 7").filters(SearchFilters {
+            any_relevance("Line 7").replace_filters(SearchFilters {
                 min_relevance: any_relevance("a").filters.min_relevance,
                 ..filters
             })

@@ -146,7 +146,7 @@ fn ask(engine: &Engine, question: &str) -> SearchResult {
 fn graded(question: &str) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
     let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
-    SearchQuery::new(question).unwrap().filters(filters).options(options)
+    SearchQuery::new(question).unwrap().replace_filters(filters).replace_options(options)
 }
 
 fn report(found: &SearchResult) -> &CragReport {

@@ -17,7 +17,7 @@ fn open(config: EngineConfig) -> (tempfile::TempDir, Engine) {
 
 fn ask(engine: &Engine, text: &str) -> SearchResult {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    engine.search(&SearchQuery::new(text).unwrap().filters(filters)).unwrap()
+    engine.search(&SearchQuery::new(text).unwrap().replace_filters(filters)).unwrap()
 }
 
 /// Of the passages.
@@ -105,7 +105,7 @@ fn filters_hold_on_every_retriever() {
     engine.wait_until_indexed().unwrap();
     let found = |filters: SearchFilters| {
         let filters = SearchFilters { min_relevance: Score::ZERO, ..filters };
-        let query = SearchQuery::new("when does the tide turn?").unwrap().filters(filters);
+        let query = SearchQuery::new("when does the tide turn?").unwrap().replace_filters(filters);
         let result = engine.search(&query).unwrap();
         assert!(
             result.strategies.get(RetrieverId::SEMANTIC).enabled
@@ -156,7 +156,8 @@ fn without_a_model_the_keyword_retriever_answers_and_the_result_says_so() {
     assert!(!result.strategies.get(RetrieverId::SEMANTIC).enabled);
     let semantic =
         SearchOptions { strategies: vec![SearchStrategy::SEMANTIC], ..Default::default() };
-    let error = engine.search(&SearchQuery::new("walrus").unwrap().options(semantic)).unwrap_err();
+    let error =
+        engine.search(&SearchQuery::new("walrus").unwrap().replace_options(semantic)).unwrap_err();
     assert!(matches!(error, Error::SearchFailed { .. }), "{error}");
 }
 
@@ -276,7 +277,7 @@ fn a_result_is_the_same_bytes_on_repeat_and_parses_back() {
 fn every_fuser_answers() {
     for fusion in [Fusion::Adaptive, Fusion::Rrf, Fusion::RelativeScore, Fusion::DistributionBased]
     {
-        let (_dir, engine) = open(EngineConfig { fusion, ..with_model() });
+        let (_dir, engine) = open(EngineConfig { fusion: fusion.clone(), ..with_model() });
         engine
             .ingest(&[Document::new("a", "the tide turns"), Document::new("b", "bread and butter")])
             .unwrap();
@@ -296,7 +297,7 @@ fn reciprocal_ranks_are_shown_raw_where_asked_and_score_the_same() {
             documents.iter().map(|&text| Document::new(text, text)).collect();
         engine.ingest(&documents).unwrap();
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        let mut query = SearchQuery::new("walrus").unwrap().filters(filters);
+        let mut query = SearchQuery::new("walrus").unwrap().replace_filters(filters);
         query.options.strategies = vec![trefoil::SearchStrategy::KEYWORD];
         engine.search(&query).unwrap().results
     };
@@ -328,7 +329,7 @@ proptest! {
             .collect();
         engine.ingest(&documents).unwrap();
         let filters = SearchFilters { min_relevance: Score::clamped(least), ..Default::default() };
-        let result = engine.search(&SearchQuery::new(&question)?.limit(limit).filters(filters))?;
+        let result = engine.search(&SearchQuery::new(&question)?.limit(limit).replace_filters(filters))?;
         prop_assert!(result.results.len() <= limit);
         prop_assert!(result.results.len() <= result.total_count);
         prop_assert!(result.results.windows(2).all(|w| w[0].score >= w[1].score));
@@ -369,10 +370,10 @@ fn chosen_weights_are_used_as_they_are() {
         ..SearchOptions::default()
     };
     let filters = || SearchFilters { min_relevance: Score::ZERO, ..Default::default() };
-    let query = SearchQuery::new("tide").unwrap().filters(filters());
-    let keyword = engine.search(&query.clone().options(options(1.0, 0.0))).unwrap();
+    let query = SearchQuery::new("tide").unwrap().replace_filters(filters());
+    let keyword = engine.search(&query.clone().replace_options(options(1.0, 0.0))).unwrap();
     assert_eq!(paths(&keyword), ["words"]);
-    let semantic = engine.search(&query.options(options(0.0, 1.0))).unwrap();
+    let semantic = engine.search(&query.replace_options(options(0.0, 1.0))).unwrap();
     assert_eq!(paths(&semantic).len(), 2);
 }
 

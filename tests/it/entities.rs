@@ -43,7 +43,7 @@ const DOCUMENTS: [(&str, &str); 10] = [
 
 fn query(text: &str) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    SearchQuery::new(text).unwrap().filters(filters)
+    SearchQuery::new(text).unwrap().replace_filters(filters)
 }
 
 fn entities(found: &SearchResult) -> Vec<&SearchResultItem> {

@@ -31,7 +31,8 @@ fn the_stage_at_which_a_passage_was_lost_is_named() {
     let (_dir, engine) = engine();
     let check = |path: &str, filters: SearchFilters, lost_at: Option<Stage>, reason: &str| {
         let options = SearchOptions { limit: 5, ..SearchOptions::default() };
-        let query = SearchQuery::new("walrus").unwrap().filters(filters).options(options);
+        let query =
+            SearchQuery::new("walrus").unwrap().replace_filters(filters).replace_options(options);
         let answer = why_not(&engine, &query, path);
         assert_eq!(answer.lost_at, lost_at, "{path}: {answer:?}");
         assert!(answer.reason.contains(reason), "{path}: {}", answer.reason);
@@ -75,7 +76,7 @@ fn results_say_how_they_came_to_their_place_if_asked() {
     let (_dir, engine) = engine();
     let search = |explain| {
         let options = SearchOptions { explain, offset: 2, limit: 3, ..SearchOptions::default() };
-        engine.search(&SearchQuery::new("walrus").unwrap().options(options)).unwrap()
+        engine.search(&SearchQuery::new("walrus").unwrap().replace_options(options)).unwrap()
     };
     assert!(search(false).results.iter().all(|hit| hit.explanation.is_none()));
     for (rank, hit) in (3..).zip(search(true).results) {

@@ -183,7 +183,8 @@ const ASKED_TEXT: &str = "how is the Barn Owl related to the Field Vole of the O
 fn query(query_type: QueryType, crag: bool) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
     let options = SearchOptions { crag_enabled: crag, ..SearchOptions::default() };
-    let query = SearchQuery::new(ASKED_TEXT).unwrap().filters(filters).options(options);
+    let query =
+        SearchQuery::new(ASKED_TEXT).unwrap().replace_filters(filters).replace_options(options);
     SearchQuery { query_type: Some(query_type), ..query }
 }
 
@@ -478,7 +479,7 @@ fn pages_of_a_budgeted_reranking_show_each_result_once() {
         let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
         engine.ingest(&documents).unwrap();
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        let mut query = SearchQuery::new("walrus").unwrap().filters(filters).limit(4);
+        let mut query = SearchQuery::new("walrus").unwrap().replace_filters(filters).limit(4);
         let (mut shown, mut scores) = (Vec::new(), Vec::new());
         loop {
             let page = engine.search(&query).unwrap();
@@ -529,7 +530,10 @@ fn pages_of_repairs_that_were_cut_off_show_each_result_once() {
         };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
         let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
-        let asked = SearchQuery::new("walrsu clam").unwrap().filters(filters).options(options);
+        let asked = SearchQuery::new("walrsu clam")
+            .unwrap()
+            .replace_filters(filters)
+            .replace_options(options);
         let mut walk = |limit| {
             let mut query = asked.clone().limit(limit);
             let (mut shown, mut repairs) = (Vec::new(), None);
@@ -645,7 +649,7 @@ fn every_file_of_an_index_is_its_owners_alone() {
     drop(Engine::open_with(path("imported"), with_trigrams()).unwrap());
     check(&path("imported"));
     fs::write(path("imported/documents/graph/EVIDENCE"), "damaged").unwrap();
-    Engine::repair(path("imported"), with_trigrams()).unwrap();
+    Engine::repair(path("imported"), &with_trigrams()).unwrap();
     drop(Engine::reindex(path("imported"), with_trigrams()).unwrap());
     check(&path("imported"));
 }

@@ -96,7 +96,7 @@ fn questions_cross_languages() {
 fn a_search_says_whether_its_question_is_answered() {
     let check = |question: &str, strategies: &[SearchStrategy], expected: Answerability| {
         let options = SearchOptions { strategies: strategies.to_vec(), ..SearchOptions::default() };
-        let query = SearchQuery::new(question).unwrap().options(options);
+        let query = SearchQuery::new(question).unwrap().replace_options(options);
         let found = engine().search(&query).unwrap();
         assert_eq!(found.answerability, expected, "{question}");
     };

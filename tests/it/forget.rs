@@ -111,7 +111,7 @@ fn what_a_repair_set_aside_is_forgotten_too() {
         let end = bytes.len() - 64;
         bytes[end..end + 16].fill(0xA5);
         fs::write(&store, bytes).unwrap();
-        let repair = Engine::repair(&index, without_model()).unwrap();
+        let repair = Engine::repair(&index, &without_model()).unwrap();
         assert_eq!(repair.set_aside, Some(index.join(format!("damaged-{number}"))));
     }
     let engine = Engine::open_with(&index, without_model()).unwrap();

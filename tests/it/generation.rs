@@ -88,7 +88,7 @@ fn search(engine: &Engine) -> SearchResult {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
     let options =
         SearchOptions { limit: 100, adjoining: true, explain: true, ..SearchOptions::default() };
-    engine.search(&query.filters(filters).options(options)).unwrap()
+    engine.search(&query.replace_filters(filters).replace_options(options)).unwrap()
 }
 
 /// The results with the retrievers that found them.

@@ -41,7 +41,7 @@ fn engine() -> (tempfile::TempDir, Engine) {
 
 fn query(text: &str) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    SearchQuery::new(text).unwrap().filters(filters)
+    SearchQuery::new(text).unwrap().replace_filters(filters)
 }
 
 /// Of the passages.

@@ -146,7 +146,11 @@ impl Ledger {
             found.results.into_iter().map(|one| one.metadata.unwrap().path).collect()
         };
         let wanted = path(document);
-        assert_eq!(paths(&by_all.clone().options(options)).first(), Some(&wanted), "round {round}");
+        assert_eq!(
+            paths(&by_all.clone().replace_options(options)).first(),
+            Some(&wanted),
+            "round {round}"
+        );
         let found = paths(&by_all);
         assert!(found.contains(&wanted), "round {round}: {wanted} is not in {found:?}");
     }

@@ -55,7 +55,7 @@ fn by_text(engine: &Engine, question: &str) -> Vec<RowId> {
 
 fn search(engine: &Engine, question: &str) -> Vec<String> {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    let query = SearchQuery::new(question).unwrap().filters(filters);
+    let query = SearchQuery::new(question).unwrap().replace_filters(filters);
     let found = engine.search(&query).unwrap().results;
     found.into_iter().map(|one| one.metadata.unwrap().path).collect()
 }

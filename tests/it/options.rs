@@ -11,7 +11,9 @@ use crate::{engine::letters::Letters, models::without_model};
 
 fn ask(engine: &Engine, text: &str, options: SearchOptions) -> SearchResult {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    engine.search(&SearchQuery::new(text).unwrap().filters(filters).options(options)).unwrap()
+    engine
+        .search(&SearchQuery::new(text).unwrap().replace_filters(filters).replace_options(options))
+        .unwrap()
 }
 
 /// Of the passages.

@@ -17,7 +17,7 @@ fn engine(documents: &[Document]) -> (tempfile::TempDir, Engine) {
 
 fn query(text: &str, options: SearchOptions) -> SearchQuery {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    SearchQuery::new(text).unwrap().filters(filters).options(options)
+    SearchQuery::new(text).unwrap().replace_filters(filters).replace_options(options)
 }
 
 /// The pages of a query, walked by cursor.

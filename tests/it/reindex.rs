@@ -108,7 +108,7 @@ fn index_of_letters(index: &Path, documents: usize) {
 fn by_meaning(engine: &Engine, question: &str) -> (Option<String>, Vec<Degraded>) {
     let strategies = vec![SearchStrategy::SEMANTIC];
     let options = SearchOptions { strategies, ..SearchOptions::default() };
-    let found = engine.search(&any_relevance(question).options(options)).unwrap();
+    let found = engine.search(&any_relevance(question).replace_options(options)).unwrap();
     let first = found.results.into_iter().next();
     (first.map(|one| one.metadata.unwrap().path), found.degraded)
 }

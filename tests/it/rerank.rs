@@ -58,7 +58,7 @@ impl Reranker for Broken {
 fn search(engine: &Engine, question: &str) -> SearchResult {
     let query = SearchQuery::new(question).unwrap();
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    engine.search(&query.filters(filters)).unwrap()
+    engine.search(&query.replace_filters(filters)).unwrap()
 }
 
 /// What is said about reranking: without a model, there is more to say.
@@ -213,7 +213,7 @@ fn evidence_is_graded_if_asked() {
     let query = SearchQuery::new("walrus").unwrap();
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
     let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
-    let found = engine.search(&query.filters(filters).options(options)).unwrap();
+    let found = engine.search(&query.replace_filters(filters).replace_options(options)).unwrap();
     // The shortest passage has eight bytes: nothing here is above an eighth.
     let crag = found.crag.unwrap().score;
     assert_eq!(crag.relevance, CragRelevance::Incorrect);
@@ -237,7 +237,7 @@ fn what_the_best_passage_names_is_lifted() {
     engine.ingest(&documents).unwrap();
     let question = "Where was who designed the lighthouse born?";
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    let asked = SearchQuery::new(question).unwrap().filters(filters);
+    let asked = SearchQuery::new(question).unwrap().replace_filters(filters);
     let found = engine.search(&asked).unwrap();
     assert_eq!(paths(&found), ["light", "ada", "charles"]);
 
@@ -257,7 +257,7 @@ fn what_the_best_passage_names_is_lifted() {
     // Without the graph nobody knows what is named.
     let options =
         SearchOptions { strategies: vec![SearchStrategy::KEYWORD], ..asked.options.clone() };
-    let names = engine.mention_strength(&engine.plan(&asked.options(options)).unwrap());
+    let names = engine.mention_strength(&engine.plan(&asked.replace_options(options)).unwrap());
     assert_eq!(names(rows[0], rows[1]), 0.0);
 }
 

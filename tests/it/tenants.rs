@@ -150,7 +150,7 @@ fn a_search_for_one_tenant_tells_no_word_of_the_other() {
             }
         }
         let question = QUESTIONS[which];
-        let mut query = SearchQuery::new(question).unwrap().filters(filters);
+        let mut query = SearchQuery::new(question).unwrap().replace_filters(filters);
         query.query_type = kind;
         query.options =
             SearchOptions { crag_enabled: crag, explain, offset, ..SearchOptions::default() };
@@ -169,7 +169,7 @@ fn a_community_of_one_tenant_is_shown_to_that_one() {
     let (_dir, engine) = engine();
     let own = |tag: &str| {
         let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
-        let query = SearchQuery::new("What are the main themes?").unwrap().filters(filters);
+        let query = SearchQuery::new("What are the main themes?").unwrap().replace_filters(filters);
         let found = engine.search(&query).unwrap();
         found
             .results
@@ -190,7 +190,7 @@ fn an_entity_of_both_tenants_is_to_each_what_its_own_documents_say() {
     let (_dir, engine) = engine();
     let shown = |tag: &str, question: &str| {
         let filters = SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
-        let query = SearchQuery::new(question).unwrap().filters(filters);
+        let query = SearchQuery::new(question).unwrap().replace_filters(filters);
         let found = engine.search(&query).unwrap().results.into_iter();
         found.filter(|one| one.item_type == SearchResultType::Entity).collect::<Vec<_>>()
     };
@@ -292,7 +292,7 @@ fn why_a_passage_is_missing_is_told_in_no_word_of_the_other() {
                 for chunk in engine.document_chunks(path).unwrap() {
                     let filters =
                         SearchFilters { tags: vec![tag.to_owned()], ..SearchFilters::default() };
-                    let query = SearchQuery::new(question).unwrap().filters(filters);
+                    let query = SearchQuery::new(question).unwrap().replace_filters(filters);
                     let why = engine.why_not(&query, &chunk.id).unwrap();
                     assert_eq!(foreign(&why, question, tag), [""; 0], "{tag}: {question} {path}");
                 }

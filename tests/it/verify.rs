@@ -81,7 +81,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 
 pub(crate) fn finds(engine: &Engine, question: &str, path: &str) -> bool {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-    let query = SearchQuery::new(question).unwrap().filters(filters);
+    let query = SearchQuery::new(question).unwrap().replace_filters(filters);
     let found = engine.search(&query).unwrap();
     found.results.iter().any(|one| one.metadata.as_ref().unwrap().path == path)
 }
@@ -143,7 +143,7 @@ fn a_missing_index_is_an_error() {
         assert!(matches!(result, Err(trefoil::Error::IndexMissing { .. })));
     };
     missing(Engine::verify(folder.path()).map(drop));
-    missing(Engine::repair(folder.path(), letters()).map(drop));
+    missing(Engine::repair(folder.path(), &letters()).map(drop));
     missing(Engine::export(folder.path(), folder.path().join("x")).map(drop));
     missing(Engine::doctor(folder.path(), letters(), &DoctorOptions::default()).map(drop));
     assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
@@ -160,7 +160,7 @@ fn damaged(
     damage(&index);
     let verification = Engine::verify(&index).unwrap();
     assert!(of(&verification, part).into_iter().any(check), "{verification:?}");
-    let repair = Engine::repair(&index, letters()).unwrap();
+    let repair = Engine::repair(&index, &letters()).unwrap();
     assert_eq!(repair.before, verification);
     assert!(repair.after.is_sound(), "{:?}", repair.after);
     assert!(repair.set_aside.as_ref().unwrap().is_dir());
@@ -246,12 +246,12 @@ fn what_the_store_lost_is_named_and_the_rest_is_found() {
 #[test]
 fn a_sound_index_is_left_alone_and_a_hopeless_one_too() {
     let (_folder, index) = filled();
-    let repair = Engine::repair(&index, letters()).unwrap();
+    let repair = Engine::repair(&index, &letters()).unwrap();
     assert_eq!((repair.set_aside, repair.saved, repair.rebuilt), (None, None, Vec::new()));
     let path = index.join("store.db");
     fs::write(&path, vec![7; 9_000]).unwrap();
     assert!(!Engine::verify(&index).unwrap().is_sound());
-    let error = Engine::repair(&index, letters()).unwrap_err();
+    let error = Engine::repair(&index, &letters()).unwrap_err();
     assert!(error.to_string().contains("index the files anew"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), vec![7; 9_000]);
 }
@@ -263,7 +263,7 @@ fn a_repair_that_was_interrupted_is_finished() {
     // What was saved is complete, and not yet in its place.
     fs::copy(at("store.db"), at("store.saved")).unwrap();
     fs::write(at("store.db"), "damaged").unwrap();
-    let repair = Engine::repair(&index, letters()).unwrap();
+    let repair = Engine::repair(&index, &letters()).unwrap();
     assert!(repair.after.is_sound(), "{:?}", repair.after);
     assert_eq!(fs::read(repair.set_aside.unwrap().join("store.db")).unwrap(), b"damaged");
     assert!(!at("store.saved").exists());
@@ -277,7 +277,7 @@ fn a_repair_that_was_interrupted_is_finished() {
 fn a_repair_waits_for_the_writer() {
     let (_folder, index) = filled();
     let _writer = Engine::open_with(&index, letters()).unwrap();
-    let error = Engine::repair(&index, letters()).unwrap_err();
+    let error = Engine::repair(&index, &letters()).unwrap_err();
     assert!(matches!(error, trefoil::Error::Locked { .. }), "{error}");
 }
 
@@ -298,7 +298,7 @@ proptest! {
         }
         fs::write(path, &bytes).unwrap();
         let verification = Engine::verify(&index).unwrap();
-        match Engine::repair(&index, letters()) {
+        match Engine::repair(&index, &letters()) {
             Ok(repair) => {
                 prop_assert!(repair.after.is_sound(), "{}: {:?}", path.display(), repair.after);
                 let engine = Engine::open_with(&index, letters()).unwrap();

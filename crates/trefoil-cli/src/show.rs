@@ -152,9 +152,9 @@ pub(crate) fn summary(found: &SearchResult) -> String {
         (_, total) => format!("{shown} of {total}"),
     });
     parts.push(milliseconds(found.processing_time));
-    parts.extend(found.strategies.iter().filter_map(|(retriever, metric)| {
-        metric.enabled.then(|| format!("{retriever} {}", milliseconds(metric.processing_time)))
-    }));
+    parts.extend(found.strategies.iter().filter(|&(_retriever, metric)| metric.enabled).map(
+        |(retriever, metric)| format!("{retriever} {}", milliseconds(metric.processing_time)),
+    ));
     format!("{DIM}{}{DIM:#}\n", parts.join(" · "))
 }
 

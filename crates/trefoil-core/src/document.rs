@@ -63,4 +63,25 @@ impl Document {
         self.format = format;
         self
     }
+
+    /// Sets the labels to filter by.
+    #[must_use]
+    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the day that the document is about or from.
+    #[must_use]
+    pub fn date(mut self, date: impl Into<Option<Date>>) -> Self {
+        self.date = date.into();
+        self
+    }
+
+    /// Sets the language, which is told from the script of each chunk otherwise.
+    #[must_use]
+    pub fn language(mut self, language: impl Into<Option<Language>>) -> Self {
+        self.language = language.into();
+        self
+    }
 }

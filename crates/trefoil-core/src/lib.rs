@@ -81,9 +81,9 @@ pub use result::{
 pub use retriever_id::RetrieverId;
 pub use score::Score;
 pub use stage::{
-    After, Analyzer, Change, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
-    IndexInput, Indexer, KnownName, NameLookup, Pooling, Quantization, QueryClassifier, Reranker,
-    Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
+    After, Analyzer, Change, Chunker, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
+    IndexInput, Indexer, KnownName, Loader, NameLookup, Pooling, Quantization, QueryClassifier,
+    Reranker, Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
 };
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;

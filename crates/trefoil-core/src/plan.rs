@@ -1,10 +1,10 @@
-use std::time::Duration;
+use std::{str::FromStr, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Correction, Cursor, Embedding, Language, QueryClassification, QueryType, RetrieverId,
-    RrfConfig, Score,
+    Correction, Cursor, Embedding, Error, Fuser, Language, QueryClassification, QueryType, Result,
+    RetrieverId, RrfConfig, Score,
 };
 
 /// One retriever's part in a plan.
@@ -85,9 +85,9 @@ pub struct Selection {
     pub diverse: bool,
 }
 
-/// How lists become one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// How lists become one. On the wire it is its [name](Self::name).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Fusion {
     /// Scores, each retriever weighed by how much it says it knows about the question.
     #[default]
@@ -98,6 +98,59 @@ pub enum Fusion {
     RelativeScore,
     /// Scores, scaled by their mean and deviation.
     DistributionBased,
+    /// A fuser of one's own. It has no name on the wire that could be read back.
+    Custom(Arc<dyn Fuser>),
+}
+
+impl Fusion {
+    /// Those that have a name.
+    const NAMED: [Self; 4] =
+        [Self::Adaptive, Self::Rrf, Self::RelativeScore, Self::DistributionBased];
+
+    /// Its name; `custom` for one of one's own.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Adaptive => "adaptive",
+            Self::Rrf => "rrf",
+            Self::RelativeScore => "relativeScore",
+            Self::DistributionBased => "distributionBased",
+            Self::Custom(_) => "custom",
+        }
+    }
+}
+
+impl PartialEq for Fusion {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Custom(one), Self::Custom(other)) => Arc::ptr_eq(one, other),
+            _ => self.name() == other.name(),
+        }
+    }
+}
+
+impl FromStr for Fusion {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        let named = Self::NAMED.into_iter().find(|fusion| fusion.name() == name);
+        named.ok_or_else(|| Error::InvalidConfig {
+            field: "fusion",
+            value: format!("`{name}`"),
+            allowed: "adaptive, rrf, relativeScore or distributionBased",
+        })
+    }
+}
+
+impl TryFrom<String> for Fusion {
+    type Error = Error;
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Fusion> for String {
+    fn from(fusion: Fusion) -> Self {
+        fusion.name().to_owned()
+    }
 }
 
 /// What a retriever is asked.

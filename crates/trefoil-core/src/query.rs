@@ -10,7 +10,7 @@ pub use self::{
     strategy::{QueryType, SearchResultType, SearchStrategy},
     weights::{SearchWeights, Weight},
 };
-use crate::{Cursor, Error, Result, Score};
+use crate::{Cursor, Error, Language, Result, RetrieverId, Score};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
@@ -146,16 +146,118 @@ impl SearchQuery {
         self
     }
 
-    /// Sets which results are acceptable.
+    /// Sets how many results to skip, at most 10,000.
     #[must_use]
-    pub fn filters(mut self, filters: SearchFilters) -> Self {
+    pub fn offset(mut self, offset: usize) -> Self {
+        self.options.offset = offset;
+        self
+    }
+
+    /// Sets where the page before ended.
+    #[must_use]
+    pub fn cursor(mut self, cursor: Cursor) -> Self {
+        self.options.cursor = Some(cursor);
+        self
+    }
+
+    /// Sets what kind of answer is wanted.
+    #[must_use]
+    pub fn query_type(mut self, query_type: QueryType) -> Self {
+        self.query_type = Some(query_type);
+        self
+    }
+
+    /// Sets whether a cross-encoder rereads the first results.
+    #[must_use]
+    pub fn rerank(mut self, rerank: bool) -> Self {
+        self.options.rerank_enabled = rerank;
+        self
+    }
+
+    /// Sets whether the evidence is graded and corrected.
+    #[must_use]
+    pub fn crag(mut self, crag: bool) -> Self {
+        self.options.crag_enabled = crag;
+        self
+    }
+
+    /// Sets whether each result says how it came to its place.
+    #[must_use]
+    pub fn explain(mut self, explain: bool) -> Self {
+        self.options.explain = explain;
+        self
+    }
+
+    /// Sets whether results that say the same give way to others.
+    #[must_use]
+    pub fn diverse(mut self, diverse: bool) -> Self {
+        self.options.diverse = diverse;
+        self
+    }
+
+    /// Sets the weight of each retriever, taken as it is.
+    #[must_use]
+    pub fn weights(mut self, weights: SearchWeights) -> Self {
+        self.options.weights = Some(weights);
+        self
+    }
+
+    /// Sets the least relevance of a result.
+    #[must_use]
+    pub fn min_relevance(mut self, least: Score) -> Self {
+        self.filters.min_relevance = least;
+        self
+    }
+
+    /// Sets which paths are searched, such as `docs/**/*.md`.
+    #[must_use]
+    pub fn path_glob(mut self, glob: impl Into<String>) -> Self {
+        self.filters.path_glob = Some(glob.into());
+        self
+    }
+
+    /// Searches documents with this label, or with another one that is added.
+    #[must_use]
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.filters.tags.push(tag.into());
+        self
+    }
+
+    /// Searches passages in this language, or in another one that is added.
+    #[must_use]
+    pub fn language(mut self, language: Language) -> Self {
+        self.filters.languages.push(language);
+        self
+    }
+
+    /// Asks this retriever and the others that are added, and no more. A name that cannot be one
+    /// is refused when the query is checked.
+    #[must_use]
+    pub fn strategy(mut self, strategy: impl Into<SearchStrategy>) -> Self {
+        if self.options.strategies == [SearchStrategy::Hybrid] {
+            self.options.strategies.clear();
+        }
+        self.options.strategies.push(strategy.into());
+        self
+    }
+
+    /// Wants results of this type and of the others that are added, and no more.
+    #[must_use]
+    pub fn result_type(mut self, result_type: SearchResultType) -> Self {
+        self.options.result_types.push(result_type);
+        self
+    }
+
+    /// Sets all filters at once, in place of those that were set before.
+    #[must_use]
+    pub fn replace_filters(mut self, filters: SearchFilters) -> Self {
         self.filters = filters;
         self
     }
 
-    /// Sets how to search.
+    /// Sets all options at once, in place of those that were set before.
     #[must_use]
-    pub fn options(mut self, options: SearchOptions) -> Self {
+    pub fn replace_options(mut self, options: SearchOptions) -> Self {
         self.options = options;
         self
     }
@@ -163,10 +265,15 @@ impl SearchQuery {
     /// Checks the fields that their types leave open.
     ///
     /// # Errors
-    /// [`Error::InvalidQuery`] for the first that is out of its range.
+    /// [`Error::InvalidQuery`] for the first that is out of its range,
+    /// [`Error::InvalidRetrieverId`] for a strategy that no retriever can have.
     pub fn check(&self) -> Result<()> {
         check_filters(&self.filters)?;
-        check_options(&self.options)
+        check_options(&self.options)?;
+        self.options.strategies.iter().try_for_each(|strategy| match strategy {
+            SearchStrategy::Invalid(name) => RetrieverId::new(name).map(drop),
+            SearchStrategy::Only(_) | SearchStrategy::Hybrid => Ok(()),
+        })
     }
 }
 
@@ -344,7 +451,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DateRange, FileId, Language, OrderKey, RetrieverId, Score};
+    use crate::{DateRange, FileId, OrderKey, Score};
 
     fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
         serde_json::from_value(json.clone())
@@ -364,7 +471,7 @@ mod tests {
         assert_eq!(options.min_similarity, None);
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
         assert_eq!(options.weights, None);
-        assert_eq!(SearchFilters::default().min_relevance, Score::clamped(0.3));
+        assert_eq!(SearchFilters::default().min_relevance, Score::ZERO);
         assert_eq!(RrfConfig::default(), RrfConfig { k: 60, normalize_scores: true });
     }
 
@@ -393,11 +500,24 @@ mod tests {
         let parsed: SearchOptions =
             serde_json::from_value(json!({"resultTypes": ["chunk", "entity"]})).unwrap();
         assert!(parsed.wants(Chunk) && parsed.wants(Entity) && !parsed.wants(Community));
-        let many = SearchQuery::new("q")
-            .unwrap()
-            .options(SearchOptions { result_types: vec![Chunk; 4], ..SearchOptions::default() });
+        let many = SearchQuery::new("q").unwrap().replace_options(SearchOptions {
+            result_types: vec![Chunk; 4],
+            ..SearchOptions::default()
+        });
         let error = many.check().unwrap_err();
         assert!(matches!(error, Error::InvalidQuery { field: "options.resultTypes", .. }));
+    }
+
+    #[test]
+    fn setters_keep_what_others_set() {
+        let query = SearchQuery::new("q").unwrap();
+        let query = query.limit(5).rerank(false).tag("hr").tag("legal").strategy("mine").crag(true);
+        assert_eq!((query.options.limit, query.options.rerank_enabled), (5, false));
+        assert_eq!(query.filters.tags, ["hr", "legal"]);
+        assert_eq!(query.options.strategies, [SearchStrategy::from("mine")]);
+        assert!(query.check().is_ok());
+        let error = query.strategy("No name").check().unwrap_err();
+        assert!(matches!(error, Error::InvalidRetrieverId { .. }), "{error}");
     }
 
     #[test]

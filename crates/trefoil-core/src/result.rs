@@ -99,6 +99,22 @@ pub struct SearchResult {
     pub next_cursor: Option<Cursor>,
 }
 
+impl SearchResult {
+    /// The results, best first.
+    pub fn iter(&self) -> std::slice::Iter<'_, SearchResultItem> {
+        self.results.iter()
+    }
+}
+
+impl<'r> IntoIterator for &'r SearchResult {
+    type Item = &'r SearchResultItem;
+    type IntoIter = std::slice::Iter<'r, SearchResultItem>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 /// Whether the corpus answers a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -320,6 +336,21 @@ impl SearchResultItem {
     /// True if this is a community: exactly then the sources name one.
     pub const fn is_community_result(&self) -> bool {
         self.sources.community_id.is_some()
+    }
+
+    /// The path of its document; empty for what is no passage, and without metadata.
+    pub fn path(&self) -> &str {
+        self.metadata.as_ref().map_or("", |metadata| &metadata.path)
+    }
+
+    /// The first line of the passage in its document, from 1; 0 without metadata.
+    pub fn line(&self) -> u32 {
+        self.metadata.as_ref().map_or(0, |metadata| metadata.lines.start)
+    }
+
+    /// What it says.
+    pub fn text(&self) -> &str {
+        &self.content.text
     }
 
     /// The title, else the path's last part, else the id.

@@ -1,4 +1,4 @@
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,12 @@ impl Score {
     /// The value, 0–1.
     pub const fn get(self) -> f32 {
         self.0
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

@@ -7,9 +7,9 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Allowed, ByteSpan, Error, Extraction, Fused, IndexFiles, IndexedUnit, Language,
-    PlannedRetriever, QueryClassification, Question, RankedList, Result, RetrieverId, RowId,
-    RowSet, Score, Seq, Summary, SummaryRequest, TermCoverage, TitledText,
+    Allowed, ByteSpan, Chunk, Document, Error, Extraction, Fused, IndexFiles, IndexedUnit,
+    Language, PlannedRetriever, QueryClassification, Question, RankedList, Result, RetrieverId,
+    RowId, RowSet, Score, Seq, Summary, SummaryRequest, TermCoverage, TitledText,
 };
 
 /// A term and where it comes from.
@@ -29,6 +29,31 @@ pub struct Token<'t> {
 pub trait Analyzer: Debug + Send + Sync {
     /// Pushes every term of `text` into `sink`, by position.
     fn analyze(&self, text: &str, language: Language, sink: &mut dyn FnMut(Token<'_>));
+}
+
+/// Documents to chunks.
+pub trait Chunker: Debug + Send + Sync {
+    /// One line that differs whenever two chunkers may cut otherwise: documents that another one
+    /// cut are cut again when they are next ingested.
+    fn fingerprint(&self) -> String;
+
+    /// The chunks of a document: those that are ranked in order, each with the next ordinal from
+    /// 0, then the larger ones that they are parts of, if there are any, numbered likewise.
+    fn chunk(&self, document: &Document) -> Vec<Chunk>;
+}
+
+/// Files of one kind to documents.
+pub trait Loader: Debug + Send + Sync {
+    /// One line that differs whenever two loaders may read a file otherwise: files that another
+    /// one read are read again when they are next ingested.
+    fn fingerprint(&self) -> String;
+
+    /// The document that is stored under `name`, made of the bytes of the file.
+    ///
+    /// # Errors
+    /// [`Error::UnreadableDocument`](crate::Error::UnreadableDocument) for what cannot be read: the
+    /// file is reported, and the index keeps what it has of it.
+    fn load(&self, name: &str, bytes: &[u8]) -> Result<Document>;
 }
 
 /// A known name at the beginning of a text.

@@ -141,13 +141,14 @@ fn ask(
     degraded: &mut BTreeSet<String>,
 ) -> Result<Rankings> {
     let filters = SearchFilters { min_relevance: Score::ZERO, ..case.filters.clone() };
-    let mut query = SearchQuery::new(&case.question)?.filters(filters).options(SearchOptions {
-        limit: DEPTH,
-        include_highlights: false,
-        rerank_enabled: false,
-        result_types: vec![SearchResultType::Chunk],
-        ..SearchOptions::default()
-    });
+    let mut query =
+        SearchQuery::new(&case.question)?.replace_filters(filters).replace_options(SearchOptions {
+            limit: DEPTH,
+            include_highlights: false,
+            rerank_enabled: false,
+            result_types: vec![SearchResultType::Chunk],
+            ..SearchOptions::default()
+        });
     let mut rankings = Rankings::default();
     for list in engine.ranked_lists(&query)? {
         let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();

@@ -217,7 +217,7 @@ impl Harness {
     fn query(&self, text: &str, limit: usize) -> Result<SearchQuery> {
         let cut: String = text.trim().chars().take(QueryText::MAX_CHARS).collect();
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        Ok(SearchQuery::new(&cut)?.filters(filters).options(SearchOptions {
+        Ok(SearchQuery::new(&cut)?.replace_filters(filters).replace_options(SearchOptions {
             limit,
             include_highlights: false,
             // Documents are judged; entities and communities are none.
@@ -261,7 +261,7 @@ impl Harness {
     /// Everything that decides a result.
     fn configuration(&self, index: &Index) -> Result<BTreeMap<String, Value>> {
         let stats = index.engine.stats()?;
-        let fusion = serde_json::to_value(self.config.fusion);
+        let fusion = serde_json::to_value(&self.config.fusion);
         let strategies = serde_json::to_value(&self.strategies);
         let mut configuration = BTreeMap::from([
             ("version".to_owned(), env!("CARGO_PKG_VERSION").into()),

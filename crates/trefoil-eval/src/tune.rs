@@ -264,7 +264,12 @@ impl<'a> Trials<'a> {
 }
 
 fn fusions(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
-    trials.tuning.fusions.iter().map(|&fusion| Settings { fusion, ..best.clone() }).collect()
+    trials
+        .tuning
+        .fusions
+        .iter()
+        .map(|fusion| Settings { fusion: fusion.clone(), ..best.clone() })
+        .collect()
 }
 
 fn ks(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {

@@ -10,7 +10,9 @@ use std::{
     sync::Arc,
 };
 
-use trefoil_core::{ByteSpan, Chunk, ChunkLevel, Document, Language, LineSpan, TokenCounter};
+use trefoil_core::{
+    ByteSpan, Chunk, ChunkLevel, Chunker, Document, Error, Language, LineSpan, Result, TokenCounter,
+};
 
 pub(crate) use self::block::{RECORD_SEPARATOR, first_heading, first_title};
 use self::{block::Section, cut::Cutter};
@@ -30,6 +32,22 @@ pub struct ChunkSizes {
     /// The hard limit, up to which a section, a code block or a table stays whole. A run
     /// of characters is cut rather than pass it.
     pub max: usize,
+}
+
+impl ChunkSizes {
+    /// Where a section is cut, in tokens, and the most that a chunk may have.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] unless 1 ≤ start ≤ end ≤ max.
+    pub fn new(target: RangeInclusive<usize>, max: usize) -> Result<Self> {
+        let sizes = Self { target, max };
+        let (start, end) = (*sizes.target.start(), *sizes.target.end());
+        if 1 <= start && start <= end && end <= max {
+            return Ok(sizes);
+        }
+        let (value, allowed) = (format!("{start}–{end}, {max}"), "1 ≤ start ≤ end ≤ max");
+        Err(Error::InvalidConfig { field: "chunk sizes", value, allowed })
+    }
 }
 
 /// 256–400 tokens, at most 480: with a contextual header the usual 512-token
@@ -54,10 +72,10 @@ impl Default for ChunkSizes {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use trefoil_core::{Document, DocumentFormat};
-/// use trefoil_text::{ApproximateTokens, ChunkSizes, Chunker};
+/// use trefoil_core::{Chunker, Document, DocumentFormat};
+/// use trefoil_text::{ApproximateTokens, ChunkSizes, StructuralChunker};
 ///
-/// let chunker = Chunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
+/// let chunker = StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
 /// let document = Document::new("guide.md", "# Guide\n\n## Install\n\nRun it.\n")
 ///     .title("Guide")
 ///     .format(DocumentFormat::Markdown);
@@ -66,12 +84,12 @@ impl Default for ChunkSizes {
 /// assert_eq!(chunks[0].lines.end, 5);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Chunker {
+pub struct StructuralChunker {
     counter: Arc<dyn TokenCounter>,
     sizes: ChunkSizes,
 }
 
-impl Chunker {
+impl StructuralChunker {
     /// A chunker that sizes chunks as `counter` counts. Sizes that contradict each
     /// other are made to fit: at least one token, and start ≤ end ≤ max.
     pub fn new(counter: Arc<dyn TokenCounter>, sizes: ChunkSizes) -> Self {
@@ -80,6 +98,13 @@ impl Chunker {
         let start = start.clamp(1, end);
         Self { counter, sizes: ChunkSizes { target: start..=end, max: sizes.max.max(end) } }
     }
+}
+
+impl Chunker for StructuralChunker {
+    fn fingerprint(&self) -> String {
+        let ChunkSizes { target, max } = &self.sizes;
+        format!("structure {}–{} {max}", target.start(), target.end())
+    }
 
     /// The chunks of a document: its leaves in order, then, for a body of more than
     /// 50,000 characters, parents of about 2,000–4,000 characters in order.
@@ -87,7 +112,7 @@ impl Chunker {
     /// Leaves hold all of the body that is not white space, front matter or a
     /// separator of records, and each lies in exactly one parent. A blank document
     /// has no chunks.
-    pub fn chunk(&self, document: &Document) -> Vec<Chunk> {
+    fn chunk(&self, document: &Document) -> Vec<Chunk> {
         let body = document.body.as_str();
         let measure = Measure::new(body, self.counter.as_ref());
         let cutter = Cutter::new(&measure, &self.sizes);
@@ -238,12 +263,12 @@ mod tests {
     use super::*;
     use crate::{front_matter::FrontMatter, tokens::ApproximateTokens};
 
-    fn small() -> Chunker {
-        Chunker::new(Arc::new(ApproximateTokens), ChunkSizes { target: 8..=16, max: 18 })
+    fn small() -> StructuralChunker {
+        StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes { target: 8..=16, max: 18 })
     }
 
-    fn usual() -> Chunker {
-        Chunker::new(Arc::new(ApproximateTokens), ChunkSizes::default())
+    fn usual() -> StructuralChunker {
+        StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes::default())
     }
 
     fn document(format: DocumentFormat, body: &str) -> Document {
@@ -251,7 +276,12 @@ mod tests {
     }
 
     /// Heading paths, joined, and texts.
-    fn check(chunker: &Chunker, format: DocumentFormat, body: &str, expected: &[(&str, &str)]) {
+    fn check(
+        chunker: &StructuralChunker,
+        format: DocumentFormat,
+        body: &str,
+        expected: &[(&str, &str)],
+    ) {
         let chunks = chunker.chunk(&document(format, body));
         let found: Vec<_> = chunks
             .iter()
@@ -474,7 +504,7 @@ mod tests {
             ChunkSizes { target: 0..=0, max: 0 },
             ChunkSizes { target: RangeInclusive::new(9, 3), max: 1 },
         ] {
-            let chunks = Chunker::new(Arc::new(ApproximateTokens), sizes)
+            let chunks = StructuralChunker::new(Arc::new(ApproximateTokens), sizes)
                 .chunk(&document(Text, "somewordshere"));
             assert_eq!(
                 chunks.iter().map(|chunk| chunk.text.as_str()).collect::<String>(),

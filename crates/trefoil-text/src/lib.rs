@@ -37,7 +37,7 @@ mod walk;
 mod word;
 
 pub use analyze::{ScriptAnalyzer, terms};
-pub use chunk::{CONTEXT_FORM, ChunkSizes, Chunker, contextual_text};
+pub use chunk::{CONTEXT_FORM, ChunkSizes, StructuralChunker, contextual_text};
 #[cfg(feature = "lindera")]
 pub use entity::MorphologicalExtractor;
 pub use entity::{ScriptExtractor, defines, normalize_name, resolve_names};

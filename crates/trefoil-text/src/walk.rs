@@ -23,6 +23,9 @@ pub struct WalkOptions {
     /// below the root, in any case. By default `*.env`, `*.key`, `*secret*` and
     /// `*password*`.
     pub privacy_globs: Vec<String>,
+    /// Extensions, in lower case, that the caller reads besides those which
+    /// [`load`](crate::load) knows; none by default.
+    pub extensions: Vec<String>,
 }
 
 impl Default for WalkOptions {
@@ -31,6 +34,7 @@ impl Default for WalkOptions {
             max_file_bytes: 16 * 1024 * 1024,
             ignore_files: true,
             privacy_globs: ["*.env", "*.key", "*secret*", "*password*"].map(String::from).to_vec(),
+            extensions: Vec::new(),
         }
     }
 }
@@ -220,7 +224,11 @@ fn judge(entry: &DirEntry, root: &Path, private: &PrivacyGlobs, options: &WalkOp
     if !metadata.is_file() {
         return skip("is not a regular file".to_owned());
     }
-    if let Err(reason) = Kind::of(path) {
+    let extension = path.extension().map(|one| one.to_string_lossy().to_ascii_lowercase());
+    let is_read = extension.is_some_and(|one| options.extensions.contains(&one));
+    if let Err(reason) = Kind::of(path)
+        && !is_read
+    {
         return skip(reason);
     }
     if metadata.len() > options.max_file_bytes {

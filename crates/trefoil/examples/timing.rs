@@ -48,7 +48,7 @@ fn questions_beyond_embedding(index: &str, questions: &str) -> Outcome {
         .take(500)
         .map(|record| {
             let options = SearchOptions { rerank_enabled: false, ..SearchOptions::default() };
-            Ok(SearchQuery::new(&record.text)?.options(options))
+            Ok(SearchQuery::new(&record.text)?.replace_options(options))
         })
         .collect::<trefoil::Result<_>>()?;
     for query in &queries {

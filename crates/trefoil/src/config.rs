@@ -1,11 +1,19 @@
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use trefoil_core::{Analyzer, Embedder, Reranker, Retriever, RetrieverId, WebSearch, Weight};
+use trefoil_core::{
+    Analyzer, Chunker, Embedder, Loader, Reranker, Retriever, RetrieverId, TokenCounter, WebSearch,
+    Weight,
+};
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, Summarizer};
 use trefoil_core::{Error, Fusion, QueryClassifier, RerankConfig, Result, RrfConfig};
 use trefoil_store::Clock;
-use trefoil_text::ScriptAnalyzer;
+use trefoil_text::{ChunkSizes, ScriptAnalyzer, StructuralChunker};
 use validator::Validate;
 
 use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
@@ -28,6 +36,10 @@ pub struct EngineConfig {
     pub threads: Option<usize>,
     /// What splits texts into terms, for indexing, for questions and for highlights.
     pub analyzer: Arc<dyn Analyzer>,
+    /// What cuts documents into chunks.
+    pub chunker: Chunking,
+    /// What reads files, by extension in lower case, in place of what is built in.
+    pub loaders: BTreeMap<String, Arc<dyn Loader>>,
     /// Retrievers beside the default set.
     pub retrievers: Vec<OwnRetriever>,
     /// How the fields of a passage weigh in the keyword list. It counts when a question is
@@ -96,6 +108,54 @@ pub struct EngineConfig {
     pub context_chars: usize,
     /// Characters of a highlighted fragment, 20–500; 150 by default.
     pub highlight_chars: usize,
+}
+
+/// What cuts documents into chunks.
+#[derive(Clone, Debug)]
+pub enum Chunking {
+    /// [`StructuralChunker`] with these sizes, in tokens of the model.
+    Sizes(ChunkSizes),
+    /// The caller's own.
+    Custom(Arc<dyn Chunker>),
+}
+
+impl Chunking {
+    /// What cuts, where `counter` counts tokens.
+    pub(crate) fn chunker(&self, counter: &Arc<dyn TokenCounter>) -> Arc<dyn Chunker> {
+        match self {
+            Self::Sizes(sizes) => {
+                Arc::new(StructuralChunker::new(Arc::clone(counter), sizes.clone()))
+            }
+            Self::Custom(chunker) => Arc::clone(chunker),
+        }
+    }
+
+    /// The fingerprint of a chunker; none of the default one.
+    pub(crate) fn own_fingerprint(&self) -> Option<String> {
+        match self {
+            Self::Sizes(sizes) if *sizes == ChunkSizes::default() => None,
+            Self::Sizes(sizes) => Some(format!("{sizes:?}")),
+            Self::Custom(chunker) => Some(chunker.fingerprint()),
+        }
+    }
+}
+
+impl Default for Chunking {
+    fn default() -> Self {
+        Self::Sizes(ChunkSizes::default())
+    }
+}
+
+impl From<ChunkSizes> for Chunking {
+    fn from(sizes: ChunkSizes) -> Self {
+        Self::Sizes(sizes)
+    }
+}
+
+impl From<Arc<dyn Chunker>> for Chunking {
+    fn from(chunker: Arc<dyn Chunker>) -> Self {
+        Self::Custom(chunker)
+    }
 }
 
 /// A retriever beside the default set.
@@ -182,6 +242,8 @@ impl Default for EngineConfig {
             model_home: None,
             threads: None,
             analyzer: Arc::new(ScriptAnalyzer::default()),
+            chunker: Chunking::default(),
+            loaders: BTreeMap::new(),
             retrievers: Vec::new(),
             #[cfg(feature = "keyword")]
             keyword: trefoil_keyword::KeywordConfig::default(),
@@ -217,6 +279,12 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
+    /// What is to read a file, if it is not what is built in.
+    pub(crate) fn loader(&self, path: &Path) -> Option<&dyn Loader> {
+        let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
+        self.loaders.get(&extension).map(Arc::as_ref)
+    }
+
     /// The share of a retriever beside the default set.
     pub(crate) fn weight_of(&self, id: RetrieverId) -> Option<Weight> {
         self.retrievers.iter().find(|own| own.retriever.id() == id).map(|own| own.weight)
@@ -249,6 +317,26 @@ impl EngineConfig {
                 invalid("rerank.model", format!("`{model}`"), "a name")
             };
         }
+        let mut shares = 0.0;
+        for (place, own) in self.retrievers.iter().enumerate() {
+            let id = own.retriever.id();
+            let others = self.retrievers.iter().skip(place + 1);
+            if RetrieverId::DEFAULT_SET.contains(&id)
+                || others.into_iter().any(|other| other.retriever.id() == id)
+            {
+                return invalid("retrievers", format!("`{id}` twice"), "each name once");
+            }
+            shares += own.weight.get();
+        }
+        if shares > 1.0 {
+            return invalid(
+                "retrievers",
+                format!("{shares} in all"),
+                "shares that sum to at most 1",
+            );
+        }
+        #[cfg(feature = "semantic")]
+        self.vectors.validate()?;
         #[cfg(feature = "keyword")]
         self.keyword.validate()?;
         self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;

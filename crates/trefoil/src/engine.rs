@@ -12,7 +12,7 @@ use trefoil_core::{
 use trefoil_store::{JobCounts, StoreStats};
 
 use crate::{
-    EngineConfig,
+    EngineBuilder, EngineConfig,
     admin::{
         export,
         opening::{lock, open_to_read, open_to_write},
@@ -22,7 +22,10 @@ use crate::{
     index::active_model::OnMismatch,
     ingest::embed_worker::Worker,
     layout::STORE,
-    search::{diagnostics::Diagnostics, present::Answer, searcher::Searcher},
+    search::{
+        diagnostics::Diagnostics,
+        searcher::{Request, Searcher},
+    },
     state::State,
 };
 
@@ -70,6 +73,11 @@ pub struct EngineStats {
 }
 
 impl Engine {
+    /// Puts an engine over `dir` together, part by part.
+    pub fn builder(dir: impl AsRef<Path>) -> EngineBuilder {
+        EngineBuilder::new(dir.as_ref())
+    }
+
     /// Opens the index in `dir` to read and write; creates it if absent.
     ///
     /// # Errors
@@ -151,28 +159,26 @@ impl Engine {
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
         query.check()?;
         let (searcher, mut diagnostics) = (self.searcher(), Diagnostics::start());
-        let allowed = searcher.allowed(&query.filters)?;
+        let allowed = &searcher.allowed(&query.filters)?;
         diagnostics.lap(Stage::Filter, 1, 1);
-        let plan = searcher.plan(query, &allowed, &mut diagnostics)?;
-        let retrieved = searcher.retrieve(query, &plan, &allowed, &mut diagnostics)?;
-        let fused = retrieved.fused(&plan)?;
+        let plan = &searcher.plan(query, allowed, &mut diagnostics)?;
+        let request = Request { query, plan, allowed };
+        let retrieved = searcher.retrieve(request, &mut diagnostics)?;
+        let fused = retrieved.fused(plan)?;
         diagnostics.lap(Stage::Fuse, retrieved.lists.len(), fused.len());
-        let read = searcher.read(&plan, &query.filters, fused)?;
+        let read = searcher.read(plan, &query.filters, fused)?;
         diagnostics.lap(Stage::Read, read.total, read.passages.len());
-        let ranked = searcher.rerank(&plan, read.passages, &mut diagnostics);
+        let ranked = searcher.rerank(plan, read.passages, &mut diagnostics);
         let count = ranked.len();
         diagnostics.lap(Stage::Rerank, count, count);
-        diagnostics.reranked = ranked.iter().filter(|one| one.rerank.is_some()).count();
-        let (lists, total) = (&retrieved.lists, read.total);
-        let mut graded =
-            searcher.correct(query, &plan, &allowed, ranked, total, lists, &mut diagnostics);
+        let lists = &retrieved.lists;
+        let mut graded = searcher.correct(request, ranked, read.total, lists, &mut diagnostics);
         let passages = std::mem::take(&mut graded.passages);
         diagnostics.lap(Stage::Grade, count, passages.len());
-        let selected = searcher.select(&plan, passages)?;
+        let selected = searcher.select(plan, passages)?;
         let of = selected.kept.len() + selected.excluded.len();
         diagnostics.lap(Stage::Select, of, selected.kept.len());
-        let (plan, allowed) = (&plan, &allowed);
-        searcher.present(Answer { query, plan, allowed, retrieved, graded, selected }, diagnostics)
+        searcher.present(request, retrieved, graded, &selected, diagnostics)
     }
 
     /// How `query` is searched: every decision, as data.
@@ -265,7 +271,8 @@ impl Engine {
         let (searcher, diagnostics) = (self.searcher(), &mut Diagnostics::start());
         let allowed = searcher.allowed(&query.filters)?;
         let plan = searcher.plan(query, &allowed, diagnostics)?;
-        Ok(searcher.retrieve(query, &plan, &allowed, diagnostics)?.lists)
+        let request = Request { query, plan: &plan, allowed: &allowed };
+        Ok(searcher.retrieve(request, diagnostics)?.lists)
     }
 
     /// Paths of the indexed files and documents, in order.

@@ -38,6 +38,7 @@
 #[cfg(feature = "tokio")]
 mod async_engine;
 mod background;
+mod builder;
 pub mod classify;
 mod config;
 mod default_set;
@@ -65,8 +66,11 @@ mod index {
     pub(crate) mod replay;
 }
 
-/// What is about the graph only.
-mod graph {
+/// What is about the graph only: its making and walking, paths, communities, entities.
+pub mod graph {
+    #[cfg(feature = "graph")]
+    pub use trefoil_graph::*;
+
     pub(crate) mod answers;
     #[cfg(feature = "graph")]
     pub(crate) mod browse;
@@ -154,11 +158,12 @@ pub use admin::verify::{Fault, Finding, Rows, Verification};
 #[cfg(feature = "tokio")]
 pub use async_engine::AsyncEngine;
 pub use background::catch_panics;
+pub use builder::EngineBuilder;
 pub use classify::{NameTable, RuleClassifier};
 #[cfg(feature = "graph")]
 pub use config::Extractor;
 pub use config::MemoryUpkeep;
-pub use config::{EngineConfig, Model, OwnRetriever, Rerankers};
+pub use config::{Chunking, EngineConfig, Model, OwnRetriever, Rerankers};
 pub use crag::config::{CragConfig, IncorrectPolicy};
 pub use crag::grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
 pub use default_set::{Available, suited_to, suited_weights};
@@ -181,8 +186,6 @@ pub use search::relevance::final_scores;
 #[cfg(feature = "web")]
 pub use searxng::Searxng;
 pub use trefoil_core::*;
-#[cfg(feature = "graph")]
-pub use trefoil_graph::{GraphConfig, GraphIndex, HierarchyConfig};
 #[cfg(feature = "keyword")]
 pub use trefoil_keyword::KeywordConfig;
 /// Fetching, listing and checking of models.
@@ -194,4 +197,6 @@ pub use trefoil_store::{CommunityRow, ReportSource};
 pub use trefoil_store::{Salvaged, StoreCheck, StoreFault, TableSaved};
 #[cfg(feature = "lindera")]
 pub use trefoil_text::MorphologicalExtractor;
-pub use trefoil_text::{ScriptExtractor, language_of};
+pub use trefoil_text::{
+    ChunkSizes, ScriptAnalyzer, ScriptExtractor, StructuralChunker, language_of,
+};

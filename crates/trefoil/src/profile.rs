@@ -162,11 +162,12 @@ impl Settings {
         let retrievers = planned(&[SearchStrategy::Hybrid], &available, self.depth, weights);
         let lists: Vec<RankedList> =
             lists.iter().map(|list| list.clone().truncated(self.depth)).collect();
-        match self.fusion {
+        match &self.fusion {
             Fusion::Adaptive => Adaptive.fuse(&retrievers, &lists),
             Fusion::Rrf => Rrf::new(self.k)?.fuse(&retrievers, &lists),
             Fusion::RelativeScore => RelativeScore.fuse(&retrievers, &lists),
             Fusion::DistributionBased => DistributionBased.fuse(&retrievers, &lists),
+            Fusion::Custom(fuser) => fuser.fuse(&retrievers, &lists),
         }
     }
 

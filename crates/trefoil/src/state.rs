@@ -13,11 +13,10 @@ use std::{
 #[cfg(feature = "graph")]
 use trefoil_core::EntityExtractor;
 use trefoil_core::{
-    Analyzer, Collection, Degraded, Embedder, Error, Language, NameLookup, Result, RetrieverId,
-    Seq, TokenCounter,
+    Analyzer, Chunker, Collection, Degraded, Embedder, Error, Language, NameLookup, Result,
+    RetrieverId, Seq, TokenCounter,
 };
 use trefoil_store::{JobCounts, Store};
-use trefoil_text::Chunker;
 
 use crate::{
     EngineConfig,
@@ -35,7 +34,7 @@ pub(crate) struct State {
     pub(crate) dir: PathBuf,
     pub(crate) config: EngineConfig,
     pub(crate) store: Store,
-    pub(crate) chunker: Chunker,
+    pub(crate) chunker: Arc<dyn Chunker>,
     pub(crate) active_model: RwLock<ActiveModel>,
     /// The number of the vectors that are searched.
     pub(crate) generation: AtomicU64,

@@ -218,7 +218,7 @@ fn put(folder: &Path, documents: &[(String, Vec<u8>)]) -> trefoil::Result<()> {
 fn answer(engine: &Engine, question: &Ask) -> trefoil::Result<SearchResult> {
     let languages = question.only.into_iter().collect();
     let filters = SearchFilters { languages, ..SearchFilters::default() };
-    engine.search(&SearchQuery::new(question.text)?.limit(SHOWN).filters(filters))
+    engine.search(&SearchQuery::new(question.text)?.limit(SHOWN).replace_filters(filters))
 }
 
 fn shown_answer(question: &Ask, found: &SearchResult, width: usize) -> String {

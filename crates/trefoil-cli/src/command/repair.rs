@@ -43,7 +43,7 @@ struct Table {
 
 /// Sets aside what is damaged and makes it anew.
 pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
-    let repair = Engine::repair(settings.index(), settings.engine.clone())?;
+    let repair = Engine::repair(settings.index(), &settings.engine)?;
     let sound = repair.after.is_sound();
     if console.json {
         print_json(&Repaired::from(repair))?;

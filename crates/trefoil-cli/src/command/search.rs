@@ -1,5 +1,5 @@
 use trefoil::{
-    DateRange, Engine, QueryText, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    DateRange, Engine, QueryText, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
 };
 
 use super::Outcome;
@@ -10,6 +10,9 @@ use crate::{
     settings::Settings,
     show::{self, Extent},
 };
+
+/// A person is shown fewer results rather than weak ones; a program gets as many as it asks for.
+const LEAST_RELEVANCE: f32 = 0.3;
 
 /// Answers one question.
 pub(super) fn run(
@@ -66,7 +69,7 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         options.strategies = args.strategies.into_iter().map(Into::into).collect();
     }
     let mut filters = filters(args.filters)?;
-    filters.min_relevance = args.min_relevance.unwrap_or(filters.min_relevance);
+    filters.min_relevance = args.min_relevance.unwrap_or(Score::clamped(LEAST_RELEVANCE));
     Ok(SearchQuery {
         text: QueryText::new(&args.query)?,
         query_type: args.query_type.map(Into::into),

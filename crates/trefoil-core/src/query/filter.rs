@@ -21,7 +21,8 @@ pub struct SearchFilters {
     /// Only documents dated within this range; undated documents do not pass a range.
     #[serde(alias = "date_range")]
     pub date_range: Option<DateRange>,
-    /// The least final score of a result, 0–1; 0.3 by default.
+    /// The least final score of a result, 0–1; 0 by default, so that as many are
+    /// returned as the query asks for.
     #[serde(alias = "min_relevance")]
     pub min_relevance: Score,
     /// Only documents with one of these tags; empty means all.
@@ -41,7 +42,7 @@ impl Default for SearchFilters {
             file_ids: Vec::new(),
             entity_types: Vec::new(),
             date_range: None,
-            min_relevance: Score::clamped(0.3),
+            min_relevance: Score::ZERO,
             tags: Vec::new(),
             languages: Vec::new(),
             path_glob: None,

@@ -30,13 +30,15 @@ impl fmt::Display for QueryType {
 }
 
 /// What a caller may ask for: one retriever, or all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SearchStrategy {
     /// One retriever; on the wire its name.
     Only(RetrieverId),
     /// All of them, whatever it is listed with; on the wire `hybrid`.
     Hybrid,
+    /// A name that no retriever can have: refused when the query is checked.
+    Invalid(String),
 }
 
 impl SearchStrategy {
@@ -47,6 +49,14 @@ impl SearchStrategy {
     /// Neighbourhoods and communities of the entity graph.
     pub const GRAPH: Self = Self::Only(RetrieverId::GRAPH);
 
+    /// The retriever that is asked for by name, if one is.
+    pub const fn retriever(&self) -> Option<RetrieverId> {
+        match self {
+            Self::Only(retriever) => Some(*retriever),
+            Self::Hybrid | Self::Invalid(_) => None,
+        }
+    }
+
     /// Whether a list of strategies asks for a retriever.
     pub fn wants(strategies: &[Self], retriever: RetrieverId) -> bool {
         strategies.contains(&Self::Hybrid) || strategies.contains(&Self::Only(retriever))
@@ -56,6 +66,12 @@ impl SearchStrategy {
 impl From<RetrieverId> for SearchStrategy {
     fn from(retriever: RetrieverId) -> Self {
         Self::Only(retriever)
+    }
+}
+
+impl From<&str> for SearchStrategy {
+    fn from(name: &str) -> Self {
+        name.parse().unwrap_or_else(|_| Self::Invalid(name.to_owned()))
     }
 }
 
@@ -78,6 +94,7 @@ impl From<SearchStrategy> for String {
         match strategy {
             SearchStrategy::Only(retriever) => retriever.into(),
             SearchStrategy::Hybrid => HYBRID.to_owned(),
+            SearchStrategy::Invalid(name) => name,
         }
     }
 }
@@ -104,6 +121,8 @@ mod tests {
     fn hybrid_means_all_also_when_mixed() {
         use SearchStrategy as Asked;
         let mine = RetrieverId::new("mine").unwrap();
+        assert_eq!(Asked::from("mine"), mine.into());
+        assert_eq!(Asked::from("No name"), Asked::Invalid("No name".to_owned()));
         let wanted = |asked: &[Asked]| {
             let all = RetrieverId::DEFAULT_SET.into_iter().chain([mine]);
             all.filter(|&one| Asked::wants(asked, one)).collect::<Vec<_>>()

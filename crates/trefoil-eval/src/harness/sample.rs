@@ -88,7 +88,7 @@ fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) 
         result_types: vec![SearchResultType::Chunk],
         ..SearchOptions::default()
     };
-    let query = SearchQuery::new(&cut)?.filters(filters).options(options);
+    let query = SearchQuery::new(&cut)?.replace_filters(filters).replace_options(options);
     let lists = engine.ranked_lists(&query)?;
     let found = engine.search(&query)?.results;
     let best = found.iter().filter_map(|item| item.relevance.rerank).max();

@@ -8,7 +8,6 @@ use std::{
 
 use trefoil_core::{Collection, Error, Result, private_file};
 use trefoil_store::{Access, Store};
-use trefoil_text::{ChunkSizes, Chunker};
 
 use crate::{
     EngineConfig,
@@ -73,7 +72,7 @@ fn open_state(
     Ok(State {
         dir: dir.to_owned(),
         store,
-        chunker: Chunker::new(Arc::clone(&models.counter), ChunkSizes::default()),
+        chunker: config.chunker.chunker(&models.counter),
         active_model: RwLock::new(active_model),
         generation: generation.into(),
         embedded: AtomicUsize::new(0),

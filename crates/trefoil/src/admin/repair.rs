@@ -45,17 +45,17 @@ pub struct RepairReport {
 }
 
 /// Repairs the index in `dir` with the retrievers of `config`.
-pub(crate) fn repair(dir: &Path, config: EngineConfig) -> Result<RepairReport> {
+pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> {
     if !dir.join(STORE).exists() {
         return Err(Error::IndexMissing { path: dir.to_owned() });
     }
     let lock = lock(dir)?;
-    let finished = finish_earlier(dir, &config)?;
-    let before = match verify(dir, &config) {
+    let finished = finish_earlier(dir, config)?;
+    let before = match verify(dir, config) {
         // Of an older format, which only a writer changes.
         Err(Error::OlderFormat { .. }) => {
             Store::open(&dir.join(STORE), Access::ReadWrite, Arc::new(SystemClock))?;
-            verify(dir, &config)?
+            verify(dir, config)?
         }
         verified => verified?,
     };
@@ -70,10 +70,10 @@ pub(crate) fn repair(dir: &Path, config: EngineConfig) -> Result<RepairReport> {
     }
     let damaged = |part| before.findings.iter().any(|finding| finding.part == part);
     let (saved, aside, rebuilt) = if damaged(Part::Store) {
-        let rebuilt = every_index(dir, &config)?;
-        (Some(save(dir)?), put_in_place(dir, &config)?, rebuilt)
+        let rebuilt = every_index(dir, config)?;
+        (Some(save(dir)?), put_in_place(dir, config)?, rebuilt)
     } else {
-        let (mut rebuilt, aside) = (every_index(dir, &config)?, folder_for(dir)?);
+        let (mut rebuilt, aside) = (every_index(dir, config)?, folder_for(dir)?);
         rebuilt.retain(|leaf| damaged(leaf.part()));
         set_aside(dir, &rebuilt, &aside)?;
         (None, aside, rebuilt)
@@ -81,7 +81,7 @@ pub(crate) fn repair(dir: &Path, config: EngineConfig) -> Result<RepairReport> {
     let rebuilt = rebuilt.iter().map(IndexOnDisk::part).collect();
     sync(dir)?;
     drop(open_to_write(dir, config.clone(), lock, OnMismatch::Refuse)?);
-    let after = verify(dir, &config)?;
+    let after = verify(dir, config)?;
     Ok(RepairReport { before, set_aside: Some(aside), saved, rebuilt, after })
 }
 

@@ -9,7 +9,7 @@ use std::{
 use trefoil_core::{
     Allowed, Correction, CorrectionOutcome, CragAction, CragBasis, CragPlan, CragRelevance,
     CragReport, CragScore, Fused, Hit, Passage, Plan, Ranked, RankedList, RerankPlan, Result,
-    RetrieverHit, RowId, RowSet, Score, SearchFilters, SearchQuery, Stage, WebPage,
+    RetrieverHit, RowId, RowSet, Score, SearchFilters, Stage, WebPage,
 };
 
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         fusion::fuser,
         graded::{Graded, GradedPassage, best_read},
         rerank::{Added, Read, read, reader, rerank_more},
-        searcher::Searcher,
+        searcher::{Request, Searcher},
     },
 };
 
@@ -37,9 +37,7 @@ impl Searcher<'_> {
     /// web where too little is left.
     pub(crate) fn correct(
         self,
-        query: &SearchQuery,
-        plan: &Plan,
-        allowed: &Allowed,
+        Request { query, plan, allowed }: Request<'_>,
         ranked: Vec<Ranked>,
         total: usize,
         lists: &[RankedList],

@@ -36,7 +36,7 @@ impl Engine {
     /// [`Error::Locked`] if another process writes to it, [`Error::Corrupt`] if nothing at all
     /// can be read of the store, [`Error::UnsupportedFormat`] if a newer version wrote it; then
     /// nothing was changed.
-    pub fn repair(dir: impl AsRef<Path>, config: EngineConfig) -> Result<RepairReport> {
+    pub fn repair(dir: impl AsRef<Path>, config: &EngineConfig) -> Result<RepairReport> {
         repair::repair(dir.as_ref(), config)
     }
 

@@ -14,6 +14,7 @@ use crate::{
         graded::GradedPassage,
         page::Page,
         present::Listing,
+        searcher::Request,
         select::Selected,
     },
 };
@@ -38,7 +39,8 @@ impl Engine {
             let reason = "a filter leaves it out".to_owned();
             return lost(Stage::Filter, reason, Explanation::default());
         }
-        let retrieved = searcher.retrieve(query, &plan, &allowed, diagnostics)?;
+        let request = Request { query, plan: &plan, allowed: &allowed };
+        let retrieved = searcher.retrieve(request, diagnostics)?;
         let mut explanation = in_lists(&retrieved.lists, stored.row);
         let fused = retrieved.fused(&plan)?;
         let of = fused.len();
@@ -49,8 +51,7 @@ impl Engine {
         let read = searcher.read(&plan, &query.filters, fused)?;
         let ranked = searcher.rerank(&plan, read.passages, diagnostics);
         let lists = &retrieved.lists;
-        let graded =
-            searcher.correct(query, &plan, &allowed, ranked, read.total, lists, diagnostics);
+        let graded = searcher.correct(request, ranked, read.total, lists, diagnostics);
         let is_this = |one: &GradedPassage| one.ranked.passage.chunk.row == stored.row;
         if graded.passages.iter().any(is_this) {
             let selected = searcher.select(&plan, graded.passages)?;

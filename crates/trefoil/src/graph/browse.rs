@@ -20,7 +20,10 @@ use crate::{
 const COMMON_NOUNS: f32 = 0.75;
 
 impl State {
-    pub(crate) fn graph_index_within(&self, filters: &SearchFilters) -> Result<Option<Arc<GraphIndex>>> {
+    pub(crate) fn graph_index_within(
+        &self,
+        filters: &SearchFilters,
+    ) -> Result<Option<Arc<GraphIndex>>> {
         let Allowed::Only(rows) = self.store.allowed(filters)? else {
             return Ok(self.graph_index());
         };

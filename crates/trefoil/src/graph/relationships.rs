@@ -22,9 +22,7 @@ pub(crate) struct Relationships {
 
 impl Relationships {
     /// The retriever whose list the chunks that show the paths are part of.
-    pub(crate) const fn retriever(&self) -> RetrieverId {
-        RetrieverId::GRAPH
-    }
+    pub(crate) const RETRIEVER: RetrieverId = RetrieverId::GRAPH;
 
     /// The relations of the paths that a chunk shows.
     pub(crate) fn shown_by(&self, row: RowId) -> Vec<RelationId> {

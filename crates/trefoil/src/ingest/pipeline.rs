@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use trefoil_core::{Document, Error, Result, map_in_parallel};
+use trefoil_core::{Document, Error, Loader, Result, map_in_parallel};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{
     SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
 };
 
 use crate::{
+    background::catch_panics,
     digest::{self, sha256},
     ingest::redact::redacted,
     state::State,
@@ -20,8 +21,8 @@ const GROUP: usize = 64;
 /// Stands for a time of change that cannot be relied on: no file has it.
 const UNSETTLED: i64 = i64::MIN;
 
-/// Before the digest of a content that was redacted before it was stored.
-const REDACTED: &str = "redacted:";
+/// Characters of a digest in hexadecimal.
+const DIGEST: usize = 64;
 
 /// What an ingest did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,6 +96,7 @@ impl State {
         let options = WalkOptions {
             max_file_bytes: config.max_file_bytes,
             privacy_globs: config.privacy_globs.clone(),
+            extensions: config.loaders.keys().cloned().collect(),
             ..WalkOptions::default()
         };
         let mut report = Ingested::default();
@@ -165,10 +167,12 @@ impl State {
     /// Reads and cuts a file, unless the store has it as it is. Parallel: touches no index.
     fn read_file(&self, file: &SourceFile) -> Result<Read> {
         let known = self.store.file(&file.name)?;
+        let loader = self.config.loader(&file.path);
+        let mark = self.mark(loader);
         let same_stamp = |known: &FileState| {
             known.size == file.size
                 && known.mtime == file.mtime
-                && known.sha256.starts_with(REDACTED) == self.config.redact_documents
+                && known.sha256.get(..known.sha256.len().saturating_sub(DIGEST)) == Some(&*mark)
         };
         if known.as_ref().is_some_and(same_stamp) {
             return Ok(Read::Unchanged);
@@ -181,14 +185,20 @@ impl State {
             Ok(bytes) => bytes,
             Err(error) => return Ok(skipped(&file.name, error.to_string())),
         };
-        let sha256 = self.digest(&[&bytes]);
+        let sha256 = format!("{mark}{}", sha256(&[&bytes]));
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
         }
-        match load(&file.path, &file.name, self.config.max_file_bytes) {
+        let loaded = match loader {
+            Some(loader) => catch_panics("the loader", || loader.load(&file.name, &bytes)),
+            None => load(&file.path, &file.name, self.config.max_file_bytes),
+        };
+        match loaded {
             Ok(document) => Ok(Read::New(Box::new(self.cut(&document, file.size, mtime, sha256)?))),
             Err(Error::UnreadableDocument { reason, .. }) => Ok(skipped(&file.name, reason)),
-            Err(error @ Error::Io { .. }) => Ok(skipped(&file.name, error.chain())),
+            Err(error @ (Error::Io { .. } | Error::Panicked { .. })) => {
+                Ok(skipped(&file.name, error.chain()))
+            }
             Err(error) => Err(error),
         }
     }
@@ -206,8 +216,8 @@ impl State {
         }
         let Document { title, body, format, language, tags, date, .. } = document;
         let rest = format!("{format:?} {language:?} {tags:?} {date:?}");
-        let sha256 =
-            self.digest(&[title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()]);
+        let parts = [title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()];
+        let sha256 = format!("{}{}", self.mark(None), sha256(&parts));
         let known = self.store.file(&document.path)?;
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Unchanged);
@@ -215,16 +225,30 @@ impl State {
         Ok(Read::New(Box::new(self.cut(document, size, 0, sha256)?)))
     }
 
-    /// Tells one content from another, and whether it was redacted: what was stored with
-    /// another `redact_documents` is read again.
-    fn digest(&self, parts: &[&[u8]]) -> String {
-        let mark = if self.config.redact_documents { REDACTED } else { "" };
-        format!("{mark}{}", sha256(parts))
+    /// What stands before the digest of a content: how it is made into chunks, as far as that is
+    /// not as usual. What was stored with another mark is read again.
+    fn mark(&self, loader: Option<&dyn Loader>) -> String {
+        let mut mark = String::new();
+        if self.config.redact_documents {
+            mark.push_str("redacted:");
+        }
+        let own = [
+            ("chunker", self.config.chunker.own_fingerprint()),
+            ("loader", loader.map(Loader::fingerprint)),
+        ];
+        for (what, fingerprint) in own {
+            if let Some(fingerprint) = fingerprint {
+                let digest = sha256(&[fingerprint.as_bytes()]);
+                let digest = digest.get(..16).unwrap_or_default();
+                mark.extend([what, "-", digest, ":"]);
+            }
+        }
+        mark
     }
 
     fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> Result<NewFile> {
         let document = if self.config.redact_documents { &redacted(document) } else { document };
-        let chunks = self.chunker.chunk(document);
+        let chunks = catch_panics("the chunker", || Ok(self.chunker.chunk(document)))?;
         let extractions = self.extract(&document.title, &chunks)?;
         let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
             let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);

@@ -3,7 +3,7 @@
 //! Every fuser scales the retrievers' weights over the lists that are there, keeps what
 //! each retriever said of a row, and gives a `combined` score from 0 to 1.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Error, Fused, Fuser, Fusion, Hit, Plan, PlannedRetriever, RankedList, Result, RetrieverHit,
@@ -11,12 +11,13 @@ use trefoil_core::{
 };
 
 /// The fuser of a plan.
-pub fn fuser(plan: &Plan) -> Box<dyn Fuser> {
-    match plan.fusion {
-        Fusion::Adaptive => Box::new(Adaptive),
-        Fusion::Rrf => Box::new(Rrf::from(plan.rrf)),
-        Fusion::RelativeScore => Box::new(RelativeScore),
-        Fusion::DistributionBased => Box::new(DistributionBased),
+pub fn fuser(plan: &Plan) -> Arc<dyn Fuser> {
+    match &plan.fusion {
+        Fusion::Adaptive => Arc::new(Adaptive),
+        Fusion::Rrf => Arc::new(Rrf::from(plan.rrf)),
+        Fusion::RelativeScore => Arc::new(RelativeScore),
+        Fusion::DistributionBased => Arc::new(DistributionBased),
+        Fusion::Custom(fuser) => Arc::clone(fuser),
     }
 }
 

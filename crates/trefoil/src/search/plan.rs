@@ -76,11 +76,11 @@ pub fn plan(
         };
         with_others(tuned_weights.unwrap_or_else(suited), available)
     });
-    let fusion = tuned.map_or(config.fusion, |settings| settings.fusion);
+    let fusion = tuned.map_or(&config.fusion, |settings| &settings.fusion).clone();
     let reranks = tuned.map_or(rerank.enabled, |settings| settings.rerank && rerank.enabled);
     let retrievers = planned(&options.strategies, available, depth, &weights);
     let crag = options.crag_enabled.then_some(&config.crag);
-    let settings = (available, config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
+    let settings = (available, &config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
     #[cfg(feature = "keyword")]
     let settings = (settings, config.keyword);
     let fingerprint = fingerprint(query, &format!("{settings:?} {:?}", config.profile));
@@ -130,10 +130,7 @@ pub fn plan(
 fn check_names(options: &SearchOptions, available: &[Available]) -> Result<()> {
     let known: BTreeSet<RetrieverId> =
         RetrieverId::DEFAULT_SET.into_iter().chain(available.iter().map(|one| one.id)).collect();
-    let asked = options.strategies.iter().filter_map(|strategy| match strategy {
-        SearchStrategy::Only(id) => Some(*id),
-        SearchStrategy::Hybrid => None,
-    });
+    let asked = options.strategies.iter().filter_map(SearchStrategy::retriever);
     let weighed = options.weights.iter().flat_map(SearchWeights::iter).map(|(id, _)| id);
     let Some(name) = asked.chain(weighed).find(|id| !known.contains(id)) else { return Ok(()) };
     let known: Vec<&str> = known.iter().map(RetrieverId::name).collect();
@@ -226,7 +223,7 @@ mod tests {
         };
         let mut query = SearchQuery::new("q").unwrap();
         let en = planned(&query);
-        assert_eq!((en.fusion, en.rrf.k, &en.rerank), (Fusion::Rrf, 20, &None));
+        assert_eq!((&en.fusion, en.rrf.k, &en.rerank), (&Fusion::Rrf, 20, &None));
         // Deep enough for the reranker too, though it does not run.
         assert_eq!(weights(&en), [(50, 0.2), (50, 0.5)]);
         assert_eq!(planned(&SearchQuery::new("海").unwrap()).rrf.k, 7);

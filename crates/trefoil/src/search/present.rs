@@ -19,37 +19,33 @@ use crate::{
         graded::{Graded, GradedPassage},
         page::Page,
         retrieve::Retrieved,
-        searcher::Searcher,
+        searcher::{Request, Searcher},
         select::Selected,
     },
     state::State,
 };
 
-/// What a search has found: what is to be shown.
-pub(crate) struct Answer<'a> {
-    pub(crate) query: &'a SearchQuery,
-    pub(crate) plan: &'a Plan,
-    pub(crate) allowed: &'a Allowed,
-    pub(crate) retrieved: Retrieved,
-    /// Its passages are those of `selected`.
-    pub(crate) graded: Graded,
-    pub(crate) selected: Selected<GradedPassage>,
-}
-
 impl Searcher<'_> {
-    /// The result of a search whose passages are found, scored, graded and selected.
+    /// The result of a search whose passages are found, scored, graded and selected: those of
+    /// `graded` are in `selected`.
     pub(crate) fn present(
         self,
-        answer: Answer<'_>,
+        request: Request<'_>,
+        retrieved: Retrieved,
+        graded: Graded,
+        selected: &Selected<GradedPassage>,
         diagnostics: Diagnostics,
     ) -> Result<SearchResult> {
-        result(self.state, answer, diagnostics)
+        result(self.state, request, retrieved, graded, selected, diagnostics)
     }
 }
 
 fn result(
     state: &State,
-    Answer { query, plan, allowed, retrieved, graded, selected }: Answer<'_>,
+    Request { query, plan, allowed }: Request<'_>,
+    retrieved: Retrieved,
+    graded: Graded,
+    selected: &Selected<GradedPassage>,
     mut diagnostics: Diagnostics,
 ) -> Result<SearchResult> {
     let Graded { total, best_read, report, .. } = graded;
@@ -238,10 +234,7 @@ fn facets(mentioned: Vec<NamedEntity>) -> Vec<EntityFacet> {
 /// What was asked for by name, that this engine has not, and of which nothing was said yet.
 fn missing(state: &State, query: &SearchQuery, degraded: &[Degraded]) -> Vec<Degraded> {
     let is_told = |stage| degraded.iter().any(|one| one.stage == stage);
-    let asked = query.options.strategies.iter().filter_map(|strategy| match strategy {
-        SearchStrategy::Only(id) => Some(*id),
-        SearchStrategy::Hybrid => None,
-    });
+    let asked = query.options.strategies.iter().filter_map(SearchStrategy::retriever);
     let missing = asked.filter(|&id| !state.has(id) && !is_told(id.into()));
     let named =
         |id: RetrieverId| Degraded { stage: id.into(), reason: format!("this engine has no {id}") };

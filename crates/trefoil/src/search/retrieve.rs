@@ -135,7 +135,7 @@ impl Runner<'_> {
         let coverage = |rows: &RowSet| term_coverage(retrievers, question, rows);
         let context = SeedContext { question, depth, allowed, seeds: &seeds, coverage: &coverage };
         let list = self.retriever.expand(&context)?;
-        if list.retriever() != relationships.retriever() {
+        if list.retriever() != Relationships::RETRIEVER {
             return Ok(list);
         }
         let confidence = list.confidence();

@@ -33,6 +33,14 @@ pub(crate) struct Searcher<'s> {
     pub(crate) state: &'s State,
 }
 
+/// What is asked, how it is searched, and in which rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) query: &'a SearchQuery,
+    pub(crate) plan: &'a Plan,
+    pub(crate) allowed: &'a Allowed,
+}
+
 /// The passages of a search, in the order of fusion.
 #[derive(Debug)]
 pub(crate) struct ReadPassages {
@@ -83,9 +91,7 @@ impl Searcher<'_> {
     /// [`Error::SearchFailed`] if every retriever failed.
     pub(crate) fn retrieve(
         self,
-        query: &SearchQuery,
-        plan: &Plan,
-        allowed: &Allowed,
+        Request { query, plan, allowed }: Request<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Result<Retrieved> {
         self.state.catch_up()?;
@@ -94,10 +100,10 @@ impl Searcher<'_> {
         let known = documents.troubles().into_iter().chain(view.lagging.iter().cloned());
         let mut degraded: Vec<Degraded> = known.chain(self.state.errors.list()).collect();
         let (relationships, others) = answers(self.state, query, plan, allowed, &mut degraded);
-        degraded.retain(|one| match one.stage {
-            Stage::Retriever(id) => SearchStrategy::wants(&query.options.strategies, id),
-            _ => false,
-        });
+        let strategies = &query.options.strategies;
+        let is_asked =
+            |stage| matches!(stage, Stage::Retriever(id) if SearchStrategy::wants(strategies, id));
+        degraded.retain(|one| is_asked(one.stage));
         let before = diagnostics.degraded.len();
         diagnostics.degraded.extend(degraded);
         let mut lists = Vec::new();
@@ -204,6 +210,8 @@ impl Searcher<'_> {
         if let Some(reason) = reranked.degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
+        let read = reranked.ranked.iter().filter(|one| one.rerank.is_some());
+        diagnostics.reranked = read.count();
         reranked.ranked
     }
 

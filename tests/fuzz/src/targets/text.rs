@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use trefoil::{Analyzer, Document, DocumentFormat, EntityExtractor, Language, TitledText};
+use trefoil::{Analyzer, Chunker, Document, DocumentFormat, EntityExtractor, Language, TitledText};
 use trefoil_text::{
-    ApproximateTokens, ChunkSizes, Chunker, Highlighter, ScriptAnalyzer, ScriptExtractor,
+    ApproximateTokens, ChunkSizes, Highlighter, ScriptAnalyzer, ScriptExtractor, StructuralChunker,
     language_of, normalize, normalize_name, sentences, split_particle, statements, variants,
 };
 
@@ -52,7 +52,7 @@ fn extract(asked: &str, body: &str, language: Language) {
 }
 
 fn chunk(body: &str) {
-    let chunker = Chunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
+    let chunker = StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
     for format in [DocumentFormat::Text, DocumentFormat::Markdown, DocumentFormat::Records] {
         let document = Document::new("a.md", body).format(format);
         for chunk in chunker.chunk(&document) {
