@@ -1,17 +1,16 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Write,
     path::Path,
 };
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use trefoil::{Document, Language, Result};
 
 use crate::{
     Qrels,
-    lines::{check_id, read_json_lines, write_file},
+    lines::{check_id, read_json_lines},
     qrels,
 };
 
@@ -95,21 +94,6 @@ impl Collection {
         }
         let digits = hasher.finalize().into_iter().flat_map(|byte| [byte >> 4, byte & 15]);
         digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
-    }
-
-    /// Writes the questions as `queries.jsonl`.
-    pub fn write_queries(&self, path: impl AsRef<Path>) -> Result<()> {
-        write_file(path.as_ref(), |file| {
-            self.queries.iter().try_for_each(|query| {
-                let mut metadata = Map::new();
-                metadata.insert("language".to_owned(), query.language.code().into());
-                if let Some(kind) = &query.kind {
-                    metadata.insert("type".to_owned(), kind.as_str().into());
-                }
-                let line = json!({"_id": query.id, "text": query.text, "metadata": metadata});
-                writeln!(file, "{line}")
-            })
-        })
     }
 }
 
@@ -222,16 +206,6 @@ mod tests {
             birds.queries.iter().map(|one| (one.language, one.kind.as_deref())).collect();
         assert_eq!(labels, [(En, Some("animal")), (Ja, Some("time")), (Ko, None), (En, None)]);
         assert_eq!(birds.answerable().map(|one| &*one.id).collect::<Vec<_>>(), ["q1", "q2"]);
-    }
-
-    #[test]
-    fn what_is_written_is_read_back() {
-        let birds = read(CORPUS, QUERIES).unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("queries.jsonl");
-        birds.write_queries(&path).unwrap();
-        let again = read(CORPUS, &std::fs::read_to_string(path).unwrap()).unwrap();
-        assert_eq!(again, birds);
     }
 
     #[test]

@@ -10,9 +10,9 @@ use tantivy::{
 use trefoil_core::{Analyzer, Error, Part, Result, RetrieverId, Seq, create_private_folder};
 
 use crate::{
+    commit_metadata::CommitMetadata,
     directory::SealedDirectory,
     document::Fields,
-    stamp::Stamp,
     terms::{TERM_READER, TermReader},
 };
 
@@ -26,7 +26,7 @@ pub(crate) struct KeywordIndex {
     pub(crate) fields: Fields,
     pub(crate) analyzer: Arc<dyn Analyzer>,
     /// What the commits of this version and analyser say of themselves.
-    pub(crate) stamp: Stamp,
+    pub(crate) metadata: CommitMetadata,
 }
 
 impl KeywordIndex {
@@ -62,14 +62,14 @@ impl KeywordIndex {
             return if meta.segments.is_empty() {
                 Ok(Seq::ZERO)
             } else {
-                Err(corrupt("a commit has no stamp"))
+                Err(corrupt("a commit has no metadata"))
             };
         };
-        match Stamp::decode(&line) {
-            Some(stamp) if stamp.same_builder(&self.stamp) => Ok(stamp.seq),
+        match CommitMetadata::decode(&line) {
+            Some(metadata) if metadata.same_builder(&self.metadata) => Ok(metadata.seq),
             _ => Err(corrupt(format!(
                 "it was built as `{line}`, this version with this analyser builds `{}`; it must be rebuilt",
-                self.stamp.encode()
+                self.metadata.encode()
             ))),
         }
     }
@@ -89,8 +89,8 @@ impl KeywordIndex {
 
     fn new(index: Index, analyzer: Arc<dyn Analyzer>) -> Self {
         index.tokenizers().register(TERM_READER, TermReader::default());
-        let stamp = Stamp::new(analyzer.as_ref());
-        Self { index, fields: Fields::schema().1, analyzer, stamp }
+        let metadata = CommitMetadata::new(analyzer.as_ref());
+        Self { index, fields: Fields::schema().1, analyzer, metadata }
     }
 
     /// Reads every file once and compares checksums; a writer waits meanwhile.

@@ -77,7 +77,7 @@ impl Indexer for KeywordIndexer {
 
     fn commit(&mut self, seq: Seq) -> Result<()> {
         let mut commit = self.writer.prepare_commit().map_err(backend("prepare a commit"))?;
-        commit.set_payload(&self.index.stamp.at(seq).encode());
+        commit.set_payload(&self.index.metadata.at(seq).encode());
         #[cfg(feature = "failpoints")]
         fail::fail_point!("keyword-prepared");
         commit.commit().map_err(backend("commit"))?;
@@ -95,7 +95,7 @@ impl Indexer for KeywordIndexer {
 
     fn compact(&mut self) -> Result<()> {
         self.writer.rewrite()?;
-        // The merge has kept the stamp; readers let go of the old files when they look again.
+        // The merge has kept the metadata; readers let go of the old files when they look again.
         self.retriever.refresh()?;
         self.writer.garbage_collect_files().wait().map_err(backend("remove old files"))?;
         Ok(())

@@ -46,6 +46,7 @@
 
 mod bm25;
 mod candidates;
+mod commit_metadata;
 mod confidence;
 mod config;
 mod directory;
@@ -58,7 +59,6 @@ mod phrase;
 mod query;
 mod rescore;
 mod retriever;
-mod stamp;
 mod terms;
 #[cfg(test)]
 mod tests;

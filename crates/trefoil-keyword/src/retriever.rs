@@ -80,15 +80,6 @@ impl KeywordRetriever {
         Ok(Self { shared: Arc::new(Shared { index, config: *config, reader, shown }) })
     }
 
-    /// Size of the files that hold what is shown.
-    ///
-    /// # Errors
-    /// A file cannot be read.
-    pub fn size_bytes(&self) -> Result<u64> {
-        let usage = self.snapshot().searcher.space_usage();
-        Ok(usage.map_err(|error| backend("measure the index")(error.into()))?.total().get_bytes())
-    }
-
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.shared.shown.read().unwrap_or_else(PoisonError::into_inner))
     }

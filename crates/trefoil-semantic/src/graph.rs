@@ -1,6 +1,6 @@
 //! The neighbour graph of a segment: the ground layer of an HNSW graph, and the walk.
 //!
-//! The payload of a [sealed file](crate::sealed) whose numbers are nodes and links:
+//! The payload of a [checksummed file](crate::checksummed_file) whose numbers are nodes and links:
 //! where each node's links begin, and where the last one's end (u32), then, aligned to
 //! 64 bytes, the links (u32 ordinals).
 //!
@@ -15,9 +15,9 @@ use trefoil_core::{Error, Result};
 
 use crate::{
     VectorConfig,
-    code::{inner_product, stride},
+    checksummed_file::{ALIGN, ChecksummedFile, ChecksummedWriter},
     hnsw::{Codes, links},
-    sealed::{ALIGN, SealedFile, SealedWriter},
+    quantize::{inner_product, stride},
     segment::Segment,
 };
 
@@ -26,7 +26,7 @@ const MAGIC: [u8; 8] = *b"TREFGRA\0";
 /// A graph file, mapped.
 #[derive(Debug)]
 pub(crate) struct Graph {
-    file: SealedFile,
+    file: ChecksummedFile,
     nodes: usize,
     /// Where the links begin.
     links: usize,
@@ -47,7 +47,7 @@ impl Graph {
         };
         let mut links = links(&codes, config)?;
         connect(&mut links);
-        let mut writer = SealedWriter::create(path, MAGIC)?;
+        let mut writer = ChecksummedWriter::create(path, MAGIC)?;
         let mut end = 0_u64;
         writer.write(&0_u32.to_le_bytes())?;
         for links in &links {
@@ -68,7 +68,7 @@ impl Graph {
 
     /// Maps the graph of a segment of so many vectors.
     pub(crate) fn open(path: &Path, count: usize) -> Result<Self> {
-        let file = SealedFile::open(path, MAGIC)?;
+        let file = ChecksummedFile::open(path, MAGIC)?;
         let [nodes, links] = file.numbers().map(usize::try_from);
         let (Ok(nodes), Ok(links)) = (nodes, links) else {
             return Err(file.damaged("its counts are out of range"));

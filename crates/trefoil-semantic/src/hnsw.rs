@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hnsw_rs::prelude::{Distance, Hnsw};
 use trefoil_core::{Error, Part, Result, RetrieverId, map_in_parallel};
 
-use crate::{VectorConfig, code::inner_product};
+use crate::{VectorConfig, quantize::inner_product};
 
 const LAYERS: usize = 16;
 

@@ -113,18 +113,6 @@ impl VectorIndex {
         self.len() == 0
     }
 
-    /// Bytes of the files that are mapped.
-    pub fn file_bytes(&self) -> usize {
-        self.current().snapshot.views.iter().map(View::file_bytes).sum()
-    }
-
-    /// Bytes of memory beside the mapped files.
-    pub fn memory_bytes(&self) -> usize {
-        let state = self.current();
-        let views = state.snapshot.views.iter();
-        views.map(|view| size_of::<View>() + view.deleted.bytes()).sum()
-    }
-
     /// Reads everything and checks it; opening and searching check what they use.
     ///
     /// # Errors

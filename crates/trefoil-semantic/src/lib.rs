@@ -35,7 +35,7 @@
 //! ```
 
 mod candidates;
-mod code;
+mod checksummed_file;
 mod config;
 mod files;
 mod graph;
@@ -44,9 +44,9 @@ mod index;
 mod indexer;
 mod manifest;
 mod merge;
+mod quantize;
 mod retriever;
 mod scan;
-mod sealed;
 mod segment;
 mod snapshot;
 #[cfg(test)]

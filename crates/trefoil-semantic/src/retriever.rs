@@ -59,14 +59,6 @@ impl SemanticRetriever {
         self.index.is_empty()
     }
 
-    /// As [`VectorIndex::recall`].
-    ///
-    /// # Errors
-    /// As [`VectorIndex::recall`].
-    pub fn recall_self_check(&self, samples: usize, k: usize) -> Result<f32> {
-        self.index.recall(samples, k)
-    }
-
     /// The embedding of a question. White space is normalised, which makes the key of
     /// the cache; the cache lives as long as the embedder, so it is of one space.
     fn embed(&self, text: &str) -> Result<Arc<[f32]>> {

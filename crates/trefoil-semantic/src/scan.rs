@@ -4,7 +4,7 @@ use trefoil_core::{Allowed, Result, RowId};
 
 use crate::{
     candidates::{Candidate, Candidates},
-    code::{inner_product, inner_products},
+    quantize::{inner_product, inner_products},
     snapshot::View,
 };
 

@@ -1,16 +1,16 @@
 //! A segment: vectors that were written together, ascending by row.
 //!
-//! The payload of a [sealed file](crate::sealed) whose numbers are dimensions and
+//! The payload of a [checksummed file](crate::checksummed_file) whose numbers are dimensions and
 //! count. Sections follow each other, each aligned to 64 bytes: rows (u64), scales of
-//! the codes (f32), codes (one padded [`Code`] each), vectors (f32).
+//! the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32).
 
 use std::path::Path;
 
 use trefoil_core::{Result, RowId};
 
 use crate::{
-    code::{Code, stride},
-    sealed::{ALIGN, SealedFile, SealedWriter},
+    checksummed_file::{ALIGN, ChecksummedFile, ChecksummedWriter},
+    quantize::{QuantizedVector, stride},
     vector::{self, MAX_DIMENSIONS},
 };
 
@@ -19,14 +19,14 @@ const MAGIC: [u8; 8] = *b"TREFVEC\0";
 /// A vector that waits to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
-    code: Code,
+    code: QuantizedVector,
     vector: Vec<u8>,
 }
 
 impl Encoded {
     /// Encodes a unit vector.
     pub(crate) fn of(unit: &[f32]) -> Self {
-        Self { code: Code::of(unit), vector: vector::to_bytes(unit) }
+        Self { code: QuantizedVector::of(unit), vector: vector::to_bytes(unit) }
     }
 }
 
@@ -74,14 +74,14 @@ impl<'a> Source<'a> {
 /// A segment file, mapped. Vectors are addressed by ordinal: their place in the file.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    file: SealedFile,
+    file: ChecksummedFile,
     layout: Layout,
 }
 
 impl Segment {
     /// Maps a segment.
     pub(crate) fn open(path: &Path, dimensions: usize) -> Result<Self> {
-        let file = SealedFile::open(path, MAGIC)?;
+        let file = ChecksummedFile::open(path, MAGIC)?;
         let [found, count] = file.numbers().map(usize::try_from);
         let (Ok(found), Ok(count)) = (found, count) else {
             return Err(file.damaged("its counts are out of range"));
@@ -97,7 +97,7 @@ impl Segment {
 
     /// Writes vectors, which ascend by row, and gives the seal.
     pub(crate) fn write(path: &Path, dimensions: usize, sources: &[Source<'_>]) -> Result<u32> {
-        let mut writer = SealedWriter::create(path, MAGIC)?;
+        let mut writer = ChecksummedWriter::create(path, MAGIC)?;
         for source in sources {
             writer.write(&source.row.get().to_le_bytes())?;
         }

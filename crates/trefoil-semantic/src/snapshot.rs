@@ -7,9 +7,9 @@ use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId};
 use crate::{
     VectorConfig,
     candidates::{Candidate, Candidates},
-    code::Code,
     graph::Graph,
     manifest::{Manifest, SegmentEntry},
+    quantize::QuantizedVector,
     scan::scan,
     segment::Segment,
     tombstones::Tombstones,
@@ -93,7 +93,7 @@ impl View {
     fn search(
         &self,
         place: usize,
-        query: &Code,
+        query: &QuantizedVector,
         search: &Search<'_>,
         candidates: &mut Candidates,
     ) -> Result<()> {
@@ -199,7 +199,7 @@ impl Snapshot {
 
     /// The nearest rows with their cosines, best first, ties by row.
     pub(crate) fn search(&self, search: &Search<'_>) -> Result<Vec<(RowId, f32)>> {
-        let query = Code::of(search.vector);
+        let query = QuantizedVector::of(search.vector);
         let keep = search.k.saturating_mul(RESCORED).max(RESCORED_LEAST);
         let mut candidates = Candidates::new(keep);
         for (place, view) in self.views.iter().enumerate() {

@@ -57,11 +57,6 @@ impl Tombstones {
         self.len
     }
 
-    /// Bytes of memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.words.len() * 8
-    }
-
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0_u32..).step_by(64).zip(&self.words).flat_map(|(first, &word)| {
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)

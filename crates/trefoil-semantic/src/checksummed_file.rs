@@ -32,9 +32,9 @@ pub(crate) const ALIGN: usize = 64;
 const BLOCK: usize = 64 * 1024;
 const VERSION: u32 = 1;
 
-/// A sealed file, mapped; on a network file system, read.
+/// A checksummed file, mapped; on a network file system, read.
 #[derive(Debug)]
-pub(crate) struct SealedFile {
+pub(crate) struct ChecksummedFile {
     path: PathBuf,
     map: Bytes,
     len: usize,
@@ -61,7 +61,7 @@ impl Deref for Bytes {
     }
 }
 
-impl SealedFile {
+impl ChecksummedFile {
     /// Maps a file and checks its header, its length and its block table. On a network file
     /// system it is read instead: a mapped file that is cut there ends the process.
     pub(crate) fn open(path: &Path, magic: [u8; 8]) -> Result<Self> {
@@ -82,7 +82,7 @@ impl SealedFile {
             Bytes::Read(bytes)
         } else {
             #[expect(unsafe_code, reason = "a memory map cannot be made without it")]
-            // SAFETY: sealed files are created under a new name, are never written again,
+            // SAFETY: checksummed files are created under a new name, are never written again,
             // and go away by unlinking, which leaves maps intact.
             let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
             Bytes::Mapped(map)
@@ -168,9 +168,9 @@ impl SealedFile {
     }
 }
 
-/// Writes a sealed file from front to back.
+/// Writes a checksummed file from front to back.
 #[derive(Debug)]
-pub(crate) struct SealedWriter {
+pub(crate) struct ChecksummedWriter {
     path: PathBuf,
     file: BufWriter<File>,
     magic: [u8; 8],
@@ -180,7 +180,7 @@ pub(crate) struct SealedWriter {
     table: Vec<u8>,
 }
 
-impl SealedWriter {
+impl ChecksummedWriter {
     /// Starts a file under a new name; a leftover of that name is unlinked first, for
     /// somebody may still have it mapped.
     pub(crate) fn create(path: &Path, magic: [u8; 8]) -> Result<Self> {
@@ -252,7 +252,7 @@ struct Header {
 
 impl Header {
     fn parse(file: &[u8], magic: [u8; 8]) -> Result<Self, Fault> {
-        let sealed = file.get(..60).ok_or(Fault::Damaged("it is shorter than a header"))?;
+        let header = file.get(..60).ok_or(Fault::Damaged("it is shorter than a header"))?;
         let short = Fault::Damaged("it is shorter than a header");
         let u32_at = |at| number(file, at).map(u32::from_le_bytes);
         let u64_at = |at| number(file, at).map(u64::from_le_bytes);
@@ -261,10 +261,10 @@ impl Header {
         else {
             return Err(short);
         };
-        if crc32fast::hash(sealed) != seal {
+        if crc32fast::hash(header) != seal {
             return Err(Fault::Damaged("its header has another checksum"));
         }
-        if !sealed.starts_with(&magic) {
+        if !header.starts_with(&magic) {
             return Err(Fault::Damaged("it is a file of another kind"));
         }
         if version != VERSION {
@@ -316,14 +316,14 @@ mod tests {
 
     const MAGIC: [u8; 8] = *b"TREFTEST";
 
-    fn sealed(dir: &Path, payload: &[u8]) -> PathBuf {
+    fn written(dir: &Path, payload: &[u8]) -> PathBuf {
         let path = dir.join("file");
-        let mut writer = SealedWriter::create(&path, MAGIC).unwrap();
+        let mut writer = ChecksummedWriter::create(&path, MAGIC).unwrap();
         for part in payload.chunks(1000) {
             writer.write(part).unwrap();
         }
         let seal = writer.finish([7, 8]).unwrap();
-        assert_eq!(SealedFile::open(&path, MAGIC).unwrap().seal(), seal);
+        assert_eq!(ChecksummedFile::open(&path, MAGIC).unwrap().seal(), seal);
         path
     }
 
@@ -332,9 +332,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let payload: Vec<u8> = (0..=250).cycle().take(len).collect();
-            let path = sealed(dir.path(), &payload);
-            let file = SealedFile::open(&path, MAGIC).unwrap();
-            let read = SealedFile::open_by(&path, MAGIC, true).unwrap();
+            let path = written(dir.path(), &payload);
+            let file = ChecksummedFile::open(&path, MAGIC).unwrap();
+            let read = ChecksummedFile::open_by(&path, MAGIC, true).unwrap();
             assert_eq!(read.bytes(0, len).unwrap(), payload);
             assert_eq!(file.bytes(0, len).unwrap(), payload);
             assert_eq!(file.numbers(), [7, 8]);
@@ -346,11 +346,11 @@ mod tests {
     #[test]
     fn only_the_damaged_block_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let path = sealed(dir.path(), &vec![1; 3 * BLOCK]);
+        let path = written(dir.path(), &vec![1; 3 * BLOCK]);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[ALIGN + BLOCK + 5] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let file = SealedFile::open(&path, MAGIC).unwrap();
+        let file = ChecksummedFile::open(&path, MAGIC).unwrap();
         assert!(file.bytes(0, BLOCK).is_ok());
         assert!(file.bytes(2 * BLOCK, BLOCK).is_ok());
         assert!(matches!(file.bytes(BLOCK, 1), Err(Error::Corrupt { .. })));
@@ -361,12 +361,12 @@ mod tests {
         #[test]
         fn damage_is_an_error(at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()) {
             let dir = tempfile::tempdir().unwrap();
-            let path = sealed(dir.path(), &[5; 700]);
+            let path = written(dir.path(), &[5; 700]);
             let mut bytes = std::fs::read(&path).unwrap();
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
             std::fs::write(&path, bytes).unwrap();
-            let read = SealedFile::open(&path, MAGIC).and_then(|file| file.verify());
+            let read = ChecksummedFile::open(&path, MAGIC).and_then(|file| file.verify());
             prop_assert!(read.is_err());
         }
     }

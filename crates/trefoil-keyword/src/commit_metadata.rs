@@ -11,13 +11,13 @@ const SAMPLE: &str = "The engine's engines were running; state-of-the-art C++ us
 
 /// What a commit says of itself: by what the index was built, and how far it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct CommitMetadata {
     builder: String,
     pub(crate) seq: Seq,
 }
 
-impl Stamp {
-    /// The stamp of this format and analyser, before the first change.
+impl CommitMetadata {
+    /// That of this format and analyser, before the first change.
     pub(crate) fn new(analyzer: &dyn Analyzer) -> Self {
         Self {
             builder: format!("keyword {FORMAT} analyzer {:08x}", fingerprint(analyzer)),
@@ -30,17 +30,17 @@ impl Stamp {
         Self { builder: self.builder.clone(), seq }
     }
 
-    /// True if an index with `other`'s stamp holds what this builder would write.
+    /// True if an index with `other`'s metadata holds what this builder would write.
     pub(crate) fn same_builder(&self, other: &Self) -> bool {
         self.builder == other.builder
     }
 
-    /// The stamp as one line; [`Stamp::decode`] reads it.
+    /// As one line; [`CommitMetadata::decode`] reads it.
     pub(crate) fn encode(&self) -> String {
         format!("{} seq {}", self.builder, self.seq.get())
     }
 
-    /// Reads a line; `None` if it is not a stamp.
+    /// Reads a line; `None` if it is not one.
     pub(crate) fn decode(line: &str) -> Option<Self> {
         let (builder, seq) = line.rsplit_once(" seq ")?;
         Some(Self { builder: builder.to_owned(), seq: Seq::new(seq.parse().ok()?) })
@@ -84,18 +84,18 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_survives_its_line() {
-        let stamp = Stamp::new(&Words { stop: "" }).at(Seq::new(u64::MAX));
-        assert_eq!(Stamp::decode(&stamp.encode()), Some(stamp));
+    fn commit_metadata_survives_its_line() {
+        let metadata = CommitMetadata::new(&Words { stop: "" }).at(Seq::new(u64::MAX));
+        assert_eq!(CommitMetadata::decode(&metadata.encode()), Some(metadata));
         for bad in ["", "seq 1", "keyword 1 seq", "keyword 1 seq -1"] {
-            assert_eq!(Stamp::decode(bad), None, "{bad:?}");
+            assert_eq!(CommitMetadata::decode(bad), None, "{bad:?}");
         }
     }
 
     #[test]
     fn another_analyser_is_another_builder() {
-        let stamp = Stamp::new(&Words { stop: "" });
-        assert!(stamp.same_builder(&Stamp::new(&Words { stop: "" }).at(Seq::new(9))));
-        assert!(!stamp.same_builder(&Stamp::new(&Words { stop: "The" })));
+        let metadata = CommitMetadata::new(&Words { stop: "" });
+        assert!(metadata.same_builder(&CommitMetadata::new(&Words { stop: "" }).at(Seq::new(9))));
+        assert!(!metadata.same_builder(&CommitMetadata::new(&Words { stop: "The" })));
     }
 }

@@ -10,14 +10,14 @@ pub(crate) const LANE: usize = 64;
 
 /// A vector as integers.
 #[derive(Clone, Debug)]
-pub(crate) struct Code {
+pub(crate) struct QuantizedVector {
     /// What an integer is worth.
     pub(crate) scale: f32,
     /// Two's-complement integers, padded.
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Code {
+impl QuantizedVector {
     /// The nearest code to a vector of finite components.
     #[expect(
         clippy::cast_possible_truncation,
@@ -148,7 +148,7 @@ mod tests {
 
         #[test]
         fn a_code_is_within_half_a_step(vector in prop::collection::vec(-1.0..1.0_f32, 1..200)) {
-            let code = Code::of(&vector);
+            let code = QuantizedVector::of(&vector);
             prop_assert_eq!(code.bytes.len() % LANE, 0);
             for (x, &byte) in vector.iter().zip(&code.bytes) {
                 let near = f32::from(byte.cast_signed()) * code.scale;
