@@ -13,15 +13,24 @@ impl Engine {
     /// its algorithms and exports; none in an engine without an extractor.
     ///
     /// ```
-    /// use trefoil::{Document, Engine, SearchFilters, graph::petgraph::algo::connected_components};
+    /// use trefoil::{
+    ///     Document, Engine, EngineConfig, Model, SearchFilters,
+    ///     graph::petgraph::{Undirected, algo::has_path_connecting},
+    /// };
     ///
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let index = folder.path().join("notes.trefoil");
-    /// let engine = Engine::open(index)?;
-    /// engine.ingest(&[Document::new("ada", "Ada Lovelace worked with Charles Babbage.")])?;
+    /// let config = EngineConfig { model: Model::None, ..Default::default() };
+    /// let engine = Engine::open_with(index, config)?;
+    /// engine.ingest(&[
+    ///     Document::new("ada", "Ada Lovelace worked with Charles Babbage."),
+    ///     Document::new("rail", "Tokyo and Osaka are joined by the Shinkansen."),
+    /// ])?;
     /// let graph = engine.graph(&SearchFilters::default())?.unwrap();
-    /// assert!(graph.node_weights().any(|entity| entity.name == "Ada Lovelace"));
-    /// assert_eq!(connected_components(&graph), 1);
+    /// let [ada, charles] = ["Ada Lovelace", "Charles Babbage"]
+    ///     .map(|name| graph.node_indices().find(|&node| graph[node].name == name).unwrap());
+    /// let graph = graph.into_edge_type::<Undirected>();
+    /// assert!(has_path_connecting(&graph, ada, charles, None));
     /// # Ok::<(), trefoil::Error>(())
     /// ```
     ///
