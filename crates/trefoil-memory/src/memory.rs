@@ -19,6 +19,7 @@ mod search;
 mod tests;
 mod upkeep;
 mod view;
+mod visibility;
 mod work;
 
 use std::sync::{Arc, PoisonError};

@@ -10,7 +10,7 @@ use trefoil::{
 };
 use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};
 
-use super::{Memory, episodes::Visibility, roll::label_and_key};
+use super::{Memory, episodes::RecalledEpisode, roll::label_and_key, visibility::Visibility};
 use crate::{
     ActiveContext, Boundary, Claim, Compressor, ContextItem, OpenLoop, RollingKey, ScoredClaim,
     UnitId,
@@ -115,14 +115,7 @@ impl Memory {
                 ScoredClaim { claim: claim.clone(), score, breakdown: None }
             })
             .collect();
-        let context = self.made(
-            &query,
-            &sight.admission,
-            &sight.policy,
-            Some(request.window),
-            &told,
-            sight.now,
-        )?;
+        let context = self.made(&sight, Some(request.window), &told)?;
         if request.query.save {
             let rows = self.rows_of(&told)?;
             self.save(&context, &rows, sight.now)?;
@@ -212,7 +205,7 @@ impl Visibility<'_> {
     fn relationships(
         &self,
         facts: &[Claim],
-        said: &[super::episodes::RecalledEpisode],
+        said: &[RecalledEpisode],
         allowed: &Allowed,
     ) -> Result<Vec<String>> {
         let said: BTreeSet<&str> = said.iter().map(|one| one.observation.id.as_str()).collect();
@@ -258,16 +251,6 @@ impl Visibility<'_> {
         let found = memory.read("look up a summary", |read| read.summary(label, &name))?;
         let rows: Vec<RowId> = found.iter().map(|unit| unit.row).collect();
         Ok(self.visible(&rows, allowed)?.pop())
-    }
-
-    /// The units of those rows that are allowed, with what may be shown of them.
-    pub(super) fn visible(
-        &self,
-        rows: &[RowId],
-        allowed: &Allowed,
-    ) -> Result<Vec<(MemoryUnit, String)>> {
-        let rows: Vec<RowId> = rows.iter().copied().filter(|&row| allowed.contains(row)).collect();
-        self.units(&rows)
     }
 }
 

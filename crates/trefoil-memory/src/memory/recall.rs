@@ -1,11 +1,9 @@
 //! Recall: which claims a request may see, what of them answers, and in which order.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    Allowed, Degraded, RowId, RowSet,
+    Degraded, RowId,
     memory::{ActiveContextRow, ContextItemRow, MemoryCollection, UnitFilter},
 };
 use trefoil_core::{Error, EvidenceId, Result, UnitKind};
@@ -13,15 +11,14 @@ use trefoil_text::language_of;
 
 use super::{
     Memory,
-    episodes::admitted_units,
-    search::{Search, Sides},
+    search::{Filtered, Matches, RecallPlan},
+    visibility::Visibility,
 };
 use crate::{
     ActiveContext, Boundary, Claim, ClaimEvidence, ContextItem, Invariant, Policy, Provenance,
     Requester, RuleEvaluator, ScoredClaim,
     recall::{
-        Admission, Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha,
-        is_exact_match,
+        Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha, is_exact_match,
     },
     rows,
     unit::whole_seconds,
@@ -67,26 +64,46 @@ impl Memory {
     /// rules that cannot be read, and [`Error::ReadOnly`] if a context is to be saved where
     /// nothing can be.
     pub fn recall(&self, query: &RecallQuery, boundary: &Boundary) -> Result<RecalledClaims> {
-        let (policy, now) = (self.policy()?, self.now()?);
-        let admission = query.admission(boundary, &policy)?;
         if query.profile == RecallProfile::Episodes {
+            query.admission(boundary, &self.policy()?)?;
             let allowed = "`hybrid` or `keyword_first`; episodes are asked for as such";
             return Err(Error::invalid_query("profile", query.profile, allowed));
         }
-        let admitted = self.engine.memory().admitted(&filter(&admission, now))?;
-        let rules = Rules::new(boundary, &policy, &query.requester, now)?;
-        let (found, claims) = self.unbroken(query, admitted.allowed, &rules, &policy)?;
+        let sight = Visibility::new(self, query, boundary)?;
+        let Visibility { policy, admission, now, .. } = &sight;
+        let rules = Rules::new(boundary, policy, &query.requester, *now)?;
+        let kinds = vec![UnitKind::Claim, UnitKind::Fact];
+        let units = UnitFilter { kinds, ..sight.filter() };
+        let question = query.q.trim();
+        let mut plan = RecallPlan::hybrid(units, question, query, &policy.retrieval.hybrid);
+        plan.questions.retain(|question| !question.is_empty());
+        let filter = |rows: &[RowId]| {
+            let claims = self.claims_of(rows)?.into_iter();
+            let (mut kept, broken): (Vec<_>, Vec<_>) =
+                claims.partition(|(_, claim)| rules.broken(claim).is_none());
+            kept.retain(|(_, claim)| admission.admits(claim));
+            Ok(Filtered { kept, broken: broken.into_iter().map(|(row, _)| row).collect() })
+        };
+        self.find(&plan, filter, |claims, matches| self.present(&sight, &claims, matches))
+    }
+
+    /// Scores the claims that were found, selects those to show and saves the context.
+    fn present(
+        &self,
+        sight: &Visibility<'_>,
+        claims: &[(RowId, Claim)],
+        matches: &Matches,
+    ) -> Result<RecalledClaims> {
+        let Visibility { query, policy, now, .. } = sight;
         let scoring = Scoring {
             alpha: adapted_alpha(&query.q, policy.retrieval.hybrid.alpha),
             rerank: &policy.retrieval.rerank,
-            utilities: Utilities::new(admitted.utility.mean, admitted.utility.deviation),
-            now,
+            utilities: Utilities::new(matches.utility.mean, matches.utility.deviation),
+            now: *now,
         };
-        let claims: Vec<(RowId, Claim)> =
-            claims.into_iter().filter(|(_, claim)| admission.admits(claim)).collect();
-        let mut ranked = rank(self.engine.memory(), &scoring, query, &found, &claims);
+        let mut ranked = rank(self.engine.memory(), &scoring, query, matches, claims);
         if query.diverse {
-            ranked = self.diverse(ranked, &claims, query.top_k)?;
+            ranked = self.diverse(ranked, claims, query.top_k)?;
         }
         for one in &mut ranked {
             if !query.include_meta {
@@ -99,9 +116,9 @@ impl Memory {
             .filter_map(|one| claims.iter().find(|(_, claim)| claim.id == one.claim.id))
             .map(|(row, _)| *row)
             .collect();
-        let context = self.made(query, &admission, &policy, None, &ranked, now)?;
+        let context = self.made(sight, None, &ranked)?;
         if query.save {
-            self.save(&context, &rows, now)?;
+            self.save(&context, &rows, *now)?;
         }
         Ok(RecalledClaims {
             context,
@@ -110,48 +127,13 @@ impl Memory {
             claims: ranked,
             scoring_params: ScoringParams {
                 alpha: scoring.alpha,
-                k_txt: found.depth.text,
-                k_vec: found.depth.vector,
+                k_txt: matches.depth.text,
+                k_vec: matches.depth.vector,
                 k_final: query.top_k,
                 recency_half_life_days: policy.retrieval.rerank.recency_half_life_days,
             },
-            degraded: found.degraded,
+            degraded: matches.degraded.clone(),
         })
-    }
-
-    /// What answers of the claims for which every rule holds. The rules are asked of what was
-    /// found; a claim for which one does not hold is no longer allowed, and the searches are
-    /// made again, so that what they bring is as if it had never been there.
-    fn unbroken(
-        &self,
-        query: &RecallQuery,
-        mut allowed: Allowed,
-        rules: &Rules,
-        policy: &Policy,
-    ) -> Result<(Sides, Vec<(RowId, Claim)>)> {
-        let (memory, question) = (self.engine.memory(), query.q.trim());
-        let search = Search { memory, query, question, hybrid: &policy.retrieval.hybrid };
-        let (mut found, mut round) = (Sides::default(), 0);
-        loop {
-            found = if question.is_empty() {
-                Sides::all(&allowed)
-            } else {
-                search.run(&allowed, found)?
-            };
-            round += 1;
-            // Where many break a rule, all are asked at once.
-            let asked = if round < ROUNDS { found.rows.clone() } else { rows_of(&allowed) };
-            let claims = self.claims_of(&asked)?.into_iter();
-            let (mut kept, broken): (Vec<_>, Vec<_>) =
-                claims.partition(|(_, claim)| rules.broken(claim).is_none());
-            if broken.is_empty() || question.is_empty() {
-                kept.retain(|(row, _)| found.rows.binary_search(row).is_ok());
-                return Ok((found, kept));
-            }
-            let broken: RowSet = broken.into_iter().map(|(row, _)| row).collect();
-            let rest = rows_of(&allowed).into_iter().filter(|&row| !broken.contains(row));
-            allowed = Allowed::Only(Arc::new(rest.collect()));
-        }
     }
 
     pub(super) fn claims_of(&self, rows: &[RowId]) -> Result<Vec<(RowId, Claim)>> {
@@ -161,16 +143,15 @@ impl Memory {
         claims.filter_map(Result::transpose).collect()
     }
 
+    /// The context that ranked claims make.
     pub(super) fn made(
         &self,
-        query: &RecallQuery,
-        admission: &Admission,
-        policy: &Policy,
+        sight: &Visibility<'_>,
         window: Option<u32>,
         ranked: &[ScoredClaim],
-        now: Timestamp,
     ) -> Result<ActiveContext> {
-        let scope = admission.widest_scope();
+        let Visibility { query, policy, admission, now, .. } = sight;
+        let (scope, now) = (admission.widest_scope(), *now);
         let items = ranked.iter().zip(1..).map(|(one, rank)| ContextItem {
             claim: one.claim.id.clone(),
             rank,
@@ -232,11 +213,6 @@ impl Memory {
     }
 }
 
-/// The claims that a query may find.
-fn filter(admission: &Admission, now: Timestamp) -> UnitFilter {
-    UnitFilter { kinds: vec![UnitKind::Claim, UnitKind::Fact], ..admitted_units(admission, now) }
-}
-
 /// Who asked, and when.
 fn asked_by(requester: &Requester, now: Timestamp) -> Provenance {
     let Requester { actor, tool } = requester;
@@ -275,21 +251,11 @@ impl Rules {
     }
 }
 
-/// How often the searches are made before the rules are asked of every claim.
-const ROUNDS: usize = 4;
-
-pub(super) fn rows_of(allowed: &Allowed) -> Vec<RowId> {
-    match allowed {
-        Allowed::Only(rows) => rows.iter().collect(),
-        Allowed::All => Vec::new(),
-    }
-}
-
 fn rank(
     memory: MemoryCollection<'_>,
     scoring: &Scoring<'_>,
     query: &RecallQuery,
-    found: &Sides,
+    found: &Matches,
     claims: &[(RowId, Claim)],
 ) -> Vec<ScoredClaim> {
     let most = if query.diverse { RecallQuery::MAX_TOP_K } else { query.top_k };

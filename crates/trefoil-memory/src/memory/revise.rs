@@ -11,8 +11,8 @@ use trefoil_core::{BoundaryClass, ClaimId, ContextId, Error, Result, Score, Unit
 use super::{
     Memory,
     digest::{PURGE_AFTER, archive},
-    episodes::Visibility,
     learn::put_claim,
+    visibility::Visibility,
 };
 use crate::{
     Boundary, Claim, ClaimDraft, ContentHash, PolicyValidator, Scope, SourceTag, SummaryGroup,

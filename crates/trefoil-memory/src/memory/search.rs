@@ -1,36 +1,210 @@
-//! A question asked of both sides of recall: words and meaning.
+//! The one way of a recall, whatever is recalled: boundary, retrieve, filter, rank.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil::{
-    Allowed, Degraded, Embedding, RowId,
-    memory::{MemoryCollection, RecallDepth, Recalled},
+    Allowed, Degraded, Embedding, RowId, RowSet,
+    memory::{Admitted, MemoryCollection, RecallDepth, Recalled, UnitFilter, UtilityStats},
 };
 use trefoil_core::Result;
 
-use super::recall::rows_of;
+use super::Memory;
 use crate::{
     HybridPolicy,
     recall::{RecallProfile, RecallQuery, widened},
 };
 
-/// What both sides say of rows: relevance of words, 0–1, and the cosine of meanings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Sides {
-    pub(super) rows: Vec<RowId>,
-    pub(super) text: BTreeMap<RowId, f64>,
-    pub(super) cosine: BTreeMap<RowId, f32>,
+/// How often the retrievers are asked before the filter is asked of every unit.
+const ROUNDS: usize = 4;
+
+/// What a recall asks of the retrievers.
+pub(super) struct RecallPlan {
+    /// The units that may be found: what the boundary lets the request see.
+    pub(super) units: UnitFilter,
+    /// What is asked; all units that may be found, if there is none.
+    pub(super) questions: Vec<String>,
+    /// How many units each retriever is asked for.
     pub(super) depth: RecallDepth,
-    asked: Option<Embedding>,
-    pub(super) degraded: Vec<Degraded>,
+    /// How many are to be shown: a retriever that finds fewer than half of them is asked once
+    /// more and deeper, and what only words found is compared in meaning too. Neither is done
+    /// if absent.
+    pub(super) k_final: Option<usize>,
+    /// Whether meaning is asked only where words find too little.
+    pub(super) profile: RecallProfile,
 }
 
-impl Sides {
-    /// Everything, for a question that is empty.
-    pub(super) fn all(allowed: &Allowed) -> Self {
-        Self { rows: rows_of(allowed), ..Self::default() }
+impl RecallPlan {
+    /// One question that both retrievers are asked, as deep as the policy says.
+    pub(super) fn hybrid(
+        units: UnitFilter,
+        question: &str,
+        query: &RecallQuery,
+        policy: &HybridPolicy,
+    ) -> Self {
+        Self {
+            units,
+            questions: vec![question.to_owned()],
+            depth: RecallDepth { text: policy.k_txt, vector: policy.k_vec },
+            k_final: Some(query.top_k),
+            profile: query.profile,
+        }
+    }
+}
+
+/// What the retrievers found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Matches {
+    /// The rows that any of them found, in order.
+    pub(super) rows: Vec<RowId>,
+    /// The ranked list of each retriever for each question, best first.
+    pub(super) lists: Vec<Vec<RowId>>,
+    /// Relevance of words, 0–1.
+    pub(super) text: BTreeMap<RowId, f64>,
+    /// Cosine of meanings.
+    pub(super) cosine: BTreeMap<RowId, f32>,
+    /// How deep the retrievers were asked.
+    pub(super) depth: RecallDepth,
+    /// How useful all claims are that may be found.
+    pub(super) utility: UtilityStats,
+    /// What could not be searched, or is behind.
+    pub(super) degraded: Vec<Degraded>,
+    /// The vector of each question that was embedded.
+    embedded: BTreeMap<String, Embedding>,
+}
+
+/// Units that a filter was asked of.
+pub(super) struct Filtered<U> {
+    /// Those that may be shown.
+    pub(super) kept: Vec<(RowId, U)>,
+    /// Those that must not influence what else is found.
+    pub(super) broken: Vec<RowId>,
+}
+
+impl Memory {
+    /// Recalls units: retrieves what answers `plan` of what the boundary admits, asks `filter`
+    /// of it, and gives what is left to `rank`, which scores, selects and presents.
+    ///
+    /// Where `filter` finds units that break a rule, the retrievers are asked again without
+    /// them, so that what they find is as if those had never been there.
+    pub(super) fn find<U, R>(
+        &self,
+        plan: &RecallPlan,
+        filter: impl Fn(&[RowId]) -> Result<Filtered<U>>,
+        rank: impl FnOnce(Vec<(RowId, U)>, &Matches) -> Result<R>,
+    ) -> Result<R> {
+        let memory = self.engine.memory();
+        let Admitted { mut allowed, utility } = memory.admitted(&plan.units)?;
+        let (mut matches, mut round) = (Matches::default(), 0);
+        let mut kept = loop {
+            matches = plan.retrieve(memory, &allowed, matches)?;
+            round += 1;
+            // Where many break a rule, all are asked at once.
+            let asked = if round < ROUNDS { matches.rows.clone() } else { rows_of(&allowed) };
+            let Filtered { kept, broken } = filter(&asked)?;
+            if broken.is_empty() || plan.questions.is_empty() {
+                break kept;
+            }
+            let broken: RowSet = broken.into_iter().collect();
+            let rest = rows_of(&allowed).into_iter().filter(|&row| !broken.contains(row));
+            allowed = Allowed::Only(Arc::new(rest.collect()));
+        };
+        kept.retain(|(row, _)| matches.rows.binary_search(row).is_ok());
+        rank(kept, &Matches { utility, ..matches })
+    }
+}
+
+impl RecallPlan {
+    /// What both retrievers find for each question. The vector of a question that was asked
+    /// `before` is used again.
+    fn retrieve(
+        &self,
+        memory: MemoryCollection<'_>,
+        allowed: &Allowed,
+        before: Matches,
+    ) -> Result<Matches> {
+        if self.questions.is_empty() {
+            return Ok(Matches { rows: rows_of(allowed), ..Matches::default() });
+        }
+        let mut found = Matches { depth: self.depth, ..Matches::default() };
+        for question in &self.questions {
+            self.ask(memory, allowed, question, &before, &mut found)?;
+        }
+        found.rows = found.lists.concat();
+        found.rows.sort_unstable();
+        found.rows.dedup();
+        Ok(found)
     }
 
+    fn ask(
+        &self,
+        memory: MemoryCollection<'_>,
+        allowed: &Allowed,
+        question: &str,
+        before: &Matches,
+        found: &mut Matches,
+    ) -> Result<()> {
+        let Recalled { mut by_text, mut by_vector, asked, degraded } =
+            self.first(memory, allowed, question, before)?;
+        let deeper =
+            |asked: usize, found: usize| self.k_final.and_then(|k| widened(asked, found, k));
+        if let Some(deeper) = deeper(self.depth.text, by_text.len()) {
+            found.depth.text = deeper;
+            by_text = memory.by_text(question, allowed, deeper)?;
+        }
+        if let (Some(asked), Some(deeper)) = (&asked, deeper(self.depth.vector, by_vector.len())) {
+            found.depth.vector = deeper;
+            by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
+        }
+        found.text.extend(by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))));
+        found.cosine.extend(by_vector.iter().map(|one| (one.row, one.raw_score)));
+        found
+            .lists
+            .extend([by_text, by_vector].map(|list| list.iter().map(|one| one.row).collect()));
+        for one in degraded {
+            if !found.degraded.contains(&one) {
+                found.degraded.push(one);
+            }
+        }
+        let Some(asked) = asked else { return Ok(()) };
+        if self.k_final.is_some() {
+            let words_only: Vec<RowId> =
+                found.text.keys().copied().filter(|row| !found.cosine.contains_key(row)).collect();
+            for (row, own) in memory.vectors(&words_only)? {
+                let cosine = asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum();
+                found.cosine.insert(row, cosine);
+            }
+        }
+        found.embedded.insert(question.to_owned(), asked);
+        Ok(())
+    }
+
+    fn first(
+        &self,
+        memory: MemoryCollection<'_>,
+        allowed: &Allowed,
+        question: &str,
+        before: &Matches,
+    ) -> Result<Recalled> {
+        if let Some(asked) = before.embedded.get(question) {
+            let by_text = memory.by_text(question, allowed, self.depth.text)?;
+            let by_vector = memory.near(asked.as_slice(), allowed, self.depth.vector)?;
+            let (asked, degraded) = (Some(asked.clone()), before.degraded.clone());
+            return Ok(Recalled { by_text, by_vector, asked, degraded });
+        }
+        if self.profile == RecallProfile::KeywordFirst
+            && let Ok(by_text) = memory.by_text(question, allowed, self.depth.text)
+        {
+            let relevances: Vec<f64> =
+                by_text.iter().map(|one| f64::from(one.relevance.get())).collect();
+            if !self.profile.needs_meaning(&relevances, self.k_final.unwrap_or_default()) {
+                return Ok(Recalled { by_text, ..Recalled::default() });
+            }
+        }
+        memory.recall(question, allowed, self.depth)
+    }
+}
+
+impl Matches {
     /// What the cosine of a row says of its relevance, 0–1; a text in another language is
     /// farther from the question than one that says the same in its own.
     pub(super) fn meaning(
@@ -44,68 +218,9 @@ impl Sides {
     }
 }
 
-/// A question that is asked of both sides.
-pub(super) struct Search<'a> {
-    pub(super) memory: MemoryCollection<'a>,
-    pub(super) query: &'a RecallQuery,
-    pub(super) question: &'a str,
-    pub(super) hybrid: &'a HybridPolicy,
-}
-
-impl Search<'_> {
-    /// Asks both sides, one that found too little once more and deeper. What only words found
-    /// is compared in meaning too. The vector of a question that was asked `before` is used
-    /// again.
-    pub(super) fn run(&self, allowed: &Allowed, before: Sides) -> Result<Sides> {
-        let Self { memory, question, .. } = *self;
-        let k_final = self.query.top_k;
-        let mut depth = RecallDepth { text: self.hybrid.k_txt, vector: self.hybrid.k_vec };
-        let Recalled { mut by_text, mut by_vector, asked, degraded } =
-            self.first(allowed, depth, before)?;
-        if let Some(deeper) = widened(depth.text, by_text.len(), k_final) {
-            depth.text = deeper;
-            by_text = memory.by_text(question, allowed, deeper)?;
-        }
-        if let (Some(asked), Some(deeper)) =
-            (&asked, widened(depth.vector, by_vector.len(), k_final))
-        {
-            depth.vector = deeper;
-            by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
-        }
-        let text: BTreeMap<RowId, f64> =
-            by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect();
-        let mut cosine: BTreeMap<RowId, f32> =
-            by_vector.iter().map(|one| (one.row, one.raw_score)).collect();
-        if let Some(asked) = &asked {
-            let words_only: Vec<RowId> =
-                text.keys().copied().filter(|row| !cosine.contains_key(row)).collect();
-            for (row, own) in memory.vectors(&words_only)? {
-                cosine.insert(row, asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum());
-            }
-        }
-        let mut rows: Vec<RowId> = text.keys().chain(cosine.keys()).copied().collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(Sides { rows, text, cosine, depth, asked, degraded })
-    }
-
-    fn first(&self, allowed: &Allowed, depth: RecallDepth, before: Sides) -> Result<Recalled> {
-        let Self { memory, question, .. } = *self;
-        if let Some(asked) = before.asked {
-            let by_text = memory.by_text(question, allowed, depth.text)?;
-            let by_vector = memory.near(asked.as_slice(), allowed, depth.vector)?;
-            let degraded = before.degraded;
-            return Ok(Recalled { by_text, by_vector, asked: Some(asked), degraded });
-        }
-        if self.query.profile == RecallProfile::KeywordFirst
-            && let Ok(by_text) = memory.by_text(question, allowed, depth.text)
-        {
-            let relevances: Vec<f64> =
-                by_text.iter().map(|one| f64::from(one.relevance.get())).collect();
-            if !self.query.profile.needs_meaning(&relevances, self.query.top_k) {
-                return Ok(Recalled { by_text, ..Recalled::default() });
-            }
-        }
-        memory.recall(question, allowed, depth)
+fn rows_of(allowed: &Allowed) -> Vec<RowId> {
+    match allowed {
+        Allowed::Only(rows) => rows.iter().collect(),
+        Allowed::All => Vec::new(),
     }
 }

@@ -1,20 +1,16 @@
 //! Everything that is remembered, searched at once, and results seen through a layer.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil::{
     Degraded, RowId,
-    memory::{Found, MemoryUnit, Payload, UnitFilter},
+    memory::{MemoryUnit, Payload, UnitFilter},
 };
 use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};
 
-use super::{
-    Memory,
-    episodes::Visibility,
-    search::{Search, Sides},
-};
+use super::{Memory, search::RecallPlan, visibility::Visibility};
 use crate::{
     Boundary, FoundUnit, Layer, Unit, UnitId, View,
     recall::{MIN_SCORE, RecallQuery, adapted_alpha, hybrid_fusion, shared_alpha},
@@ -78,19 +74,25 @@ impl MemoryView<'_> {
     pub fn search(&self, query: &str, options: &FindOptions) -> Result<FoundUnits> {
         let request = self.asking(query, options);
         let sight = Visibility::new(self.memory, &request, &self.boundary)?;
-        let memory = self.memory.engine.memory();
-        let allowed = memory.allowed(&filter(&sight, options))?;
-        let hybrid = sight.policy.retrieval.hybrid;
-        let search = Search { memory, query: &request, question: query, hybrid: &hybrid };
-        let found = search.run(&allowed, Sides::default())?;
-        let alpha = adapted_alpha(query, hybrid.alpha);
-        let alpha = shared_alpha(alpha, !found.cosine.is_empty(), !found.text.is_empty());
-        let scored = found.rows.iter().map(|&row| {
-            let text = found.text.get(&row).copied().unwrap_or_default();
-            (row, hybrid_fusion(alpha, found.meaning(memory, row, false), text))
-        });
-        let scored = scored.filter(|(_, score)| *score >= MIN_SCORE);
-        self.seen(&sight, scored.collect(), &allowed, options, found.degraded)
+        let (memory, hybrid) = (self.memory.engine.memory(), sight.policy.retrieval.hybrid);
+        let plan = RecallPlan::hybrid(filter(&sight, options), query, &request, &hybrid);
+        self.memory.find(
+            &plan,
+            |rows| sight.filtered(rows),
+            |units, matches| {
+                let alpha = adapted_alpha(query, hybrid.alpha);
+                let alpha =
+                    shared_alpha(alpha, !matches.cosine.is_empty(), !matches.text.is_empty());
+                let score = |row| {
+                    let text = matches.text.get(&row).copied().unwrap_or_default();
+                    hybrid_fusion(alpha, matches.meaning(memory, row, false), text)
+                };
+                let mut scored: Vec<_> =
+                    units.into_iter().map(|(row, (unit, text))| (score(row), unit, text)).collect();
+                scored.retain(|(score, ..)| *score >= MIN_SCORE);
+                self.present(&sight, scored, options, matches.degraded.clone())
+            },
+        )
     }
 
     /// Units of every kind that are nearest to a vector of the engine's model.
@@ -104,9 +106,9 @@ impl MemoryView<'_> {
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&filter(&sight, options))?;
         let found = memory.near(vector, &allowed, options.limit)?;
-        let score = |one: &Found| (one.row, f64::from(one.relevance.get()));
-        let scored = found.iter().map(score).collect();
-        self.seen(&sight, scored, &allowed, options, Vec::new())
+        let scores: Vec<_> =
+            found.iter().map(|one| (one.row, f64::from(one.relevance.get()))).collect();
+        self.visible(&sight, &scores, &allowed, options)
     }
 
     /// Units that were found, as seen through a layer; those that the request may not see are
@@ -119,44 +121,57 @@ impl MemoryView<'_> {
         let options = FindOptions { limit: found.len(), layer, ..FindOptions::default() };
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&sight.filter())?;
-        let rows = memory.read("look up units", |read| {
+        let rows: Vec<_> = memory.read("look up units", |read| {
             let row = |(id, score): &(UnitId, Score)| {
                 Ok(read.row_of(id.as_str())?.map(|row| (row, f64::from(score.get()))))
             };
             found.iter().map(row).filter_map(Result::transpose).collect()
         })?;
-        self.seen(&sight, rows, &allowed, &options, Vec::new())
+        self.visible(&sight, &rows, &allowed, &options)
     }
 
     fn asking(&self, query: &str, options: &FindOptions) -> RecallQuery {
         RecallQuery { q: query.to_owned(), top_k: options.limit, ..self.request.clone() }
     }
 
-    fn seen(
+    /// Presents those of scored rows that the request may see.
+    fn visible(
         &self,
         sight: &Visibility<'_>,
-        mut scored: Vec<(RowId, f64)>,
+        scores: &[(RowId, f64)],
         allowed: &Allowed,
+        options: &FindOptions,
+    ) -> Result<FoundUnits> {
+        let rows: Vec<RowId> = scores.iter().map(|(row, _)| *row).collect();
+        let best = |row| {
+            let own = scores.iter().filter(|(other, _)| *other == row).map(|(_, score)| *score);
+            own.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let units = sight.visible(&rows, allowed)?.into_iter();
+        let scored = units.map(|(unit, text)| (best(unit.row), unit, text)).collect();
+        self.present(sight, scored, options, Vec::new())
+    }
+
+    /// The best of scored units, as seen through a layer.
+    fn present(
+        &self,
+        sight: &Visibility<'_>,
+        mut scored: Vec<(f64, MemoryUnit, String)>,
         options: &FindOptions,
         degraded: Vec<Degraded>,
     ) -> Result<FoundUnits> {
-        scored.sort_by(|(first, a), (second, b)| b.total_cmp(a).then(first.cmp(second)));
-        let rows: Vec<RowId> = scored.iter().map(|(row, _)| *row).collect();
-        let mut seen: BTreeMap<RowId, (MemoryUnit, String)> =
-            sight.visible(&rows, allowed)?.into_iter().map(|one| (one.0.row, one)).collect();
+        scored.sort_by(|(a, first, _), (b, second, _)| {
+            b.total_cmp(a).then(first.row.cmp(&second.row))
+        });
+        scored.truncate(options.limit);
         let related = match options.layer {
             Layer::Whole => self.memory.engine.memory().allowed(&sight.filter())?,
             Layer::Line | Layer::Context => Allowed::Only(Arc::default()),
         };
-        let mut shown = Vec::new();
-        for (row, score) in scored {
-            if shown.len() == options.limit {
-                break;
-            }
-            if let Some((unit, text)) = seen.remove(&row) {
-                shown.push(Shown::new(sight, &unit, text, score, &related)?);
-            }
-        }
+        let shown: Vec<Shown> = scored
+            .into_iter()
+            .map(|(score, unit, text)| Shown::new(sight, &unit, text, score, &related))
+            .collect::<Result<_>>()?;
         let found: Vec<FoundUnit<'_>> = shown.iter().map(Shown::found).collect();
         let views = views(&found, options.layer, self.memory.engine.memory().counter());
         let tokens = views.iter().map(|view| view.tokens).sum();
