@@ -96,7 +96,7 @@ impl Memory {
         let Admitted { mut allowed, utility } = memory.admitted(&plan.units)?;
         let (mut matches, mut round) = (Matches::default(), 0);
         let mut kept = loop {
-            matches = plan.retrieve(memory, &allowed, matches)?;
+            matches = plan.retrieve(memory, &allowed, &matches)?;
             round += 1;
             // Where many break a rule, all are asked at once.
             let asked = if round < ROUNDS { matches.rows.clone() } else { rows_of(&allowed) };
@@ -120,14 +120,14 @@ impl RecallPlan {
         &self,
         memory: MemoryCollection<'_>,
         allowed: &Allowed,
-        before: Matches,
+        before: &Matches,
     ) -> Result<Matches> {
         if self.questions.is_empty() {
             return Ok(Matches { rows: rows_of(allowed), ..Matches::default() });
         }
         let mut found = Matches { depth: self.depth, ..Matches::default() };
         for question in &self.questions {
-            self.ask(memory, allowed, question, &before, &mut found)?;
+            self.ask(memory, allowed, question, before, &mut found)?;
         }
         found.rows = found.lists.concat();
         found.rows.sort_unstable();
