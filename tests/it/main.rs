@@ -33,6 +33,7 @@ mod models;
 mod nouns;
 mod options;
 mod page;
+mod plugged;
 mod pools;
 mod reader;
 mod reindex;

@@ -415,13 +415,19 @@ pub trait Retriever: Debug + Send + Sync {
     }
 
     /// The index of a retriever that brings its own, in the folder `dir` that is the retriever's
-    /// alone; none without an index. Called when an engine is opened, before anything else, and by
-    /// whatever checks, copies or repairs the folder.
+    /// alone, for whoever writes, checks, copies or repairs it; none without an index. Changes
+    /// nothing about what the retriever reads.
+    fn index(&self, _dir: &Path) -> Option<Box<dyn IndexFiles>> {
+        None
+    }
+
+    /// Lets the retriever read the index in `dir` from its next refresh on. Called when an engine
+    /// is opened, before anything else; not without an index.
     ///
     /// # Errors
     /// The folder cannot be used.
-    fn attach(&self, _dir: &Path) -> Result<Option<Box<dyn IndexFiles>>> {
-        Ok(None)
+    fn attach(&self, _dir: &Path) -> Result<()> {
+        Ok(())
     }
 
     /// Shows the newest commit to the searches that start from now on, and says which change it

@@ -16,7 +16,7 @@ use trefoil_store::Clock;
 use trefoil_text::{ChunkSizes, ScriptAnalyzer, StructuralChunker};
 use validator::Validate;
 
-use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier};
+use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier, layout};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -320,6 +320,13 @@ impl EngineConfig {
         let mut shares = 0.0;
         for (place, own) in self.retrievers.iter().enumerate() {
             let id = own.retriever.id();
+            if !layout::is_own_folder(id.name()) {
+                return invalid(
+                    "retrievers",
+                    format!("`{id}`"),
+                    "no name that begins with `semantic-`",
+                );
+            }
             let others = self.retrievers.iter().skip(place + 1);
             if RetrieverId::DEFAULT_SET.contains(&id)
                 || others.into_iter().any(|other| other.retriever.id() == id)

@@ -43,6 +43,13 @@ pub(crate) fn folders(dir: &Path, generation: u64, retrievers: &[RetrieverId]) -
     Collection::ALL.into_iter().flat_map(of).map(|folder| dir.join(folder)).collect()
 }
 
+/// Whether a folder of this name can be that of a retriever with one index: not one of the numbered
+/// folders of vectors.
+pub(crate) fn is_own_folder(name: &str) -> bool {
+    let numbered = name.strip_prefix(RetrieverId::SEMANTIC.name());
+    RetrieverId::new(name).is_ok() && numbered.is_none_or(|rest| !rest.starts_with('-'))
+}
+
 /// The number of the vectors that a folder of this name holds; none if it holds others.
 pub(crate) fn generation_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix(RetrieverId::SEMANTIC.name())?;

@@ -95,6 +95,10 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
 }
 
 #[cfg(feature = "graph")]
+#[cfg_attr(
+    not(all(feature = "lindera", feature = "onnx")),
+    expect(clippy::unnecessary_wraps, reason = "only dictionaries can be missing")
+)]
 fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> {
     Ok(match &config.extractor {
         Extractor::None => None,

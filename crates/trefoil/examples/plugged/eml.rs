@@ -1,10 +1,10 @@
 //! A loader: messages as mail programs save them.
 
-use trefoil::{Date, Document, Result, text::Loader};
+use trefoil::{Date, Document, Loader, Result};
 
 /// Reads `.eml`: the subject is the title, the date the date, the sender a tag.
 #[derive(Debug)]
-pub struct MailLoader;
+pub(crate) struct MailLoader;
 
 impl Loader for MailLoader {
     fn fingerprint(&self) -> String {
@@ -20,7 +20,8 @@ impl Loader for MailLoader {
             });
             line.and_then(|line| Some(line.split_once(':')?.1.trim().to_owned()))
         };
-        let date = header("Date").and_then(|date| Date::strptime("%d %b %Y", after_day(&date)).ok());
+        let date =
+            header("Date").and_then(|date| Date::strptime("%d %b %Y", after_day(&date)).ok());
         Ok(Document::new(name, body)
             .title(header("Subject").unwrap_or_default())
             .date(date)

@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use trefoil::{
-    Fuser, RankedList, Result, RowId, Score,
-    search::{Fused, PlannedRetriever, RetrieverHit},
-};
+use trefoil::{Fused, Fuser, PlannedRetriever, RankedList, Result, RetrieverHit, RowId, Score};
 
 /// Ranks by the best relevance of any retriever, ties by how many agree.
 #[derive(Debug)]
-pub struct Loudest;
+pub(crate) struct Loudest;
 
 impl Fuser for Loudest {
     fn fuse(&self, _: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {

@@ -11,11 +11,9 @@ use std::{
 };
 
 use trefoil::{
-    Allowed, Error, Hit, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score,
-    index::{
-        Contents, Digest, IndexEntry, IndexFile, IndexFiles, IndexInput, IndexedUnit, Indexer,
-        Part, Seq,
-    },
+    Allowed, Contents, Digest, Error, Hit, IndexEntry, IndexFile, IndexFiles, IndexInput,
+    IndexedUnit, Indexer, Part, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score,
+    Seq,
 };
 
 const FILE: &str = "NAMES";
@@ -25,7 +23,7 @@ const LEAST: f32 = 0.6;
 
 /// Finds passages by the identifiers and file names in a question.
 #[derive(Debug)]
-pub struct NameRetriever {
+pub(crate) struct NameRetriever {
     id: RetrieverId,
     shown: RwLock<Shown>,
 }
@@ -37,7 +35,7 @@ struct Shown {
 }
 
 impl NameRetriever {
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self { id: RetrieverId::new("names")?, shown: RwLock::default() })
     }
 
@@ -72,9 +70,14 @@ impl Retriever for NameRetriever {
         INPUTS
     }
 
-    fn attach(&self, dir: &Path) -> Result<Option<Box<dyn IndexFiles>>> {
-        self.shown.write().unwrap_or_else(PoisonError::into_inner).dir = dir.to_owned();
-        Ok(Some(Box::new(NameFiles { id: self.id, dir: dir.to_owned() })))
+    fn index(&self, dir: &Path) -> Option<Box<dyn IndexFiles>> {
+        Some(Box::new(NameFiles { id: self.id, dir: dir.to_owned() }))
+    }
+
+    fn attach(&self, dir: &Path) -> Result<()> {
+        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
+        dir.clone_into(&mut shown.dir);
+        Ok(())
     }
 
     fn refresh(&self) -> Result<Seq> {
@@ -127,14 +130,12 @@ impl Names {
 
     /// Puts a new file in the place of the last commit, durably.
     fn write(&self, dir: &Path) -> Result<()> {
-        let body: String = self
-            .rows
-            .iter()
-            .map(|(row, names)| {
-                let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                format!("{}\t{}\n", row.get(), names.join("\t"))
-            })
-            .collect();
+        let mut body = String::new();
+        for (row, names) in &self.rows {
+            body.push_str(&row.get().to_string());
+            body.extend(names.iter().flat_map(|name| ["\t", name]));
+            body.push('\n');
+        }
         let seq = self.seq.get().to_string();
         let digest = Digest::new().with(seq.as_bytes()).with(body.as_bytes()).get();
         let (new, path) = (dir.join("NAMES.new"), dir.join(FILE));

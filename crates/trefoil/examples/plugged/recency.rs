@@ -8,19 +8,19 @@ use trefoil::{
 
 /// Ranks passages by the date of their document.
 #[derive(Clone, Debug)]
-pub struct Recency {
+pub(crate) struct Recency {
     id: RetrieverId,
     /// Dated rows, the newest first.
     rows: Arc<OnceLock<Vec<RowId>>>,
 }
 
 impl Recency {
-    pub fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self { id: RetrieverId::new("recency")?, rows: Arc::default() })
     }
 
     /// Learns the dates of what an engine holds. A remote service would know them by itself.
-    pub fn learn(&self, engine: &Engine) -> Result<()> {
+    pub(crate) fn learn(&self, engine: &Engine) -> Result<()> {
         let mut dated = Vec::new();
         for path in engine.paths()? {
             let chunks = engine.document_chunks(&path)?;

@@ -123,7 +123,7 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
     let copied = into.join(STORE);
     let store = Store::open(&copied, Access::ReadOnly, Arc::new(SystemClock))?;
     let mut parts = vec![part(STORE.to_owned(), &copied)?];
-    for leaf in open::files(into, generation, config)? {
+    for leaf in open::files(into, generation, config) {
         let IndexOnDisk { collection, index, folder } = &leaf;
         if let Some(contents) = index.contents()?
             && !changed_rows(&store, *collection, index.inputs(), contents.seq)?.is_empty()
@@ -144,7 +144,7 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
 fn copy_files(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Vec<Error>> {
     let mut left_out = Vec::new();
     let generation = open::generation(dir);
-    for leaf in open::files(dir, generation, config)? {
+    for leaf in open::files(dir, generation, config) {
         let files = match leaf.index.files() {
             Err(error @ (Error::Corrupt { .. } | Error::UnsupportedFormat { .. })) => {
                 left_out.push(error);

@@ -70,10 +70,10 @@ pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> 
     }
     let damaged = |part| before.findings.iter().any(|finding| finding.part == part);
     let (saved, aside, rebuilt) = if damaged(Part::Store) {
-        let rebuilt = every_index(dir, config)?;
+        let rebuilt = every_index(dir, config);
         (Some(save(dir)?), put_in_place(dir, config)?, rebuilt)
     } else {
-        let (mut rebuilt, aside) = (every_index(dir, config)?, folder_for(dir)?);
+        let (mut rebuilt, aside) = (every_index(dir, config), folder_for(dir)?);
         rebuilt.retain(|leaf| damaged(leaf.part()));
         set_aside(dir, &rebuilt, &aside)?;
         (None, aside, rebuilt)
@@ -123,7 +123,7 @@ fn put_in_place(dir: &Path, config: &EngineConfig) -> Result<PathBuf> {
     }
     sync(&aside)?;
     // The indexes of another log are of no use.
-    set_aside(dir, &every_index(dir, config)?, &aside)?;
+    set_aside(dir, &every_index(dir, config), &aside)?;
     // The log of the one is none of the other.
     for suffix in BESIDE {
         remove_if_there(&dir.join(format!("{STORE}{suffix}")))?;
@@ -136,7 +136,7 @@ fn put_in_place(dir: &Path, config: &EngineConfig) -> Result<PathBuf> {
 }
 
 /// The indexes of both collections, whether they are there or not.
-fn every_index(dir: &Path, config: &EngineConfig) -> Result<Vec<IndexOnDisk>> {
+fn every_index(dir: &Path, config: &EngineConfig) -> Vec<IndexOnDisk> {
     open::files(dir, open::generation(dir), config)
 }
 

@@ -23,11 +23,13 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use trefoil_core::{
-    Collection, Error, Part, Result, RetrieverId, Seq, create_private_folder, private_file,
-};
+use trefoil_core::{Collection, Error, Part, Result, Seq, create_private_folder, private_file};
 
-use crate::{admin::repair::sync, digest::hex, layout::STORE, layout::generation_of};
+use crate::{
+    admin::repair::sync,
+    digest::hex,
+    layout::{STORE, generation_of, is_own_folder},
+};
 
 pub(crate) const MAGIC: [u8; 8] = *b"TREFSNAP";
 pub(crate) const VERSION: u32 = 1;
@@ -235,8 +237,7 @@ fn is_of_an_index(path: &str) -> bool {
         [Some(STORE), None, None, None] => true,
         [Some(collection), Some(retriever), Some(name), None] => {
             Collection::ALL.into_iter().any(|one| one.name() == collection)
-                && (generation_of(retriever).is_some()
-                    || RetrieverId::DEFAULT_SET.into_iter().any(|one| one.name() == retriever))
+                && (generation_of(retriever).is_some() || is_own_folder(retriever))
                 && is_plain(name)
         }
         _ => false,
@@ -258,6 +259,7 @@ mod tests {
             "documents/graph/EVIDENCE",
             "documents/keyword/.managed.json",
             "memory/semantic-12/MANIFEST",
+            "documents/trigrams/x",
         ] {
             assert!(is_of_an_index(path), "{path}");
         }
@@ -274,7 +276,6 @@ mod tests {
             "documents/../../x",
             "documents/graph/../../../x",
             "documents/graph/a/b",
-            "documents/other/x",
             "documents/semantic-/x",
             "documents/semantic-01/x",
             "documents/semantic-../x",

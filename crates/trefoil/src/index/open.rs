@@ -106,11 +106,7 @@ pub(crate) fn generation(dir: &Path) -> u64 {
 
 /// The indexes of both collections below `dir`, their vectors with this number and of whatever
 /// model. There may be none of them.
-pub(crate) fn files(
-    dir: &Path,
-    generation: u64,
-    config: &EngineConfig,
-) -> Result<Vec<IndexOnDisk>> {
+pub(crate) fn files(dir: &Path, generation: u64, config: &EngineConfig) -> Vec<IndexOnDisk> {
     let mut files: Vec<IndexOnDisk> = Vec::new();
     for collection in Collection::ALL {
         let mut add = |folder: String, index: Box<dyn IndexFiles>| {
@@ -140,13 +136,13 @@ pub(crate) fn files(
             }
             for OwnRetriever { retriever, .. } in &config.retrievers {
                 let folder = index_folder(collection, retriever.id());
-                if let Some(index) = retriever.attach(&dir.join(&folder))? {
+                if let Some(index) = retriever.index(&dir.join(&folder)) {
                     add(folder, index);
                 }
             }
         }
     }
-    Ok(files)
+    files
 }
 
 impl OpenIndexes {
@@ -211,12 +207,13 @@ impl OpenIndexes {
     }
 
     fn own(&mut self, dir: &Path, retriever: &Arc<dyn Retriever>, write: bool) -> Result<()> {
-        let attach = || catch_panics(retriever.id().name(), || retriever.attach(dir));
-        let indexer = || attach()?.map(|index| index.indexer()).transpose();
+        let name = retriever.id();
+        if let Err(error) = catch_panics(name.name(), || retriever.attach(dir)) {
+            return self.read(name.into(), Err(error));
+        }
         if write {
-            self.indexers.extend(or_anew(dir, indexer)?);
-        } else if let Err(error) = attach() {
-            return self.read(retriever.id().into(), Err(error));
+            let index = || retriever.index(dir).map(|index| index.indexer()).transpose();
+            self.indexers.extend(or_anew(dir, || catch_panics(name.name(), index))?);
         }
         self.retrievers.push(Arc::clone(retriever));
         Ok(())
