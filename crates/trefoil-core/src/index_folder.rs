@@ -5,5 +5,5 @@ mod private;
 
 pub use self::{
     mount::is_remote,
-    private::{create_private_folder, make_private, private_file},
+    private::{create_private_folder, make_private, private_file, sync},
 };

@@ -58,7 +58,7 @@ pub use id::{
     ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,
     ObservationId, RelationId, RowId, Seq, SessionId, SummaryId,
 };
-pub use index_folder::{create_private_folder, is_remote, make_private, private_file};
+pub use index_folder::{create_private_folder, is_remote, make_private, private_file, sync};
 pub use language::Language;
 pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;

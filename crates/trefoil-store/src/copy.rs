@@ -4,19 +4,21 @@ use trefoil_core::{Error, Result, make_private};
 
 use crate::{
     fault::fault,
+    folder::file_in,
     migration::{self, Format},
     pages,
     store::open_reader,
 };
 
-/// Writes what the store at `from` holds now, whatever version wrote it, into a new file at
-/// `to`: page by page in order and without what was deleted, so that the same content is the
+/// Writes what the store in the directory `from` holds now, whatever version wrote it, into a new
+/// one in the directory `to`: page by page in order and without what was deleted, so that the same content is the
 /// same bytes.
 ///
 /// # Errors
 /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if it is damaged, a full disk, or there is
-/// a file at `to`.
+/// a store in `to`.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let (from, to) = (&file_in(from), &file_in(to));
     let copy = || {
         let reader = open_reader(from)?;
         pages::reserve(&reader)?;
@@ -26,12 +28,13 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
     make_private(to).map_err(|error| Error::io("make private", to, error))
 }
 
-/// True if an older version wrote the store at `path`, so that it has to be brought up to date
+/// True if an older version wrote the store in `dir`, so that it has to be brought up to date
 /// before it is read.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn is_older(path: &Path) -> Result<bool> {
+pub fn is_older(dir: &Path) -> Result<bool> {
+    let path = &file_in(dir);
     let format = || migration::format(&open_reader(path)?);
     let format = format().map_err(|error| fault(path, "open", error))?;
     Ok(matches!(format, Format::Old(_)))
@@ -57,15 +60,16 @@ mod tests {
         fixture.store.remove_file("b").unwrap();
         let folder = tempfile::tempdir().unwrap();
         let copies = ["one", "two"].map(|name| {
-            let path = folder.path().join(name);
-            copy(&fixture.path(), &path).unwrap();
-            path
+            let to = folder.path().join(name);
+            std::fs::create_dir(&to).unwrap();
+            copy(fixture.dir(), &to).unwrap();
+            to
         });
-        let bytes = copies.clone().map(|path| std::fs::read(path).unwrap());
+        let bytes = copies.clone().map(|dir| std::fs::read(file_in(&dir)).unwrap());
         assert_eq!(bytes[0], bytes[1]);
         let holds = |word: &[u8]| bytes[0].windows(word.len()).any(|window| window == word);
         assert!(holds(b"walrus") && !holds(b"heron"));
-        assert!(copy(&fixture.path(), &copies[0]).is_err());
+        assert!(copy(fixture.dir(), &copies[0]).is_err());
         assert!(!is_older(&copies[0]).unwrap());
         let copied = Store::open(&copies[0], Access::ReadOnly, Arc::new(SystemClock)).unwrap();
         assert_eq!(copied.verify().unwrap(), []);

@@ -1,7 +1,7 @@
 //! A store in a temporary folder, and short ways to say what goes into it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -16,6 +16,7 @@ use trefoil_core::{
 
 use crate::{
     Access, Clock, NewChunk, NewFile, Store,
+    folder::file_in,
     id::{hex, sha256},
 };
 
@@ -45,27 +46,30 @@ impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock(AtomicI64::new(1_000_000)));
-        let path = folder.path().join("store.db");
-        let store = Store::open(&path, Access::ReadWrite, Arc::clone(&clock) as _).unwrap();
+        let store = Store::open(folder.path(), Access::ReadWrite, Arc::clone(&clock) as _).unwrap();
         Self { store, clock, folder }
     }
 
+    /// The directory of the index.
+    pub(crate) fn dir(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("store.db")
+        file_in(self.dir())
     }
 
     /// Another store on the same file, as another process would open it.
     pub(crate) fn open(&self, access: Access) -> Store {
-        Store::open(&self.path(), access, Arc::clone(&self.clock) as _).unwrap()
+        Store::open(self.dir(), access, Arc::clone(&self.clock) as _).unwrap()
     }
 
     /// Closes and opens again.
     pub(crate) fn reopen(self) -> Self {
         let Self { store, clock, folder } = self;
         drop(store);
-        let path = folder.path().join("store.db");
         Self {
-            store: Store::open(&path, Access::ReadWrite, Arc::clone(&clock) as _).unwrap(),
+            store: Store::open(folder.path(), Access::ReadWrite, Arc::clone(&clock) as _).unwrap(),
             clock,
             folder,
         }

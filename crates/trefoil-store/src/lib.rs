@@ -8,13 +8,13 @@
 //! ```
 //! # fn main() -> trefoil_core::Result<()> {
 //! # let folder = tempfile::tempdir().unwrap();
-//! # let path = folder.path().join("store.db");
+//! # let dir = folder.path();
 //! use std::sync::Arc;
 //!
 //! use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Extraction, Language, LineSpan, Seq};
 //! use trefoil_store::{Access, NewChunk, NewFile, Store, SystemClock};
 //!
-//! let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock))?;
+//! let store = Store::open(dir, Access::ReadWrite, Arc::new(SystemClock))?;
 //! store.put_files(&[NewFile {
 //!     path: "notes/clover.md".into(),
 //!     title: "Clover".into(),
@@ -58,6 +58,7 @@ mod file;
 mod filter;
 #[cfg(test)]
 mod fixture;
+mod folder;
 mod graph;
 mod health;
 mod id;
@@ -78,12 +79,13 @@ pub use community::{CommunityRow, ReportSource};
 pub use copy::{copy, is_older};
 pub use embedding::{EmbedJob, EmbedSource, WaitingEmbeddings};
 pub use file::{FileState, NewChunk, NewFile, Stored};
+pub use folder::{is_of_salvage, is_salvaged, replace_with_salvaged, salvage, set_aside};
 pub use graph::{EntityRow, GraphRows, RelationRow};
 pub use health::{Duplicates, FailedJob};
 pub use id::{chunk_id, community_id, entity_id, file_id, memory_entity_id, relation_id};
 pub use job::{Job, JobCounts};
 pub use model_migration::{ModelMigration, Unembedded};
-pub use salvage::{Salvaged, TableSaved, salvage};
+pub use salvage::{Salvaged, TableSaved};
 pub use stats::StoreStats;
 pub use store::{Access, Store};
 pub use verify::{StoreCheck, StoreFault};

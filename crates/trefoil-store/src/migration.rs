@@ -85,12 +85,12 @@ mod tests {
     use trefoil_core::{Change, Collection, RowId, Seq};
 
     use super::*;
-    use crate::{Access, Store, SystemClock};
+    use crate::{Access, Store, SystemClock, folder::file_in};
 
     #[test]
     fn a_file_of_format_1_keeps_its_log_and_its_place_in_it() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
+        let path = file_in(folder.path());
         let old = Connection::open(&path).unwrap();
         old.execute_batch(MIGRATIONS[0]).unwrap();
         old.execute_batch(
@@ -101,12 +101,12 @@ mod tests {
         old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", 1).unwrap();
         drop(old);
-        assert!(crate::is_older(&path).unwrap());
-        let read = Store::open(&path, Access::ReadOnly, Arc::new(SystemClock)).unwrap_err();
+        assert!(crate::is_older(folder.path()).unwrap());
+        let read = Store::open(folder.path(), Access::ReadOnly, Arc::new(SystemClock)).unwrap_err();
         assert!(matches!(read, Error::OlderFormat { found: 1, .. }), "{read:?}");
         assert!(read.to_string().contains("`trefoil repair`"), "{read}");
-        let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
-        assert!(!crate::is_older(&path).unwrap());
+        let store = Store::open(folder.path(), Access::ReadWrite, Arc::new(SystemClock)).unwrap();
+        assert!(!crate::is_older(folder.path()).unwrap());
         let row = RowId::new(4);
         let log = [(Seq::new(1), Change::Text(row)), (Seq::new(2), Change::Vector(row))];
         assert_eq!(store.changes(Seq::ZERO, 9).unwrap(), log);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_file_of_format_2_keeps_its_units_and_its_entities() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("store.db");
+        let path = file_in(folder.path());
         let old = Connection::open(&path).unwrap();
         old.execute_batch(MIGRATIONS[0]).unwrap();
         old.execute_batch(MIGRATIONS[1]).unwrap();
@@ -135,7 +135,7 @@ mod tests {
         old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", 2).unwrap();
         drop(old);
-        let store = Store::open(&path, Access::ReadWrite, Arc::new(SystemClock)).unwrap();
+        let store = Store::open(folder.path(), Access::ReadWrite, Arc::new(SystemClock)).unwrap();
         let unit = store.memory_read("test", |memory| memory.unit("obs_1")).unwrap().unwrap();
         assert_eq!((unit.row, unit.payload.text().as_str()), (RowId::new(4), "seen"));
         assert_eq!(store.graph().unwrap().entities[0].name, "Ada");

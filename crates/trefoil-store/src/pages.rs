@@ -404,7 +404,7 @@ mod tests {
             bytes[at] ^= 1 << bit;
             let damaged = path.with_extension("damaged");
             fs::write(&damaged, bytes).unwrap();
-            let opened = crate::Store::open(&damaged, Access::ReadOnly, fixture.clock.clone());
+            let opened = crate::Store::open_file(&damaged, Access::ReadOnly, fixture.clock.clone());
             let checked = opened.and_then(|store| store.check());
             let is_told = matches!(checked, Err(Error::Corrupt { part: Part::Store, .. }));
             prop_assert!(is_told, "{at}: {checked:?}");
@@ -418,7 +418,7 @@ mod tests {
             let damaged = fixture.path().with_extension("damaged");
             fs::write(&damaged, bytes).unwrap();
             for access in [Access::ReadOnly, Access::ReadWrite] {
-                let opened = crate::Store::open(&damaged, access, fixture.clock.clone());
+                let opened = crate::Store::open_file(&damaged, access, fixture.clock.clone());
                 prop_assert_eq!(opened.is_ok(), usize::from(reserved) == RESERVED);
             }
         }

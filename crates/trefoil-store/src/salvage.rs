@@ -78,11 +78,15 @@ pub struct TableSaved {
 }
 
 /// Copies what can be read of the store at `from`, which is not changed, into a new one at
-/// `to`, where there is none yet.
+/// `to`, where there is none yet, and returns the new one.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if nothing at all can be read; then there is nothing at `to`.
-pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged> {
+pub(crate) fn salvage_file(
+    from: &Path,
+    to: &Path,
+    clock: Arc<dyn Clock>,
+) -> Result<(Store, Salvaged)> {
     let nothing = |reason: String| Error::Corrupt {
         part: Part::Store,
         reason: format!(
@@ -103,7 +107,7 @@ pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged
         return Err(nothing("it has no tables".to_owned()));
     }
 
-    let store = Store::open(to, Access::ReadWrite, clock)?;
+    let store = Store::open_file(to, Access::ReadWrite, clock)?;
     let run = || {
         let new = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         new.execute_batch(
@@ -117,7 +121,7 @@ pub fn salvage(from: &Path, to: &Path, clock: Arc<dyn Clock>) -> Result<Salvaged
     };
     let salvaged = run().map_err(|error| fault(to, "save what can be read", error))?;
     store.requeue_embeddings()?;
-    Ok(salvaged)
+    Ok((store, salvaged))
 }
 
 /// A table, as far as copying cares.

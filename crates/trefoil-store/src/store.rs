@@ -10,6 +10,7 @@ use trefoil_core::{Error, Part, Result, private_file};
 use crate::{
     Clock,
     fault::fault,
+    folder::file_in,
     migration::{self, Format},
     pages,
 };
@@ -26,7 +27,7 @@ const STATEMENTS: usize = 96;
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading and writing; the file is created if it is not there.
+    /// Reading and writing; the store is created if it is not there.
     ReadWrite,
     /// Reading only, also beside a writer in another process.
     ReadOnly,
@@ -44,14 +45,19 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the file at `path`, in time that does not depend on its size. The
+    /// Opens the store in the directory `dir`, in time that does not depend on its size. The
     /// caller sees to it that only one process opens it for writing.
     ///
     /// # Errors
     /// [`Error::IndexMissing`] if there is nothing to read,
     /// [`Error::UnsupportedFormat`] if a newer version wrote it, [`Error::Corrupt`]
     /// if it is damaged or not ours, [`Error::Io`] if it cannot be opened.
-    pub fn open(path: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub fn open(dir: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::open_file(&file_in(dir), access, clock)
+    }
+
+    /// The same for a file of any name.
+    pub(crate) fn open_file(path: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
         let writer = match access {
             Access::ReadWrite => Some(Mutex::new(open_writer(path)?)),
             Access::ReadOnly => None,
@@ -65,7 +71,7 @@ impl Store {
     }
 
     /// Where the file is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -294,7 +300,7 @@ mod tests {
     };
 
     fn open(path: &Path, access: Access) -> Result<Store> {
-        Store::open(path, access, Arc::new(SystemClock))
+        Store::open_file(path, access, Arc::new(SystemClock))
     }
 
     #[test]

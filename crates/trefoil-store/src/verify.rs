@@ -469,7 +469,7 @@ mod tests {
         let page = text / 4096 * 4096;
         std::fs::write(&path, &bytes).unwrap();
         let open = || {
-            crate::Store::open(
+            crate::Store::open_file(
                 &path,
                 crate::Access::ReadOnly,
                 std::sync::Arc::new(crate::SystemClock),

@@ -9,7 +9,7 @@ use trefoil_core::{
     SearchFilters, SearchOptions, SearchQuery, SearchResult, Stage, StoredChunk,
     create_private_folder,
 };
-use trefoil_store::{JobCounts, StoreStats};
+use trefoil_store::{JobCounts, Store, StoreStats};
 
 use crate::{
     EngineBuilder, EngineConfig,
@@ -21,7 +21,6 @@ use crate::{
     default_set::BY_VECTOR,
     index::active_model::OnMismatch,
     ingest::embed_worker::Worker,
-    layout::STORE,
     search::{
         diagnostics::Diagnostics,
         searcher::{Request, Searcher},
@@ -106,7 +105,7 @@ impl Engine {
     /// Those of [`Engine::open_with`], and [`Error::IndexMissing`].
     pub fn reindex(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
         let dir = dir.as_ref();
-        if !dir.join(STORE).exists() {
+        if !Store::exists(dir) {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let engine = Self::open_writer(dir, config, OnMismatch::Migrate)?;
@@ -128,7 +127,7 @@ impl Engine {
         config.check()?;
         let unpacked = export::readable(dir, &config)?;
         let dir = unpacked.as_ref().map_or(dir, TempDir::path);
-        if !dir.join(STORE).exists() {
+        if !Store::exists(dir) {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let state = Arc::new(open_to_read(dir, config)?);

@@ -1,17 +1,12 @@
-//! Names of the files and folders of an index. No other module knows them.
+//! Names of the files and folders of an index, but for those of its store. No other module knows
+//! them.
 
 use std::path::{Path, PathBuf};
 
 use trefoil_core::{Collection, RetrieverId};
 
-/// The store.
-pub(crate) const STORE: &str = "store.db";
 /// Held by the process that writes.
 pub(crate) const LOCK: &str = "LOCK";
-/// What is saved of a damaged store, complete under this name and not yet in its place.
-pub(crate) const SAVED: &str = "store.saved";
-/// The same while it is being saved.
-pub(crate) const SAVING: &str = "store.saving";
 /// How the name of a folder begins that a repair has set aside.
 pub(crate) const ASIDE: &str = "damaged-";
 /// What the name of an index ends with that an opening has set aside.

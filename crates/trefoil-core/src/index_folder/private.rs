@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use crate::{Error, Result};
+
 /// Makes a folder, and those above it that are missing, for its owner alone (0700 on Unix). One
 /// that is there keeps its permissions.
 ///
@@ -38,5 +40,18 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     #[cfg(not(unix))]
     let _ = path;
+    Ok(())
+}
+
+/// Makes a file, or the names in a directory, durable.
+///
+/// # Errors
+/// Those of the file system.
+pub fn sync(path: &Path) -> Result<()> {
+    // Only Unix lets a directory be synced; elsewhere renaming is as durable as it gets.
+    if cfg!(unix) || path.is_file() {
+        let sync = File::open(path).and_then(|file| file.sync_all());
+        sync.map_err(|error| Error::io("sync", path, error))?;
+    }
     Ok(())
 }

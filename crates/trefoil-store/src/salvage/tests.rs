@@ -43,9 +43,10 @@ fn save(bytes: &[u8]) -> Result<(tempfile::TempDir, Salvaged, Store)> {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
     std::fs::write(&from, bytes).unwrap();
-    let salvaged = salvage(&from, &to, Arc::new(SystemClock))?;
+    let (store, salvaged) = salvage_file(&from, &to, Arc::new(SystemClock))?;
+    drop(store);
     assert_eq!(std::fs::read(&from).unwrap(), bytes, "the damaged file was changed");
-    let store = Store::open(&to, Access::ReadWrite, Arc::new(SystemClock))?;
+    let store = Store::open_file(&to, Access::ReadWrite, Arc::new(SystemClock))?;
     Ok((folder, salvaged, store))
 }
 
@@ -133,7 +134,10 @@ fn nothing_is_made_of_what_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("old.db"), folder.path().join("new.db"));
         std::fs::write(&from, &bytes).unwrap();
-        assert!(matches!(salvage(&from, &to, Arc::new(SystemClock)), Err(Error::Corrupt { .. })));
+        assert!(matches!(
+            salvage_file(&from, &to, Arc::new(SystemClock)),
+            Err(Error::Corrupt { .. })
+        ));
         assert!(!to.exists());
     }
 }

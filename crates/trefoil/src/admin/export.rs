@@ -8,14 +8,13 @@ use std::{
 };
 
 use tempfile::{Builder, TempDir};
-use trefoil_core::{Error, Part, Result, create_private_folder, private_file};
+use trefoil_core::{Error, Part, Result, create_private_folder, private_file, sync};
 use trefoil_store::{Access, Store, SystemClock};
 
 use crate::{
     EngineConfig,
     admin::{
         opening::{lock, open_to_write},
-        repair::sync,
         snapshot::{Manifest, Snapshot, SnapshotPart, copy},
         verify::verify,
     },
@@ -24,12 +23,11 @@ use crate::{
         open::{self, IndexOnDisk},
         replay::{changed_rows, replay},
     },
-    layout::STORE,
 };
 
 /// Writes the index in `dir` into the new file `to`, with the retrievers of `config`.
 pub(crate) fn export(dir: &Path, to: &Path, config: &EngineConfig) -> Result<Snapshot> {
-    if !dir.join(STORE).exists() {
+    if !Store::exists(dir) {
         return Err(Error::IndexMissing { path: dir.to_owned() });
     }
     if to.exists() {
@@ -87,8 +85,7 @@ pub(crate) fn unpack(from: &Path) -> Result<TempDir> {
 pub(crate) fn readable(path: &Path, config: &EngineConfig) -> Result<Option<TempDir>> {
     let unpacked = path.is_file().then(|| unpack(path)).transpose()?;
     let dir = unpacked.as_ref().map_or(path, TempDir::path);
-    let store = dir.join(STORE);
-    if !store.exists() || !trefoil_store::is_older(&store)? {
+    if !Store::exists(dir) || !trefoil_store::is_older(dir)? {
         return Ok(unpacked);
     }
     let folder = private(path)?;
@@ -120,9 +117,8 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
         return Err(error);
     }
     let generation = open::generation(into);
-    let copied = into.join(STORE);
-    let store = Store::open(&copied, Access::ReadOnly, Arc::new(SystemClock))?;
-    let mut parts = vec![part(STORE.to_owned(), &copied)?];
+    let store = Store::open(into, Access::ReadOnly, Arc::new(SystemClock))?;
+    let mut parts = vec![part(Store::FILE_NAME.to_owned(), &into.join(Store::FILE_NAME))?];
     for leaf in open::files(into, generation, config) {
         let IndexOnDisk { collection, index, folder } = &leaf;
         if let Some(contents) = index.contents()?
@@ -162,7 +158,7 @@ fn copy_files(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Vec<Erro
                 .map_err(|error| Error::io("copy", path, error))?;
         }
     }
-    trefoil_store::copy(&dir.join(STORE), &into.join(STORE))?;
+    trefoil_store::copy(dir, into)?;
     Ok(left_out)
 }
 

@@ -17,7 +17,7 @@ use crate::{
         collection::Indexed,
         open,
     },
-    layout::{LOCK, STORE},
+    layout::LOCK,
     models,
     state::State,
 };
@@ -52,7 +52,7 @@ fn open_state(
 ) -> Result<State> {
     let write = lock.is_some();
     let access = if write { Access::ReadWrite } else { Access::ReadOnly };
-    let store = Store::open(&dir.join(STORE), access, Arc::clone(&config.clock))?;
+    let store = Store::open(dir, access, Arc::clone(&config.clock))?;
     let models = models::models(&config)?;
     let active_model = ActiveModel::agreed(&store, models.embedder, &config, write, on_mismatch)?;
     let generation = store.vectors_generation()?;

@@ -2,14 +2,14 @@
 //! of a damaged store, what can be read is saved first.
 
 use std::{
-    fs::{self, File},
+    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use trefoil_core::{Error, Part, Result, create_private_folder};
-use trefoil_store::{Access, Salvaged, Store, SystemClock, salvage};
+use trefoil_core::{Error, Part, Result, create_private_folder, sync};
+use trefoil_store::{Access, Salvaged, Store, SystemClock};
 
 use crate::{
     EngineConfig, Fault, Finding, Verification,
@@ -23,11 +23,8 @@ use crate::{
         open::{self, IndexOnDisk},
     },
     ingest::extract::forget_extractor,
-    layout::{ASIDE, DAMAGED, SAVED, SAVING, STORE},
+    layout::{ASIDE, DAMAGED},
 };
-
-/// Files beside the store that belong to it.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +43,7 @@ pub struct RepairReport {
 
 /// Repairs the index in `dir` with the retrievers of `config`.
 pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> {
-    if !dir.join(STORE).exists() {
+    if !Store::exists(dir) {
         return Err(Error::IndexMissing { path: dir.to_owned() });
     }
     let lock = lock(dir)?;
@@ -54,7 +51,7 @@ pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> 
     let before = match verify(dir, config) {
         // Of an older format, which only a writer changes.
         Err(Error::OlderFormat { .. }) => {
-            Store::open(&dir.join(STORE), Access::ReadWrite, Arc::new(SystemClock))?;
+            Store::open(dir, Access::ReadWrite, Arc::new(SystemClock))?;
             verify(dir, config)?
         }
         verified => verified?,
@@ -85,53 +82,26 @@ pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> 
     Ok(RepairReport { before, set_aside: Some(aside), saved, rebuilt, after })
 }
 
-/// Saves what can be read of the store into a file that is complete when it has its name.
+/// Saves what can be read of the store.
 fn save(dir: &Path) -> Result<Salvaged> {
-    let saving = dir.join(SAVING);
-    for suffix in [""].into_iter().chain(BESIDE) {
-        remove_if_there(&dir.join(format!("{SAVING}{suffix}")))?;
-    }
-    let saved = salvage(&dir.join(STORE), &saving, Arc::new(SystemClock))?;
-    if !saved.graph {
-        let store = Store::open(&saving, Access::ReadWrite, Arc::new(SystemClock))?;
-        forget_extractor(&store)?;
-    }
-    let path = dir.join(SAVED);
-    fs::rename(&saving, &path).map_err(|error| Error::io("rename", path, error))?;
-    sync(dir)?;
-    Ok(saved)
+    trefoil_store::salvage(dir, Arc::new(SystemClock), |store, saved| {
+        if saved.graph { Ok(()) } else { forget_extractor(store) }
+    })
 }
 
 /// A process may have died between saving and putting in place. Tells the folder of what was
 /// damaged, if so; the indexes are made anew by the next writer.
 fn finish_earlier(dir: &Path, config: &EngineConfig) -> Result<Option<PathBuf>> {
-    dir.join(SAVED).exists().then(|| put_in_place(dir, config)).transpose()
+    trefoil_store::is_salvaged(dir).then(|| put_in_place(dir, config)).transpose()
 }
 
-/// Puts what was saved in the place of the store. There is a store at any moment, and as long
-/// as it is the damaged one, what was saved stays under its own name.
+/// Puts what was saved in the place of the store, which is set aside with the indexes.
 fn put_in_place(dir: &Path, config: &EngineConfig) -> Result<PathBuf> {
     let aside = folder_for(dir)?;
-    for suffix in [""].into_iter().chain(BESIDE) {
-        let name = format!("{STORE}{suffix}");
-        let (from, to) = (dir.join(&name), aside.join(&name));
-        match fs::copy(&from, &to) {
-            Ok(_) => sync(&to)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io("set aside", from, error)),
-        }
-    }
-    sync(&aside)?;
+    trefoil_store::set_aside(dir, &aside)?;
     // The indexes of another log are of no use.
     set_aside(dir, &every_index(dir, config), &aside)?;
-    // The log of the one is none of the other.
-    for suffix in BESIDE {
-        remove_if_there(&dir.join(format!("{STORE}{suffix}")))?;
-    }
-    sync(dir)?;
-    let path = dir.join(STORE);
-    fs::rename(dir.join(SAVED), &path).map_err(|error| Error::io("replace", path, error))?;
-    sync(dir)?;
+    trefoil_store::replace_with_salvaged(dir)?;
     Ok(aside)
 }
 
@@ -161,7 +131,7 @@ pub(crate) fn set_aside_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for (path, kind) in entries(dir)? {
         let name = name(&path);
-        if name.starts_with(ASIDE) || [SAVED, SAVING].iter().any(|saved| name.starts_with(saved)) {
+        if name.starts_with(ASIDE) || trefoil_store::is_of_salvage(&name) {
             found.push(path);
         } else if kind.is_dir() {
             let within = entries(&path)?.into_iter().map(|(path, _)| path);
@@ -183,21 +153,4 @@ fn folder_for(dir: &Path) -> Result<PathBuf> {
         }
         number += 1;
     }
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
-        _ => Ok(()),
-    }
-}
-
-/// Makes a file, or the names in a directory, durable.
-pub(crate) fn sync(path: &Path) -> Result<()> {
-    // Only Unix lets a directory be synced; elsewhere renaming is as durable as it gets.
-    if cfg!(unix) || path.is_file() {
-        let sync = File::open(path).and_then(|file| file.sync_all());
-        sync.map_err(|error| Error::io("sync", path, error))?;
-    }
-    Ok(())
 }

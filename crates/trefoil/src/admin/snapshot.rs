@@ -23,12 +23,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use trefoil_core::{Collection, Error, Part, Result, Seq, create_private_folder, private_file};
+use trefoil_core::{
+    Collection, Error, Part, Result, Seq, create_private_folder, private_file, sync,
+};
+use trefoil_store::Store;
 
 use crate::{
-    admin::repair::sync,
     digest::hex,
-    layout::{STORE, generation_of, is_own_folder},
+    layout::{generation_of, is_own_folder},
 };
 
 pub(crate) const MAGIC: [u8; 8] = *b"TREFSNAP";
@@ -195,7 +197,11 @@ impl Manifest {
         if total != bytes {
             return Err(format!("its parts have {total} bytes, the file has {bytes}"));
         }
-        if seen.contains(&STORE.to_owned()) { Ok(()) } else { Err("it has no store".to_owned()) }
+        if seen.contains(&Store::FILE_NAME.to_owned()) {
+            Ok(())
+        } else {
+            Err("it has no store".to_owned())
+        }
     }
 }
 
@@ -234,7 +240,7 @@ fn is_of_an_index(path: &str) -> bool {
     };
     let mut names = path.split('/');
     match [names.next(), names.next(), names.next(), names.next()] {
-        [Some(STORE), None, None, None] => true,
+        [Some(Store::FILE_NAME), None, None, None] => true,
         [Some(collection), Some(retriever), Some(name), None] => {
             Collection::ALL.into_iter().any(|one| one.name() == collection)
                 && (generation_of(retriever).is_some() || is_own_folder(retriever))

@@ -19,7 +19,6 @@ use crate::{
         open::{self, IndexOnDisk},
         replay::{changed_rows, entries},
     },
-    layout::STORE,
 };
 
 /// Rows of the store that are compared at a time: bounds memory.
@@ -161,7 +160,7 @@ impl fmt::Display for Fault {
 pub(crate) fn verify(dir: &Path, config: &EngineConfig) -> Result<Verification> {
     let unpacked = dir.is_file().then(|| export::unpack(dir)).transpose()?;
     let dir = unpacked.as_ref().map_or(dir, TempDir::path);
-    if !dir.join(STORE).exists() {
+    if !Store::exists(dir) {
         return Err(Error::IndexMissing { path: dir.to_owned() });
     }
     loop {
@@ -193,7 +192,7 @@ impl Verification {
             lagging: Vec::new(),
             findings: Vec::new(),
         };
-        let compared = Store::open(&dir.join(STORE), Access::ReadOnly, Arc::new(SystemClock))
+        let compared = Store::open(dir, Access::ReadOnly, Arc::new(SystemClock))
             .and_then(|store| verification.store(&store, &indexes));
         match compared {
             Ok(()) => {}

@@ -15,7 +15,7 @@ use crate::Extractor;
 use crate::{
     EngineConfig, NameTable, OwnRetriever,
     background::catch_panics,
-    layout::{DAMAGED, STORE, index_folder, vector_folder},
+    layout::{DAMAGED, index_folder, vector_folder},
 };
 
 /// The retrievers of an engine.
@@ -100,7 +100,7 @@ impl IndexOnDisk {
 
 /// The number of the vectors in use below `dir`; the first if the store cannot tell.
 pub(crate) fn generation(dir: &Path) -> u64 {
-    let store = Store::open(&dir.join(STORE), Access::ReadOnly, Arc::new(SystemClock));
+    let store = Store::open(dir, Access::ReadOnly, Arc::new(SystemClock));
     store.and_then(|store| store.vectors_generation()).unwrap_or(0)
 }
 
