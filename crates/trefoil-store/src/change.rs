@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use trefoil_core::{Change, Collection, Result, RowId, Seq};
 
-use crate::Store;
+use crate::{Store, WriteTx};
 
 const TEXT: i64 = 0;
 const VECTOR: i64 = 1;
@@ -66,7 +66,7 @@ pub(crate) fn last(tx: &Connection) -> rusqlite::Result<Seq> {
 
 /// Appends a change. Its collection is told from the unit: one that is gone was a chunk, for a
 /// unit of memory is logged before it goes.
-pub(crate) fn log(tx: &Connection, change: Change) -> rusqlite::Result<()> {
+pub(crate) fn log(tx: &WriteTx<'_>, change: Change) -> rusqlite::Result<()> {
     let (row, kind, removed) = match change {
         Change::Text(row) => (row, TEXT, false),
         Change::Vector(row) => (row, VECTOR, false),

@@ -6,7 +6,7 @@ use rusqlite::{CachedStatement, Connection, Row, params};
 use trefoil_core::{ByteSpan, ChunkId, CommunityId, EntityId, Result};
 
 use crate::{
-    Store,
+    Store, WriteTx,
     chunk::{texts, to_json},
     fault::unreadable,
     id::{hex, sha256},
@@ -153,7 +153,7 @@ fn sources(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<ReportSource>> 
 }
 
 /// Inserts the row of a community, or changes it.
-fn put_community(tx: &Connection, now: i64, community: &CommunityRow) -> rusqlite::Result<()> {
+fn put_community(tx: &WriteTx<'_>, now: i64, community: &CommunityRow) -> rusqlite::Result<()> {
     let sources = community.sources.iter();
     let sources: Vec<(&str, usize, usize)> =
         sources.map(|one| (one.chunk.as_str(), one.span.start, one.span.end)).collect();
@@ -188,7 +188,7 @@ fn put_community(tx: &Connection, now: i64, community: &CommunityRow) -> rusqlit
     Ok(())
 }
 
-fn put_members(tx: &Connection, community: &CommunityRow) -> rusqlite::Result<()> {
+fn put_members(tx: &WriteTx<'_>, community: &CommunityRow) -> rusqlite::Result<()> {
     let id: i64 = tx
         .prepare_cached("SELECT id FROM communities WHERE public_id = ?1")?
         .query_row([community.id.as_str()], |row| row.get(0))?;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::{Change, Error, Result, RowId, Seq, StoredChunk};
 
 use crate::{
-    JobCounts, Store,
+    JobCounts, Store, WriteTx,
     change::{self, limit_of, log},
     chunk::Reader,
     community::communities,
@@ -279,7 +279,7 @@ fn no_space() -> Error {
 
 /// Queues a job for every leaf and unit of memory without a cached embedding; how many.
 pub(crate) fn enqueue_missing(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     now: i64,
     space: Option<&str>,
 ) -> rusqlite::Result<usize> {
@@ -298,7 +298,7 @@ pub(crate) fn enqueue_missing(
 }
 
 pub(crate) fn put(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     hash: &str,
     space: &str,
     vector: &[f32],
@@ -323,7 +323,7 @@ pub(crate) fn key(fingerprint: &str) -> String {
 
 /// Sees to it that `row` gets the embedding of the text with `hash`.
 pub(crate) fn want(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     now: i64,
     space: Option<&str>,
     row: RowId,
@@ -386,7 +386,7 @@ pub(crate) fn source(
 }
 
 /// Removes the embeddings of a text, in every vector space, unless a unit has it.
-pub(crate) fn drop_unused(tx: &Connection, hash: &str) -> rusqlite::Result<()> {
+pub(crate) fn drop_unused(tx: &WriteTx<'_>, hash: &str) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "DELETE FROM embedding_cache WHERE text_hash = ?1
            AND NOT EXISTS (SELECT 1 FROM units WHERE embedding_hash = ?1)

@@ -17,7 +17,7 @@ use trefoil_core::{
 };
 
 use crate::{
-    Store,
+    Store, WriteTx,
     change::log,
     chunk::{texts, to_json},
     fault::unreadable,
@@ -69,7 +69,7 @@ impl Store {
 /// [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) struct GraphWriter<'c> {
-    tx: &'c Connection,
+    tx: &'c WriteTx<'c>,
     now: i64,
     /// Whose entities these are.
     collection: Collection,
@@ -81,7 +81,7 @@ pub(crate) struct GraphWriter<'c> {
 }
 
 impl<'c> GraphWriter<'c> {
-    pub(crate) fn new(tx: &'c Connection, now: i64) -> Self {
+    pub(crate) fn new(tx: &'c WriteTx<'c>, now: i64) -> Self {
         Self {
             tx,
             now,
@@ -137,7 +137,7 @@ impl<'c> GraphWriter<'c> {
     }
 
     /// Makes every sum anew.
-    pub(crate) fn sum_all(tx: &Connection, now: i64) -> rusqlite::Result<()> {
+    pub(crate) fn sum_all(tx: &WriteTx<'_>, now: i64) -> rusqlite::Result<()> {
         let mut graph = GraphWriter::new(tx, now);
         let mut edges =
             tx.prepare("SELECT src_entity_id, relation_label, dst_entity_id FROM edges")?;

@@ -1,13 +1,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{OptionalExtension, Row, params};
 use trefoil_core::{
     Change, Chunk, ChunkId, ChunkLevel, Extraction, FileId, Language, Result, RowId,
 };
 
 use crate::{
-    Store,
+    Store, WriteTx,
     change::log,
     chunk::{stored_ordinal, to_json},
     embedding,
@@ -182,7 +182,7 @@ fn identify(file: &NewFile) -> Result<Ids> {
 
 /// One file on its way into the store.
 struct Put<'a> {
-    tx: &'a Connection,
+    tx: &'a WriteTx<'a>,
     now: i64,
     space: Option<&'a str>,
     file: &'a NewFile,
@@ -406,13 +406,13 @@ impl Place {
 }
 
 /// Removes the file at `path` with its chunks; true if it was there.
-pub(crate) fn remove_path(tx: &Connection, now: i64, path: &str) -> rusqlite::Result<bool> {
+pub(crate) fn remove_path(tx: &WriteTx<'_>, now: i64, path: &str) -> rusqlite::Result<bool> {
     let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
     Ok(remove(tx, now, select, [path])? > 0)
 }
 
 fn remove(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     now: i64,
     mut files: rusqlite::CachedStatement<'_>,
     paths: impl rusqlite::Params,
@@ -438,7 +438,7 @@ fn remove(
 
 /// Removes a chunk with all that hangs on it; 1 for a leaf, 0 for a parent.
 fn remove_chunk(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     graph: &mut GraphWriter<'_>,
     row: RowId,
     ordinal: i64,

@@ -4,7 +4,7 @@
 use rusqlite::{Connection, params};
 use trefoil_core::Result;
 
-use crate::{Store, change::limit_of};
+use crate::{Store, WriteTx, change::limit_of};
 
 /// Tries before a job is given up.
 const MAX_TRIES: u32 = 5;
@@ -139,7 +139,7 @@ impl Store {
 }
 
 pub(crate) fn enqueue(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     now: i64,
     kind: &str,
     payload_json: &str,
@@ -149,7 +149,7 @@ pub(crate) fn enqueue(
 
 /// The same, not to be run before a second.
 pub(crate) fn enqueue_at(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     now: i64,
     run_after: i64,
     kind: &str,
@@ -167,7 +167,7 @@ pub(crate) fn enqueue_at(
     Ok(queued > 0)
 }
 
-pub(crate) fn lease(tx: &Connection, now: i64, job: i64, seconds: u32) -> rusqlite::Result<()> {
+pub(crate) fn lease(tx: &WriteTx<'_>, now: i64, job: i64, seconds: u32) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE jobs SET status = 1, lease_until = ?2, updated_at = ?3 WHERE id = ?1",
     )?
@@ -175,7 +175,7 @@ pub(crate) fn lease(tx: &Connection, now: i64, job: i64, seconds: u32) -> rusqli
     Ok(())
 }
 
-pub(crate) fn done(tx: &Connection, now: i64, job: i64) -> rusqlite::Result<()> {
+pub(crate) fn done(tx: &WriteTx<'_>, now: i64, job: i64) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE jobs SET status = 2, lease_until = NULL, updated_at = ?2 WHERE id = ?1 AND status IN (0, 1)",
     )?
@@ -183,7 +183,7 @@ pub(crate) fn done(tx: &Connection, now: i64, job: i64) -> rusqlite::Result<()> 
     Ok(())
 }
 
-pub(crate) fn return_expired(tx: &Connection, now: i64) -> rusqlite::Result<()> {
+pub(crate) fn return_expired(tx: &WriteTx<'_>, now: i64) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "UPDATE jobs SET status = 0, lease_until = NULL, updated_at = ?1 WHERE status = 1 AND lease_until <= ?1",
     )?
@@ -192,7 +192,7 @@ pub(crate) fn return_expired(tx: &Connection, now: i64) -> rusqlite::Result<()> 
 }
 
 /// Returns running jobs to the queue; of every kind if none is named.
-pub(crate) fn release(tx: &Connection, now: i64, kind: Option<&str>) -> rusqlite::Result<usize> {
+pub(crate) fn release(tx: &WriteTx<'_>, now: i64, kind: Option<&str>) -> rusqlite::Result<usize> {
     tx.prepare_cached(
         "UPDATE jobs SET status = 0, lease_until = NULL, updated_at = ?1 WHERE status = 1 AND kind = ifnull(?2, kind)",
     )?

@@ -73,6 +73,7 @@ mod stats;
 mod store;
 mod sums;
 mod verify;
+mod write;
 
 pub use clock::{Clock, SystemClock};
 pub use community::{CommunityRow, ReportSource};
@@ -89,3 +90,5 @@ pub use salvage::{Salvaged, TableSaved};
 pub use stats::StoreStats;
 pub use store::{Access, Store};
 pub use verify::{StoreCheck, StoreFault};
+
+use write::WriteTx;

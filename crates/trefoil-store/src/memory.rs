@@ -53,7 +53,7 @@ pub use self::{
     unit::{AffectRow, MemoryUnit, Payload, UnitRow},
     version::{PatchReason, UnitVersion},
 };
-use crate::{Store, embedding, fault::fault};
+use crate::{Store, WriteTx, embedding, fault::fault};
 
 /// One snapshot of memory.
 #[derive(Debug)]
@@ -66,6 +66,7 @@ pub struct MemoryRead<'s> {
 #[derive(Debug)]
 pub struct MemoryWrite<'s> {
     read: MemoryRead<'s>,
+    tx: &'s WriteTx<'s>,
     now: i64,
     /// The key of the vector space, if there is a model.
     space: Option<String>,
@@ -99,7 +100,7 @@ impl Store {
         let written = self.write(doing, |tx, now| {
             let space = embedding::space(tx)?;
             let read = MemoryRead { tx, path: self.path() };
-            work(&MemoryWrite { read, now, space }).map_err(|error| abort(&failed, error))
+            work(&MemoryWrite { read, tx, now, space }).map_err(|error| abort(&failed, error))
         });
         failed.into_inner().map_or(written, Err)
     }
@@ -155,7 +156,16 @@ impl MemoryWrite<'_> {
         self.now
     }
 
-    fn embedding<'t>(&'t self, tx: &'t Connection) -> Embedding<'t> {
+    /// Runs statements that may write, with their failure told as ours.
+    fn sql<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&WriteTx<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        work(self.tx).map_err(|error| fault(self.path, doing, error))
+    }
+
+    fn embedding<'t>(&'t self, tx: &'t WriteTx<'t>) -> Embedding<'t> {
         Embedding { tx, now: self.now, space: self.space.as_deref() }
     }
 }

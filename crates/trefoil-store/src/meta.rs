@@ -1,7 +1,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::Result;
 
-use crate::Store;
+use crate::{Store, WriteTx};
 
 impl Store {
     /// A setting that is kept with the data.
@@ -28,7 +28,7 @@ pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>
         .optional()
 }
 
-pub(crate) fn set(tx: &Connection, key: &str, value: &str) -> rusqlite::Result<()> {
+pub(crate) fn set(tx: &WriteTx<'_>, key: &str, value: &str) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = excluded.value",
     )?

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use trefoil_core::Error;
+
+use crate::WriteTx;
 
 /// One script a format; the number of those that ran is the file's `user_version`.
 const MIGRATIONS: &[&str] = &[
@@ -54,7 +56,7 @@ pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
 
 /// Brings a file to the newest format, in one transaction.
 pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
-    let tx = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    let tx = WriteTx::begin(connection)?;
     let version: usize = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for script in MIGRATIONS.iter().skip(version) {
         tx.execute_batch(script)?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 use trefoil_core::{Collection, Result, RowId};
 
 use crate::{
-    EmbedSource, Store,
+    EmbedSource, Store, WriteTx,
     change::limit_of,
     chunk::Reader,
     embedding::{self, EMBED, EMBEDDED, FINGERPRINT},
@@ -184,7 +184,7 @@ fn model_migration(tx: &Connection) -> rusqlite::Result<Option<ModelMigration>> 
         .transpose()
 }
 
-fn forget(tx: &Connection) -> rusqlite::Result<()> {
+fn forget(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM meta WHERE key IN (?1, ?2)", [NEXT_FINGERPRINT, NEXT_GENERATION])
         .map(drop)
 }

@@ -30,6 +30,8 @@ use std::{
 
 use rusqlite::{Connection, ffi};
 
+use crate::{WriteTx, meta};
+
 /// Name of the file methods with checksums.
 pub(crate) const CHECKED: &CStr = c"trefoil";
 
@@ -121,7 +123,9 @@ pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
 /// Writes down that the file has checksums, so that it cannot lose them unnoticed.
 pub(crate) fn promise(connection: &Connection) -> rusqlite::Result<()> {
     if !is_promised(connection)? {
-        connection.execute("INSERT INTO meta (key, value) VALUES (?1, 'crc32')", [PROMISE])?;
+        let tx = WriteTx::begin(connection)?;
+        meta::set(&tx, PROMISE, "crc32")?;
+        tx.commit()?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use rusqlite::{Connection, OpenFlags, types::Value};
 use trefoil_core::{Error, Part, Result};
 
 use crate::{
-    Access, Clock, Store,
+    Access, Clock, Store, WriteTx,
     extraction::GraphWriter,
     fault::fault,
     file_id,
@@ -110,13 +110,12 @@ pub(crate) fn salvage_file(
     let store = Store::open_file(to, Access::ReadWrite, clock)?;
     let run = || {
         let new = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        new.execute_batch(
-            "PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;",
-        )?;
+        new.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;")?;
+        let new = WriteTx::begin(&new)?;
         let given = given(&old, checked.as_ref());
         let checked = checked.as_ref().unwrap_or(&old);
         let salvaged = Salvage { old: &old, checked, new: &new, given }.run()?;
-        new.execute_batch("COMMIT")?;
+        new.commit()?;
         Ok(salvaged)
     };
     let salvaged = run().map_err(|error| fault(to, "save what can be read", error))?;
@@ -142,7 +141,7 @@ struct Salvage<'c> {
     old: &'c Connection,
     /// Reads only pages that have their checksum.
     checked: &'c Connection,
-    new: &'c Connection,
+    new: &'c WriteTx<'c>,
     /// The last number that was given in each table that never gives one twice.
     given: BTreeMap<String, i64>,
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use trefoil_core::{Error, Part, Result, private_file};
 
 use crate::{
-    Clock,
+    Clock, WriteTx,
     fault::fault,
     folder::file_in,
     migration::{self, Format},
@@ -120,20 +120,16 @@ impl Store {
         run().map_err(|error| fault(&self.path, doing, error))
     }
 
-    /// Runs `work` in a transaction that is durable, or undone, when this returns.
-    /// `work` is given the time.
+    /// The one door of every write: runs `work` in a transaction that is durable, or undone, when
+    /// this returns. `work` is given the time.
     pub(crate) fn write<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
+        work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        let Some(writer) = &self.writer else {
-            return Err(Error::ReadOnly { path: self.path.clone(), doing });
-        };
         let now = self.clock.now();
-        let connection = locked(writer);
-        let run = || {
-            let tx = Transaction::new_unchecked(&connection, TransactionBehavior::Immediate)?;
+        self.write_alone(doing, |connection| {
+            let tx = WriteTx::begin(connection)?;
             let value = work(&tx, now)?;
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-written");
@@ -141,12 +137,11 @@ impl Store {
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-committed");
             Ok(value)
-        };
-        run().map_err(|error| fault(&self.path, doing, error))
+        })
     }
 
-    /// Runs `work` on the connection that writes, outside of any transaction: for what makes
-    /// its own, such as the cleaning of the file.
+    /// Takes the lock of the writer and runs `work` on its connection, outside of any transaction:
+    /// for the door, and for what SQLite runs in none, such as the cleaning of the file.
     pub(crate) fn write_alone<T>(
         &self,
         doing: &'static str,

@@ -5,6 +5,8 @@ use trefoil_core::{Result, RowId};
 use super::{MemoryRead, MemoryUnit, unit};
 use crate::chunk::{texts, to_json};
 
+use crate::WriteTx;
+
 /// The body of a claim. Names of closed choices are those of the schema.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimPayload {
@@ -124,7 +126,7 @@ impl MemoryRead<'_> {
     }
 }
 
-pub(super) fn write(tx: &Connection, row: RowId, claim: &ClaimPayload) -> rusqlite::Result<()> {
+pub(super) fn write(tx: &WriteTx<'_>, row: RowId, claim: &ClaimPayload) -> rusqlite::Result<()> {
     // Not OR REPLACE: a claim must not push out another one with the same hash.
     tx.prepare_cached(
         "INSERT INTO payload_claim (unit_id, text, kind, scope, session_id, origin_json, quality,
@@ -176,7 +178,7 @@ pub(super) fn write(tx: &Connection, row: RowId, claim: &ClaimPayload) -> rusqli
 
 /// A claim with a predicate is a fact of the graph, as far as its subject and its object are
 /// entities of memory by now.
-fn write_fact(tx: &Connection, row: RowId, claim: &ClaimPayload) -> rusqlite::Result<()> {
+fn write_fact(tx: &WriteTx<'_>, row: RowId, claim: &ClaimPayload) -> rusqlite::Result<()> {
     let row = row.get().cast_signed();
     let Some(predicate) = &claim.predicate else {
         tx.prepare_cached("DELETE FROM payload_fact WHERE unit_id = ?1")?.execute([row])?;

@@ -10,7 +10,7 @@ use trefoil_core::RowId;
 
 use super::{EpisodePayload, MemoryUnit, Payload, unit};
 use crate::{
-    embedding,
+    WriteTx, embedding,
     id::{hex, sha256},
 };
 
@@ -32,7 +32,7 @@ pub(crate) fn text_of(tx: &Connection, row: RowId) -> rusqlite::Result<Option<St
 
 /// Who embeds, and when.
 pub(super) struct Embedding<'t> {
-    pub(super) tx: &'t Connection,
+    pub(super) tx: &'t WriteTx<'t>,
     pub(super) now: i64,
     /// The key of the vector space, if there is a model.
     pub(super) space: Option<&'t str>,

@@ -6,6 +6,8 @@ use trefoil_core::{Result, RowId};
 
 use super::MemoryRead;
 
+use crate::WriteTx;
+
 /// The body of an episode: an observation fills `input_text`, a turn of a conversation both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct EpisodePayload {
@@ -153,7 +155,11 @@ impl MemoryRead<'_> {
     }
 }
 
-pub(super) fn write(tx: &Connection, row: RowId, episode: &EpisodePayload) -> rusqlite::Result<()> {
+pub(super) fn write(
+    tx: &WriteTx<'_>,
+    row: RowId,
+    episode: &EpisodePayload,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR REPLACE INTO payload_episode (unit_id, input_text, reply_text, image_summary,
                 context_note, reflection_json, content_compressed, observation_kind, source_type,

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Result, RowId, UnitKind};
 
 use super::{ErasedRuns, MemoryRead, MemoryUnit, MemoryWrite, erased_runs::Ends, unit};
-use crate::{Store, chunk::texts, embedding, file::remove_path, meta, pages};
+use crate::{Store, WriteTx, chunk::texts, embedding, file::remove_path, meta, pages};
 
 /// The setting that says that the files have still to be written anew.
 const UNCLEANED: &str = "uncleaned_files";
@@ -207,7 +207,7 @@ const LIVE: [&str; 12] = [
 ];
 
 /// Notes that files are to be written anew, and what is to be looked for in them.
-fn note(tx: &Connection, texts: &[String]) -> rusqlite::Result<()> {
+fn note(tx: &WriteTx<'_>, texts: &[String]) -> rusqlite::Result<()> {
     let known = key(tx)?;
     let key = known.unwrap_or_else(|| [fastrand::u64(..), fastrand::u64(..)]);
     if known.is_none() {
@@ -254,7 +254,7 @@ fn goes_too(tx: &Connection, row: RowId, going: &BTreeSet<RowId>) -> rusqlite::R
 }
 
 /// Takes away, and tells, what others say in the words of a unit.
-fn words(tx: &Connection, unit: &MemoryUnit) -> rusqlite::Result<Vec<String>> {
+fn words(tx: &WriteTx<'_>, unit: &MemoryUnit) -> rusqlite::Result<Vec<String>> {
     let row = unit.row.get().cast_signed();
     let mut words: Vec<String> = tx
         .prepare_cached(

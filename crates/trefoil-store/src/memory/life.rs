@@ -1,10 +1,11 @@
 //! The end of units: buried with a tombstone and purged later, or removed at once.
 
-use rusqlite::{Connection, params};
+use rusqlite::params;
 use trefoil_core::{Change, Collection, Result, RowId};
 
 use super::{MemoryRead, MemoryWrite, embedded, unit};
 use crate::{
+    WriteTx,
     change::{limit_of, log},
     embedding,
     extraction::GraphWriter,
@@ -82,7 +83,7 @@ impl MemoryWrite<'_> {
 
     fn remove(
         &self,
-        tx: &Connection,
+        tx: &WriteTx<'_>,
         graph: &mut GraphWriter<'_>,
         row: RowId,
     ) -> rusqlite::Result<bool> {

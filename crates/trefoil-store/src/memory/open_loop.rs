@@ -4,6 +4,8 @@ use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryUnit, unit};
 
+use crate::WriteTx;
+
 /// The body of something that is left to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoopPayload {
@@ -53,7 +55,7 @@ impl MemoryRead<'_> {
     }
 }
 
-pub(super) fn write(tx: &Connection, row: RowId, open: &LoopPayload) -> rusqlite::Result<()> {
+pub(super) fn write(tx: &WriteTx<'_>, row: RowId, open: &LoopPayload) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO payload_loop (unit_id, expires_at, due_at, loop_text) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (unit_id) DO UPDATE SET

@@ -4,6 +4,8 @@ use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryUnit, unit};
 
+use crate::WriteTx;
+
 /// The body of a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SummaryPayload {
@@ -38,7 +40,11 @@ impl MemoryRead<'_> {
     }
 }
 
-pub(super) fn write(tx: &Connection, row: RowId, summary: &SummaryPayload) -> rusqlite::Result<()> {
+pub(super) fn write(
+    tx: &WriteTx<'_>,
+    row: RowId,
+    summary: &SummaryPayload,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR REPLACE INTO payload_summary (unit_id, scope_label, scope_key, range_start,
                 range_end, summary_text, summary_json)

@@ -9,7 +9,7 @@ use super::{
     SummaryPayload, claim, episode, open_loop, summary, version,
 };
 use crate::{
-    Store,
+    Store, WriteTx,
     change::{limit_of, log},
     chunk::{texts, to_json},
     extraction::GraphWriter,
@@ -258,7 +258,7 @@ impl MemoryWrite<'_> {
     /// Tells the indexes and the worker what became of a unit.
     fn follow(
         &self,
-        tx: &Connection,
+        tx: &WriteTx<'_>,
         before: Option<&MemoryUnit>,
         after: &MemoryUnit,
     ) -> rusqlite::Result<()> {
@@ -361,7 +361,7 @@ fn shown(unit: &MemoryUnit) -> (String, UnitKind, UnitState, u8, i64) {
     (payload.searched(), payload.kind(), unit.state, sensitivity, unit.occurred_day())
 }
 
-fn upsert(tx: &Connection, unit: &UnitRow, payload: &Payload) -> rusqlite::Result<RowId> {
+fn upsert(tx: &WriteTx<'_>, unit: &UnitRow, payload: &Payload) -> rusqlite::Result<RowId> {
     let mut tags = unit.tags.clone();
     tags.sort();
     tags.dedup();
@@ -406,7 +406,7 @@ fn upsert(tx: &Connection, unit: &UnitRow, payload: &Payload) -> rusqlite::Resul
     Ok(RowId::new(row))
 }
 
-fn write_payload(tx: &Connection, row: RowId, payload: &Payload) -> rusqlite::Result<()> {
+fn write_payload(tx: &WriteTx<'_>, row: RowId, payload: &Payload) -> rusqlite::Result<()> {
     match payload {
         Payload::Episode(payload) => episode::write(tx, row, payload),
         Payload::Claim(payload) => claim::write(tx, row, payload),

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryUnit};
 use crate::{
+    WriteTx,
     fault::unreadable,
     id::{hex, sha256},
 };
@@ -89,7 +90,7 @@ impl MemoryRead<'_> {
 
 /// Adds a version, unless the last one has the same content.
 pub(super) fn append(
-    tx: &Connection,
+    tx: &WriteTx<'_>,
     unit: &MemoryUnit,
     reason: PatchReason,
     now: i64,
