@@ -141,18 +141,6 @@ impl MemoryRead<'_> {
             Ok(groups)
         })
     }
-
-    /// The episodes of a session in their order.
-    pub fn episodes_of(&self, session: &str) -> Result<Vec<RowId>> {
-        self.sql("list the episodes of a session", |tx| {
-            tx.prepare_cached(
-                "SELECT p.unit_id FROM payload_episode p JOIN units u ON u.id = p.unit_id
-                 WHERE p.session_id = ?1 ORDER BY ifnull(u.occurred_at, u.created_at), u.id",
-            )?
-            .query_map([session], |row| row.get(0).map(RowId::new))?
-            .collect()
-        })
-    }
 }
 
 pub(super) fn write(
