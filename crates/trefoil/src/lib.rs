@@ -200,3 +200,7 @@ pub use trefoil_text::MorphologicalExtractor;
 pub use trefoil_text::{
     ChunkSizes, ScriptAnalyzer, ScriptExtractor, StructuralChunker, language_of,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
