@@ -1,14 +1,10 @@
 //! How well an index does its work: what is no damage and still not as it should be.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use serde::Serialize;
 use trefoil_core::{
-    Collection, Contents, Digest, QueryText, Result, RetrieverId, Role, RowId, Score,
+    Collection, Contents, Digest, IndexInput, QueryText, Result, RetrieverId, Role, RowId, Score,
     SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchResultType, StoredChunk,
 };
 use trefoil_text::{contextual_text, sentences, terms};
@@ -289,12 +285,12 @@ impl<'e> Examination<'e> {
     /// What each index of documents holds: how far it lags, and what is in none.
     fn rows(&mut self) -> Result<()> {
         let store = &self.state.store;
-        let mut held: BTreeMap<RetrieverId, BTreeSet<RowId>> = BTreeMap::new();
+        let mut held: Vec<(&[IndexInput], BTreeSet<RowId>)> = Vec::new();
         for IndexOnDisk { collection, index, .. } in &self.files {
             let retriever = index.id();
             let Contents { seq, rows } = match index.contents() {
                 Ok(contents) => contents.unwrap_or_default(),
-                Err(error) if retriever == RetrieverId::KEYWORD => {
+                Err(error) if index.inputs().contains(&IndexInput::Text) => {
                     self.results.push(result(Check::Analyzer, vec![error.chain()], 1));
                     Contents::default()
                 }
@@ -302,17 +298,18 @@ impl<'e> Examination<'e> {
             };
             let of = rows.len();
             let lagging = changed_rows(store, *collection, index.inputs(), seq)?;
-            held.insert(retriever, rows.into_iter().map(|(row, _)| row).collect());
+            held.push((index.inputs(), rows.into_iter().map(|(row, _)| row).collect()));
             let lagging = lagging.iter().map(|row| format!("row {}", row.get())).collect();
             self.results.push(result(Check::Lag(retriever), lagging, of));
         }
-        let holds = |retriever, row| held.get(&retriever).is_some_and(|rows| rows.contains(&row));
+        let holds =
+            |input, row| held.iter().any(|(fed, rows)| fed.contains(&input) && rows.contains(&row));
         let (mut unfindable, mut of) = (Vec::new(), 0);
         for page in Pages::of(store, Collection::Documents) {
             for chunk in store.chunks(&page?)? {
                 of += 1;
-                let by_term = || holds(RetrieverId::KEYWORD, chunk.row) && self.has_terms(&chunk);
-                if !holds(RetrieverId::SEMANTIC, chunk.row) && !by_term() {
+                let by_term = || holds(IndexInput::Text, chunk.row) && self.has_terms(&chunk);
+                if !holds(IndexInput::Vector, chunk.row) && !by_term() {
                     unfindable.push(format!("{} of {}", chunk.id, chunk.file.path));
                 }
             }
