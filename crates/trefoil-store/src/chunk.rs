@@ -187,7 +187,8 @@ impl<'c> Reader<'c> {
         related.map_or(Ok(None), |related| self.chunk(RowId::new(related)))
     }
 
-    fn file(&mut self, id: i64) -> rusqlite::Result<Arc<FileInfo>> {
+    /// What is known of the file with this row number.
+    pub(crate) fn file(&mut self, id: i64) -> rusqlite::Result<Arc<FileInfo>> {
         if let Some(file) = self.files.get(&id) {
             return Ok(Arc::clone(file));
         }

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use trefoil_core::{
     Change, Chunk, ChunkId, ChunkLevel, Extraction, FileId, Language, Result, RowId,
 };
@@ -85,13 +85,7 @@ pub struct Stored {
 impl Store {
     /// What is known of the file at `path`.
     pub fn file(&self, path: &str) -> Result<Option<FileState>> {
-        self.read("look up a file", |tx| {
-            tx.prepare_cached(
-                "SELECT public_id, path, size, mtime, sha256 FROM files WHERE path = ?1",
-            )?
-            .query_row([path], state)
-            .optional()
-        })
+        self.read("look up a file", |tx| by_path(tx, path))
     }
 
     /// Every file, by path.
@@ -450,6 +444,13 @@ fn remove_chunk(
     }
     log(tx, Change::Removed(row))?;
     Ok(1)
+}
+
+/// What is known of the file at `path`.
+pub(crate) fn by_path(tx: &Connection, path: &str) -> rusqlite::Result<Option<FileState>> {
+    tx.prepare_cached("SELECT public_id, path, size, mtime, sha256 FROM files WHERE path = ?1")?
+        .query_row([path], state)
+        .optional()
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<FileState> {

@@ -1,7 +1,7 @@
 //! The graph that the chunks add up to, as rows; that of memory is apart.
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId, Seen};
 
 use crate::{Store, chunk::texts, extraction::spans_from_json, fault::unreadable, id::relation_id};
@@ -50,22 +50,7 @@ pub struct RelationRow {
 impl Store {
     /// The whole graph, in time proportional to it.
     pub fn graph(&self) -> Result<GraphRows> {
-        self.read("read the graph", |tx| {
-            let mut entities = tx.prepare_cached(&format!(
-                "{ENTITIES} WHERE e.collection = 0 ORDER BY e.normalized"
-            ))?;
-            let mut relations = tx.prepare_cached(
-                "SELECT s.normalized, r.relation_label, t.normalized, r.count
-                 FROM edges r JOIN entities s ON s.id = r.src_entity_id
-                              JOIN entities t ON t.id = r.dst_entity_id
-                 WHERE s.collection = 0
-                 ORDER BY s.normalized, t.normalized, r.relation_label",
-            )?;
-            Ok(GraphRows {
-                entities: entities.query_map([], entity)?.collect::<rusqlite::Result<_>>()?,
-                relations: relations.query_map([], relation)?.collect::<rusqlite::Result<_>>()?,
-            })
-        })
+        self.read("read the graph", rows)
     }
 
     /// The entities with these ids, in their order; unknown ones are left out.
@@ -134,6 +119,22 @@ impl Store {
             .collect()
         })
     }
+}
+
+pub(crate) fn rows(tx: &Connection) -> rusqlite::Result<GraphRows> {
+    let mut entities =
+        tx.prepare_cached(&format!("{ENTITIES} WHERE e.collection = 0 ORDER BY e.normalized"))?;
+    let mut relations = tx.prepare_cached(
+        "SELECT s.normalized, r.relation_label, t.normalized, r.count
+         FROM edges r JOIN entities s ON s.id = r.src_entity_id
+                      JOIN entities t ON t.id = r.dst_entity_id
+         WHERE s.collection = 0
+         ORDER BY s.normalized, t.normalized, r.relation_label",
+    )?;
+    Ok(GraphRows {
+        entities: entities.query_map([], entity)?.collect::<rusqlite::Result<_>>()?,
+        relations: relations.query_map([], relation)?.collect::<rusqlite::Result<_>>()?,
+    })
 }
 
 const ENTITIES: &str =

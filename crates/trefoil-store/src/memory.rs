@@ -33,7 +33,6 @@ use rusqlite::Connection;
 use trefoil_core::{Error, Result};
 
 use self::embedded::Embedding;
-pub(crate) use self::embedded::text_of;
 pub use self::{
     active_context::{ActiveContextRow, ContextItemRow},
     allowed::{Admitted, SessionScope, UnitFilter, UtilityStats},
@@ -53,6 +52,7 @@ pub use self::{
     unit::{AffectRow, MemoryUnit, Payload, UnitRow},
     version::{PatchReason, UnitVersion},
 };
+pub(crate) use self::{embedded::text_of, unit::is_readable};
 use crate::{Store, WriteTx, embedding, fault::fault};
 
 /// One snapshot of memory.

@@ -28,15 +28,19 @@ use std::{
     },
 };
 
-use rusqlite::{Connection, ffi};
+use rusqlite::{Connection, OpenFlags, ffi};
 
 use crate::{WriteTx, meta};
 
 /// Name of the file methods with checksums.
 pub(crate) const CHECKED: &CStr = c"trefoil";
+/// Name of the same for a file that is damaged: see [`open_damaged`].
+const DAMAGED: &CStr = c"trefoil-damaged";
 
 /// Bytes of each page that hold its checksum.
 const RESERVED: usize = 4;
+/// Bytes of a page of our files.
+const PAGE: usize = 4096;
 /// Smallest page of SQLite; what is read and written in other sizes is no page.
 const MIN_PAGE: usize = 512;
 /// Where the header tells how many bytes of each page are reserved.
@@ -55,14 +59,20 @@ pub(crate) fn register() -> rusqlite::Result<()> {
         // SAFETY: as above.
         let Some(platform) = (unsafe { found.as_ref() }) else { return ffi::SQLITE_ERROR };
         PLATFORM.store(found, Ordering::Release);
-        let mut checked = *platform;
-        checked.pNext = ptr::null_mut();
-        checked.zName = CHECKED.as_ptr();
-        checked.szOsFile = aligned(platform.szOsFile) + size();
-        checked.xOpen = Some(open);
-        // SAFETY: it is never freed. All methods but `xOpen` are the platform's, and find
-        // in it what they find in their own; 0 leaves the default as it is.
-        unsafe { ffi::sqlite3_vfs_register(Box::into_raw(Box::new(checked)), 0) }
+        for name in [CHECKED, DAMAGED] {
+            let mut checked = *platform;
+            checked.pNext = ptr::null_mut();
+            checked.zName = name.as_ptr();
+            checked.szOsFile = aligned(platform.szOsFile) + size();
+            checked.xOpen = Some(open);
+            // SAFETY: it is never freed. All methods but `xOpen` are the platform's, and find
+            // in it what they find in their own; 0 leaves the default as it is.
+            let code = unsafe { ffi::sqlite3_vfs_register(Box::into_raw(Box::new(checked)), 0) };
+            if code != ffi::SQLITE_OK {
+                return code;
+            }
+        }
+        ffi::SQLITE_OK
     });
     if code == ffi::SQLITE_OK {
         Ok(())
@@ -75,15 +85,37 @@ pub(crate) fn register() -> rusqlite::Result<()> {
 /// when it is written anew (`VACUUM`).
 pub(crate) fn reserve(connection: &Connection) -> rusqlite::Result<()> {
     let mut bytes = c_int::try_from(RESERVED).unwrap_or(0);
-    // SAFETY: the handle is open, null names its main file, and the number outlives the call.
-    let code = unsafe {
-        ffi::sqlite3_file_control(
-            connection.handle(),
-            ptr::null(),
-            ffi::SQLITE_FCNTL_RESERVE_BYTES,
-            (&raw mut bytes).cast(),
-        )
-    };
+    control(connection, ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut bytes).cast())
+}
+
+/// Opens a damaged file to read it: without its checksum a page is an error, but those of the
+/// schema are read whatever they say, for without them nothing of the file can be read.
+///
+/// # Errors
+/// The schema is too damaged to be read.
+pub(crate) fn open_damaged(path: &Path) -> rusqlite::Result<Connection> {
+    register()?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags_and_vfs(path, flags, DAMAGED)?;
+    connection.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;")?;
+    // SQLite keeps the schema once it was read.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let mut file: *mut ffi::sqlite3_file = ptr::null_mut();
+    control(&connection, ffi::SQLITE_FCNTL_FILE_POINTER, (&raw mut file).cast())?;
+    // SAFETY: `open` made the methods of this file the first field of a `Checked`, and nobody
+    // else uses the connection.
+    unsafe {
+        (*(*file).pMethods.cast::<Checked>().cast_mut()).is_on = true;
+    }
+    Ok(connection)
+}
+
+/// Asks something of the file of a connection.
+fn control(connection: &Connection, what: c_int, argument: *mut c_void) -> rusqlite::Result<()> {
+    // SAFETY: the handle is open, null names its main file, and both callers give what SQLite
+    // takes with `what`, which outlives the call.
+    let code =
+        unsafe { ffi::sqlite3_file_control(connection.handle(), ptr::null(), what, argument) };
     if code == ffi::SQLITE_OK {
         Ok(())
     } else {
@@ -143,6 +175,23 @@ pub(crate) fn check(path: &Path, connection: &Connection) -> rusqlite::Result<()
     Ok(())
 }
 
+/// True if the file at `path` was written with checksums: told by any page that has one, or by
+/// what is written down, for its header may be damaged.
+pub(crate) fn had_checksums(path: &Path, connection: &Connection) -> bool {
+    let any_is_whole = || {
+        let mut file = File::open(path).ok()?;
+        let mut page = [0; PAGE];
+        for offset in (0..).step_by(PAGE) {
+            file.read_exact(&mut page).ok()?;
+            if is_whole(&page, offset) {
+                return Some(());
+            }
+        }
+        None
+    };
+    is_promised(connection).unwrap_or(false) || any_is_whole().is_some()
+}
+
 fn is_promised(connection: &Connection) -> rusqlite::Result<bool> {
     let mut select = connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?;
     select.exists([PROMISE])
@@ -172,6 +221,9 @@ struct Checked {
     write: Option<Write>,
     /// Whether the header reserves room for checksums, or will.
     is_on: bool,
+    /// Whether it was opened by [`open_damaged`], which tells whether `is_on`: its header says
+    /// what it may, and its first page is a part of the schema.
+    is_damaged: bool,
 }
 
 type Read = unsafe extern "C" fn(*mut ffi::sqlite3_file, *mut c_void, c_int, i64) -> c_int;
@@ -213,6 +265,7 @@ unsafe extern "C" fn open(
             read: methods.xRead,
             write: methods.xWrite,
             is_on: measured == Some(ffi::SQLITE_OK) && length == 0,
+            is_damaged: CStr::from_ptr(vfs.zName) == DAMAGED,
         });
         (*file).pMethods = &raw const (*checked).methods;
         ffi::SQLITE_OK
@@ -236,7 +289,13 @@ unsafe extern "C" fn read(
             return code;
         }
         let length = usize::try_from(amount).unwrap_or(0);
-        let bytes = std::slice::from_raw_parts(buffer.cast::<u8>(), length);
+        let bytes = std::slice::from_raw_parts_mut(buffer.cast::<u8>(), length);
+        if offset == 0 && (*checked).is_damaged {
+            if let Some(reserved) = bytes.get_mut(RESERVED_AT) {
+                *reserved = u8::try_from(RESERVED).unwrap_or_default();
+            }
+            return code;
+        }
         if offset == 0 && code == ffi::SQLITE_OK && length > RESERVED_AT {
             (*checked).is_on = has_checksums(bytes);
         }
@@ -357,7 +416,7 @@ mod tests {
 
     fn checked(path: &Path) -> Connection {
         register().unwrap();
-        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
         let connection = Connection::open_with_flags_and_vfs(path, flags, CHECKED).unwrap();
         // What is larger than the cache is written to the file while it is made.
         connection.execute_batch("PRAGMA cache_size = 50").unwrap();

@@ -13,14 +13,17 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, types::Value};
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Error, Part, Result, RowId};
 
 use crate::{
     Access, Clock, Store, WriteTx,
-    extraction::GraphWriter,
+    chunk::Reader,
+    community::communities,
+    extraction::{self, GraphWriter},
     fault::fault,
-    file_id,
-    store::{connect, open_reader},
+    file::by_path,
+    file_id, graph, memory, pages,
+    store::connect,
     verify::{is_usable, is_what_it_says},
 };
 
@@ -60,7 +63,8 @@ const ROWS: i64 = 1 << 20;
 pub struct Salvaged {
     /// Table by table, by name.
     pub tables: Vec<TableSaved>,
-    /// Paths of the files and documents that have lost chunks, or themselves, in order.
+    /// Paths of the files and documents that have lost chunks, or themselves, in order. A file
+    /// whose path is damaged wherever it stood is only counted, in the table `files`.
     pub incomplete: Vec<String>,
     /// False if the graph was lost and has to be made from the texts.
     pub graph: bool,
@@ -101,19 +105,20 @@ pub(crate) fn salvage_file(
     .map_err(|error| nothing(error.to_string()))?;
     let careful = old.execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;");
     careful.map_err(|error| nothing(error.to_string()))?;
-    // None if the first page does not have its checksum.
-    let checked = open_reader(from).ok();
     if columns(&old, "units").map_err(|error| nothing(error.to_string()))?.is_empty() {
         return Err(nothing("it has no tables".to_owned()));
     }
+    // An older version wrote none.
+    let checked = pages::had_checksums(from, &old).then(|| pages::open_damaged(from)).transpose();
+    let checked = checked.map_err(|error| nothing(error.to_string()))?;
+    let checked = checked.as_ref().unwrap_or(&old);
 
     let store = Store::open_file(to, Access::ReadWrite, clock)?;
     let run = || {
         let new = connect(to, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         new.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;")?;
         let new = WriteTx::begin(&new)?;
-        let given = given(&old, checked.as_ref());
-        let checked = checked.as_ref().unwrap_or(&old);
+        let given = given(&old, checked);
         let salvaged = Salvage { old: &old, checked, new: &new, given }.run()?;
         new.commit()?;
         Ok(salvaged)
@@ -139,7 +144,8 @@ struct Table {
 struct Salvage<'c> {
     /// Reads what a page says, whatever its checksum.
     old: &'c Connection,
-    /// Reads only pages that have their checksum.
+    /// Reads only pages that have their checksum, and those of the schema; the same as `old` if an
+    /// older version wrote the file without checksums.
     checked: &'c Connection,
     new: &'c WriteTx<'c>,
     /// The last number that was given in each table that never gives one twice.
@@ -161,15 +167,14 @@ impl Salvage<'_> {
             && GRAPH.iter().all(|name| {
                 saved.iter().any(|table| table.table == *name && table.lost == Some(0))
             })
-            && !self.has_orphans_in_graph()?;
+            && !self.has_orphans_in_graph()?
+            && self.sum_graph().is_ok();
         if !graph {
             for table in GRAPH {
                 self.new.execute_batch(&format!("DELETE FROM {table};"))?;
             }
             self.drop_orphans()?;
         }
-        let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
-        GraphWriter::sum_all(self.new, self.new.query_row(last, [], |row| row.get(0))?)?;
         for table in &mut saved {
             table.saved = count(self.new, &table.table)?;
             let before = count(self.old, &table.table).ok();
@@ -317,13 +322,24 @@ impl Salvage<'_> {
 
     fn drop_what_is_not_what_it_says(&self) -> rusqlite::Result<()> {
         let mut wrong: Vec<(&str, i64)> = Vec::new();
+        let mut unread: Vec<i64> = Vec::new();
+        let mut reader = Reader::new(self.new)?;
         let mut select = self.new.prepare("SELECT id, public_id, path FROM files")?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
+            let file = row.get(0)?;
             let (id, path): (String, String) = (row.get(1)?, row.get(2)?);
             if file_id(&path).map_or(true, |expected| expected.as_str() != id) {
-                wrong.push(("files WHERE id", row.get(0)?));
+                wrong.push(("files WHERE id", file));
+            } else if reader.file(file).is_err() || by_path(self.new, &path).is_err() {
+                unread.push(file);
             }
+        }
+        let rest: Vec<String> =
+            UNREAD.iter().map(|(column, value)| format!("{column} = {value}")).collect();
+        for file in unread {
+            let mend = format!("UPDATE files SET {} WHERE id = ?1", rest.join(", "));
+            self.new.execute(&mend, [file])?;
         }
         let mut select = self.new.prepare(
             "SELECT u.public_id, f.public_id, c.ordinal, c.heading_path, c.text, c.hash, c.unit_id
@@ -331,8 +347,17 @@ impl Salvage<'_> {
         )?;
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
-            if !is_what_it_says(row).unwrap_or(false) {
+            // Its hash covers neither its language nor its place in the file.
+            let is_read = reader.chunk(RowId::new(row.get(6)?)).is_ok();
+            if !is_read || !is_what_it_says(row).unwrap_or(false) {
                 wrong.push(("payload_chunk WHERE unit_id", row.get(6)?));
+            }
+        }
+        let mut select = self.new.prepare("SELECT id FROM units WHERE kind <> 8")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            if !memory::is_readable(self.new, RowId::new(row.get(0)?)) {
+                wrong.push(("units WHERE id", row.get(0)?));
             }
         }
         let mut select = self.new.prepare("SELECT rowid, vector FROM embedding_cache")?;
@@ -346,7 +371,27 @@ impl Salvage<'_> {
         for (rows, number) in wrong {
             self.new.execute(&format!("DELETE FROM {rows} = ?1"), [number])?;
         }
-        Ok(())
+        self.new.execute_batch(
+            "DELETE FROM unit_versions WHERE version NOT BETWEEN 1 AND 4294967295
+                 OR parent_version NOT BETWEEN 1 AND 4294967295;
+             DELETE FROM active_contexts WHERE \"window\" NOT BETWEEN 0 AND 4294967295;
+             DELETE FROM active_context_items WHERE rank NOT BETWEEN 0 AND 4294967295;",
+        )
+    }
+
+    /// Sums up what the units say and reads it.
+    ///
+    /// # Errors
+    /// A row that is not what its columns are for.
+    fn sum_graph(&self) -> rusqlite::Result<()> {
+        let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
+        GraphWriter::sum_all(self.new, self.new.query_row(last, [], |row| row.get(0))?)?;
+        let mut reader = extraction::Reader::new(self.new)?;
+        for unit in ids(self.new, "SELECT DISTINCT unit_id FROM unit_entities")? {
+            reader.extraction(RowId::new(unit.cast_unsigned()))?;
+        }
+        graph::rows(self.new)?;
+        communities(self.new).map(drop)
     }
 
     /// Drops rows whose owner is gone, and units of which nothing else is left.
@@ -425,10 +470,10 @@ impl Salvage<'_> {
         let mut incomplete = BTreeSet::new();
         let kept: BTreeSet<i64> = ids(self.new, "SELECT unit_id FROM payload_chunk")?;
         let chunks = pairs(
-            self.old,
+            self.checked,
             "SELECT file_id, unit_id FROM payload_chunk INDEXED BY sqlite_autoindex_payload_chunk_1",
         )
-        .or_else(|_| pairs(self.old, "SELECT file_id, unit_id FROM payload_chunk NOT INDEXED"));
+        .or_else(|_| pairs(self.checked, "SELECT file_id, unit_id FROM payload_chunk NOT INDEXED"));
         let files: BTreeSet<i64> = match chunks {
             Ok(chunks) => chunks
                 .into_iter()
@@ -450,10 +495,15 @@ impl Salvage<'_> {
             incomplete.insert(path?);
         }
         let mut known = self.new.prepare("SELECT 1 FROM files WHERE path = ?1")?;
-        let select = "SELECT path FROM files INDEXED BY sqlite_autoindex_files_2";
-        if let Ok(mut select) = self.old.prepare(select)
-            && let Ok(mut rows) = select.query([])
-        {
+        // From both ends, as far as it can be read.
+        for order in ["ASC", "DESC"] {
+            let index = "files INDEXED BY sqlite_autoindex_files_2";
+            let Ok(mut select) =
+                self.old.prepare(&format!("SELECT path FROM {index} ORDER BY path {order}"))
+            else {
+                continue;
+            };
+            let Ok(mut rows) = select.query([]) else { continue };
             while let Ok(Some(row)) = rows.next() {
                 let Ok(path) = row.get::<_, String>(0) else { continue };
                 if !known.exists([&path])? {
@@ -502,8 +552,8 @@ const FAR: i64 = 1 << 32;
 /// Where the note of it was damaged, the log begins far above what can be read of it: a reader
 /// that has seen the damaged store must not take a new change for one that it knows. Rows are
 /// numbered after those that were saved, for every index is made anew.
-fn given(old: &Connection, checked: Option<&Connection>) -> BTreeMap<String, i64> {
-    checked.and_then(|checked| noted(checked).ok()).unwrap_or_else(|| {
+fn given(old: &Connection, checked: &Connection) -> BTreeMap<String, i64> {
+    noted(checked).unwrap_or_else(|_| {
         let log = noted(old).unwrap_or_default().remove(LOG).unwrap_or_default();
         BTreeMap::from([(LOG.to_owned(), log + FAR)])
     })

@@ -449,6 +449,11 @@ pub(super) fn by_row(tx: &Connection, row: RowId) -> rusqlite::Result<Option<Mem
     Ok(Some(MemoryUnit { row, unit, payload }))
 }
 
+/// True if a row holds a unit of memory with the body of its kind.
+pub(crate) fn is_readable(tx: &Connection, row: RowId) -> bool {
+    by_row(tx, row).is_ok_and(|unit| unit.is_some())
+}
+
 fn unit_row(columns: &Row<'_>) -> rusqlite::Result<UnitRow> {
     let label: Option<String> = columns.get(13)?;
     let intensity: Option<f64> = columns.get(14)?;
