@@ -1,68 +1,240 @@
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use trefoil_core::{Document, Error, Part, Result, SearchQuery, SearchResult};
+use trefoil_core::{
+    ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, StoredChunk, WhyNot,
+};
 use trefoil_store::JobCounts;
 
-use crate::{Engine, EngineConfig, EngineStats, Ingested};
+#[cfg(feature = "graph")]
+use crate::graph::{
+    CommunityRow, EntityNode, EntityView, GraphIndex, RelationEdge, Subgraph, petgraph::Graph,
+};
+use crate::{
+    admin::{
+        doctor::{DoctorOptions, HealthReport},
+        erase::ForgetReceipt,
+        repair::RepairReport,
+        snapshot::Snapshot,
+        verify::Verification,
+    },
+    builder::EngineBuilder,
+    config::EngineConfig,
+    engine::{Engine, EngineStats, tasks::BackgroundTask},
+    ingest::pipeline::{IngestOptions, IngestProgress, Ingested},
+    memory::MemoryCollection,
+};
 
-/// An [`Engine`] for tokio: each call runs on the blocking pool, so that no executor
-/// thread waits for a model or a disk. Cheap to clone.
+/// An [`Engine`] for tokio: it has the same methods, and runs each on the blocking pool, so that
+/// no executor thread waits for a model or a disk. Cheap to clone.
+///
+/// A call that has begun goes on when its future is dropped; an `ingest` is then still whole.
+///
+/// ```
+/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # runtime.block_on(async {
+/// use trefoil::{AsyncEngine, Document, Engine, Model, SearchQuery};
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("notes.trefoil");
+/// let engine = AsyncEngine::build(Engine::builder(dir).model(Model::None)).await?;
+/// engine.ingest(vec![Document::new("weather.md", "Rain in Tokyo tomorrow.")]).await?;
+/// let found = engine.search(SearchQuery::new("Tokyo")?).await?;
+/// assert_eq!(found.results[0].path(), "weather.md");
+/// # Ok::<(), trefoil::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct AsyncEngine {
     engine: Arc<Engine>,
 }
 
 impl AsyncEngine {
-    /// Opens as [`Engine::open_with`] does.
-    pub async fn open(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
-        let dir = dir.as_ref().to_owned();
-        let engine = blocking(move || Engine::open_with(dir, config)).await?;
-        Ok(Self::from(engine))
+    /// [`EngineBuilder::open`].
+    pub async fn build(builder: EngineBuilder) -> Result<Self> {
+        Self::opened(move || builder.open()).await
     }
 
-    /// [`Engine::search`].
-    pub async fn search(&self, query: SearchQuery) -> Result<SearchResult> {
-        self.run(move |engine| engine.search(&query)).await
+    /// [`Engine::open`].
+    pub async fn open(dir: impl Into<PathBuf>) -> Result<Self> {
+        let dir = dir.into();
+        Self::opened(move || Engine::open(dir)).await
     }
 
-    /// [`Engine::ingest`].
-    pub async fn ingest(&self, documents: Vec<Document>) -> Result<Ingested> {
-        self.run(move |engine| engine.ingest(&documents)).await
+    /// [`Engine::open_with`].
+    pub async fn open_with(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
+        let dir = dir.into();
+        Self::opened(move || Engine::open_with(dir, config)).await
+    }
+
+    /// [`Engine::open_read_only`].
+    pub async fn open_read_only(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
+        let dir = dir.into();
+        Self::opened(move || Engine::open_read_only(dir, config)).await
+    }
+
+    /// [`Engine::reindex`].
+    pub async fn reindex(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
+        let dir = dir.into();
+        Self::opened(move || Engine::reindex(dir, config)).await
+    }
+
+    /// [`Engine::verify`].
+    pub async fn verify(dir: impl Into<PathBuf>) -> Result<Verification> {
+        let dir = dir.into();
+        blocking(move || Engine::verify(dir)).await
+    }
+
+    /// [`Engine::repair`].
+    pub async fn repair(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<RepairReport> {
+        let dir = dir.into();
+        blocking(move || Engine::repair(dir, &config)).await
+    }
+
+    /// [`Engine::export`].
+    pub async fn export(dir: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Result<Snapshot> {
+        let (dir, to) = (dir.into(), to.into());
+        blocking(move || Engine::export(dir, to)).await
+    }
+
+    /// [`Engine::import`].
+    pub async fn import(from: impl Into<PathBuf>, dir: impl Into<PathBuf>) -> Result<Snapshot> {
+        let (from, dir) = (from.into(), dir.into());
+        blocking(move || Engine::import(from, dir)).await
+    }
+
+    /// [`Engine::doctor`].
+    pub async fn doctor(
+        dir: impl Into<PathBuf>,
+        config: EngineConfig,
+        options: DoctorOptions,
+    ) -> Result<HealthReport> {
+        let dir = dir.into();
+        blocking(move || Engine::doctor(dir, config, &options)).await
     }
 
     /// [`Engine::ingest_path`].
     pub async fn ingest_path(&self, path: impl AsRef<Path>) -> Result<Ingested> {
         let path = path.as_ref().to_owned();
-        self.run(move |engine| engine.ingest_path(path)).await
+        self.call(move |engine| engine.ingest_path(path)).await
     }
 
     /// [`Engine::remove`].
     pub async fn remove(&self, path: impl Into<String>) -> Result<usize> {
         let path = path.into();
-        self.run(move |engine| engine.remove(&path)).await
+        self.call(move |engine| engine.remove(&path)).await
     }
 
-    /// [`Engine::wait_until_indexed`].
-    pub async fn wait_until_indexed(&self) -> Result<JobCounts> {
-        self.run(Engine::wait_until_indexed).await
+    /// [`Engine::run_in_background`], which returns at once.
+    pub fn run_in_background(&self, task: &Arc<dyn BackgroundTask>) {
+        self.engine.run_in_background(task);
     }
 
-    /// [`Engine::stats`].
-    pub async fn stats(&self) -> Result<EngineStats> {
-        self.run(Engine::stats).await
+    /// [`Engine::mention_strength`], which returns at once.
+    pub fn mention_strength(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
+        self.engine.mention_strength(plan)
     }
 
-    /// The engine itself, for what has no async form.
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    /// [`Engine::reranker_of`], which returns at once.
+    pub fn reranker_of(&self, question: &str) -> Option<&str> {
+        self.engine.reranker_of(question)
     }
 
-    async fn run<T: Send + 'static>(
+    /// [`Engine::graph_index`], which returns at once.
+    #[cfg(feature = "graph")]
+    pub fn graph_index(&self) -> Option<Arc<GraphIndex>> {
+        self.engine.graph_index()
+    }
+
+    /// Calls what [`Engine::memory`] has.
+    pub async fn memory<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(MemoryCollection<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.call(move |engine| call(engine.memory())).await
+    }
+
+    /// Runs several calls of the engine as one, on one thread of the blocking pool.
+    pub async fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Engine) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let engine = Arc::clone(&self.engine);
         blocking(move || call(&engine)).await
+    }
+
+    /// The engine itself, whose calls block.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    async fn opened(open: impl FnOnce() -> Result<Engine> + Send + 'static) -> Result<Self> {
+        blocking(open).await.map(Self::from)
+    }
+}
+
+/// Methods that hand their arguments to the method of the engine with the same name.
+macro_rules! same {
+    ($($name:ident($($argument:ident: $type:ty $(as $form:tt)?),*) -> $output:ty;)*) => {
+        $(
+            #[doc = concat!("[`Engine::", stringify!($name), "`].")]
+            pub async fn $name(&self $(, $argument: $type)*) -> Result<$output> {
+                self.call(move |engine| engine.$name($(same!(@ $argument $($form)?)),*)).await
+            }
+        )*
+    };
+    (@ $argument:ident ref) => { &$argument };
+    (@ $argument:ident) => { $argument };
+}
+
+impl AsyncEngine {
+    same! {
+        search(query: SearchQuery as ref) -> SearchResult;
+        search_by_embedding(
+            vector: Vec<f32> as ref, filters: SearchFilters, options: SearchOptions
+        ) -> SearchResult;
+        plan(query: SearchQuery as ref) -> Plan;
+        ranked_lists(query: SearchQuery as ref) -> Vec<RankedList>;
+        why_not(query: SearchQuery as ref, chunk: ChunkId as ref) -> WhyNot;
+        ingest(documents: Vec<Document> as ref) -> Ingested;
+        ingest_paths(
+            paths: Vec<PathBuf> as ref,
+            allowed: IngestOptions,
+            on_progress: impl FnMut(IngestProgress) + Send + 'static
+        ) -> Ingested;
+        wait_until_indexed() -> JobCounts;
+        wait_until_indexed_with(on_progress: impl FnMut(&JobCounts) + Send + 'static) -> JobCounts;
+        stats() -> EngineStats;
+        chunk(id: ChunkId as ref) -> Option<Arc<StoredChunk>>;
+        chunks(rows: Vec<RowId> as ref) -> Vec<Arc<StoredChunk>>;
+        paths() -> Vec<String>;
+        forget_document(path: String as ref) -> ForgetReceipt;
+        document_chunks(path: String as ref) -> Vec<Arc<StoredChunk>>;
+    }
+}
+
+#[cfg(feature = "graph")]
+impl AsyncEngine {
+    same! {
+        graph(filters: SearchFilters as ref) -> Option<Graph<EntityNode, RelationEdge>>;
+        graph_index_within(filters: SearchFilters as ref) -> Option<Arc<GraphIndex>>;
+        communities() -> Vec<CommunityRow>;
+        entities(filters: SearchFilters as ref, most: usize) -> Vec<EntityView>;
+        entity(name: String as ref, filters: SearchFilters as ref, most: usize) -> Option<EntityView>;
+    }
+
+    /// [`Engine::subgraph`].
+    pub async fn subgraph(
+        &self,
+        around: Option<String>,
+        filters: SearchFilters,
+        most: usize,
+    ) -> Result<Subgraph> {
+        self.call(move |engine| engine.subgraph(around.as_deref(), &filters, most)).await
     }
 }
 
