@@ -40,6 +40,7 @@ mod reindex;
 mod rerank;
 mod snapshot;
 mod soak;
+mod source_files;
 mod tenants;
 mod tidy;
 mod trigrams;

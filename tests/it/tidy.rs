@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::source_files::{code, reached, uses};
+
 /// Which crates of the workspace a crate may depend on.
 const LAYERS: [(&str, &[&str]); 11] = [
     ("trefoil-core", &[]),
@@ -98,6 +100,107 @@ fn the_readme_has_two_commands() {
     }
 }
 
+/// Most files right in one folder.
+const FILES: usize = 24;
+/// Most lines of a file, its tests left out.
+const LINES: usize = 600;
+/// Most files that use each other in a circle.
+const CIRCLE: usize = 3;
+
+#[test]
+fn folders_fit_on_a_screen_and_files_are_one_idea() {
+    for name in manifests().keys() {
+        let source = root().join("crates").join(name).join("src");
+        let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        for file in files(&source) {
+            *folders.entry(file.parent().unwrap().to_owned()).or_default() += 1;
+            let lines = code(&file).lines().count();
+            assert!(lines <= LINES, "{} has {lines} lines", file.display());
+        }
+        for (folder, count) in folders {
+            assert!(count <= FILES, "{} has {count} files", folder.display());
+        }
+    }
+}
+
+#[test]
+fn files_do_not_go_round_in_circles() {
+    for name in manifests().keys() {
+        let uses = uses(&root().join("crates").join(name).join("src"));
+        for start in uses.keys() {
+            let there = reached(&uses, start);
+            let circle: Vec<&String> =
+                there.iter().filter(|other| reached(&uses, other).contains(start)).collect();
+            assert!(circle.len() <= CIRCLE, "{name}: {circle:?} use each other");
+        }
+    }
+}
+
+/// The rooms of the engine, each after those that it may use.
+const ROOMS: [&str; 6] = ["index", "graph", "search", "crag", "ingest", "admin"];
+
+#[test]
+fn rooms_of_the_engine_use_those_before_them_and_never_the_engine() {
+    let source = root().join("crates/trefoil/src");
+    for (place, room) in ROOMS.iter().enumerate() {
+        for file in files(&source.join(room)) {
+            let code = code(&file);
+            for later in &ROOMS[place + 1..] {
+                let path = format!("{later}::");
+                let named = code.lines().any(|line| {
+                    !line.trim_start().starts_with("//")
+                        && line
+                            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':')
+                            .any(|word| word.trim_start_matches("crate::").starts_with(&path))
+                });
+                assert!(!named, "{} uses {later}", file.display());
+            }
+            let engine = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let words = |line: &str| {
+                line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "Engine")
+            };
+            assert!(!engine.into_iter().any(words), "{} names the engine", file.display());
+        }
+    }
+}
+
+#[test]
+fn the_async_engine_has_what_the_engine_has() {
+    let source = root().join("crates/trefoil/src");
+    let there = fs::read_to_string(source.join("async_engine.rs")).unwrap();
+    let mut engine = files(&source.join("engine"));
+    engine.push(source.join("engine.rs"));
+    for file in engine {
+        let code = code(&file);
+        let code = code.split("impl MemoryCollection").next().unwrap();
+        for rest in code.split("    pub fn ").skip(1) {
+            let name = rest.split(['(', '<']).next().unwrap();
+            let has = name == "builder" || there.contains(&format!(" {name}("));
+            let generic = there.contains(&format!(" {name}<"));
+            assert!(has || generic, "AsyncEngine has no {name}");
+        }
+    }
+}
+
+/// Files outside of their crates that may name a retriever: what assembles the default set, what
+/// names folders, and what is about the graph only.
+const ASSEMBLING: [&str; 3] = ["default_set.rs", "layout.rs", "index/open.rs"];
+
+#[test]
+fn only_what_assembles_them_names_the_retrievers() {
+    let source = root().join("crates/trefoil/src");
+    for file in files(&source) {
+        let path = file.strip_prefix(&source).unwrap().to_string_lossy().replace('\\', "/");
+        if ASSEMBLING.contains(&path.as_str()) || path.starts_with("graph/") {
+            continue;
+        }
+        let code = code(&file);
+        for id in ["RetrieverId::KEYWORD", "RetrieverId::SEMANTIC", "RetrieverId::GRAPH"] {
+            assert!(!code.contains(id), "{path} names {id}");
+        }
+    }
+}
+
 /// The crates and what each depends on, development dependencies left out.
 fn manifests() -> BTreeMap<String, Vec<String>> {
     let mut manifests = BTreeMap::new();
@@ -114,7 +217,7 @@ fn manifests() -> BTreeMap<String, Vec<String>> {
     manifests
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -124,5 +227,5 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
 }
