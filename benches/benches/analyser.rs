@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use benches::{Fixtures, Outcome, settings};
 use criterion::{BenchmarkId, Throughput};
-use trefoil::{Analyzer, Language};
+use trefoil::{Language, text::Analyzer};
 use trefoil_text::ScriptAnalyzer;
 
 fn main() -> Outcome {

@@ -5,8 +5,11 @@ use std::hint::black_box;
 use benches::{Outcome, settings};
 use criterion::{BenchmarkId, Throughput};
 use trefoil::{
-    Adaptive, Fuser, Hit, PlannedRetriever, RankedList, RelativeScore, RetrieverId, RowId, Rrf,
-    Score, final_scores,
+    RetrieverId, Score,
+    index::RowId,
+    search::{
+        Adaptive, Fuser, Hit, PlannedRetriever, RankedList, RelativeScore, Rrf, final_scores,
+    },
 };
 
 fn main() -> Outcome {

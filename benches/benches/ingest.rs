@@ -8,7 +8,7 @@ use benches::{
 };
 use criterion::{BatchSize, BenchmarkId, Criterion, SamplingMode, Throughput};
 use tempfile::TempDir;
-use trefoil::{Document, Embedder, Engine, EngineConfig, Model, Role};
+use trefoil::{Document, Engine, EngineConfig, Model, index::Role, model::Embedder};
 
 fn main() -> Outcome {
     let mut criterion = settings().sample_size(10);

@@ -10,8 +10,8 @@ use benches::{
 };
 use criterion::BenchmarkId;
 use trefoil::{
-    EngineConfig, Language, Reranker, SearchQuery,
-    model::{ModelHome, ModelSource, OnnxReranker, TokenReranker},
+    EngineConfig, Language, SearchQuery,
+    model::{ModelHome, ModelSource, OnnxReranker, Reranker, TokenReranker},
 };
 
 /// Chunks that are searched.

@@ -8,7 +8,7 @@ use benches::{
     Fixtures, NEIGHBOURS, Outcome, StoredVectors, VectorSet, label, must, record_recall, settings,
 };
 use criterion::{BenchmarkId, Criterion};
-use trefoil::{Allowed, RowId, RowSet};
+use trefoil::index::{Allowed, RowId, RowSet};
 use trefoil_semantic::VectorConfig;
 
 /// Steps of ten, and the size above which the default walks.

@@ -6,7 +6,7 @@ use std::{
 
 use fastrand::Rng;
 use serde::Deserialize;
-use trefoil::Chunker as _;
+use trefoil::ingest::Chunker as _;
 use trefoil::{
     Document, Language, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
     SearchStrategy,

@@ -5,7 +5,9 @@ use std::{
 };
 
 use trefoil::{
-    Engine, EngineConfig, Error, Model, Reranker, Rerankers, Result, SearchQuery, SearchResultType,
+    Engine, EngineConfig, Error, Model, Result, SearchQuery,
+    model::{Reranker, Rerankers},
+    search::SearchResultType,
 };
 
 use crate::{Fixtures, Outcome, Question, StoredVectors, folder, label};

@@ -5,7 +5,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use trefoil::{Allowed, Indexer, RowId, Seq};
+use trefoil::index::{Allowed, Indexer, RowId, Seq};
 use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
 
 use crate::{Outcome, SIZES, StoredVectors, folder, label, vectors::unit};

@@ -6,8 +6,9 @@ use std::{
 use fastrand::Rng;
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Array2, Embedder, EmbeddingSpace, Error, Part, Result, Role,
-    model::{ModelHome, ModelSource, OnnxEmbedder},
+    Error, Part, Result,
+    index::Role,
+    model::{Array2, Embedder, EmbeddingSpace, ModelHome, ModelSource, OnnxEmbedder},
 };
 
 use crate::{Fixtures, Outcome, folder};

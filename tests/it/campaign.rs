@@ -10,8 +10,8 @@ use std::{
 };
 
 use trefoil::{
-    Document, Engine, RankedList, Result, RetrieverId, Score, SearchFilters, SearchOptions,
-    SearchQuery,
+    Document, Engine, Result, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery,
+    search::RankedList,
 };
 
 /// Lines of a document; they make two or three chunks.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trefoil::{
-    Document, Engine, EngineConfig, Error, NameLookup, QueryClassification, QueryClassifier,
-    QueryType, Question, Result, RetrieverId, SearchFilters, SearchOptions, SearchQuery,
-    SearchWeights, Stage,
+    Document, Engine, EngineConfig, Error, Result, RetrieverId, SearchFilters, SearchOptions,
+    SearchQuery, SearchWeights,
+    search::{NameLookup, QueryClassification, QueryClassifier, QueryType, Question, Stage},
 };
 
 use crate::models::without_model;
@@ -81,7 +81,7 @@ impl QueryClassifier for Fixed {
             query_type,
             confidence: trefoil::Score::ONE,
             extracted_entities: Vec::new(),
-            suggested_weights: trefoil::suited_to(query_type),
+            suggested_weights: trefoil::search::suited_to(query_type),
             expanded_queries: Vec::new(),
         })
     }

@@ -12,9 +12,8 @@ use std::{
 };
 
 use trefoil::{
-    BoundaryClass, Degraded, Document, Engine, Error, Language, RetrieverId, SearchFilters,
-    UnitState,
-    memory::{RecallDepth, UnitFilter, UnitRow},
+    Degraded, Document, Engine, Error, Language, RetrieverId, SearchFilters,
+    memory::{BoundaryClass, RecallDepth, UnitFilter, UnitRow, UnitState},
 };
 
 use crate::{
@@ -238,7 +237,7 @@ impl Told {
         for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
             let available = engine.stats()?.rows.iter().any(|(one, _)| *one == retriever);
             let list = if available { Some(list(engine, ALONE, retriever)?) } else { None };
-            let rows = list.iter().flat_map(trefoil::RankedList::hits).map(|hit| hit.row);
+            let rows = list.iter().flat_map(trefoil::search::RankedList::hits).map(|hit| hit.row);
             told.said.push(format!("{retriever}: {:?}", rows.collect::<Vec<_>>()));
         }
         told.ask_memory(engine)?;

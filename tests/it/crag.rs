@@ -9,12 +9,16 @@ use proptest::prelude::{
     Just, Strategy as Generator, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
 use trefoil::{
-    Array2, Correction, CragAction, CragBasis, CragRelevance, CragReport, Document, DocumentFormat,
-    Embedder, EmbeddingSpace, Engine, EngineConfig, Error, GradeCalibration, GradeSeparation,
-    GradeThresholds, IncorrectPolicy, Language, Pooling, Profile, Quantization, Reranker,
-    Rerankers, Result, RetrieverId, RetrieverMetric, Role, Score, SearchFilters, SearchOptions,
-    SearchQuery, SearchResult, SearchStrategy, Settings, Stage, Trust, WebFailure, WebMetadata,
-    WebPage, WebSearch,
+    Document, DocumentFormat, Engine, EngineConfig, Error, Language, Profile, Result, RetrieverId,
+    Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy,
+    crag::{
+        Correction, CragAction, CragBasis, CragRelevance, CragReport, GradeCalibration,
+        GradeSeparation, GradeThresholds, IncorrectPolicy, Trust, WebFailure, WebMetadata, WebPage,
+        WebSearch,
+    },
+    index::Role,
+    model::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization, Reranker, Rerankers},
+    search::{FusionSettings, RetrieverMetric, Stage},
 };
 
 use crate::models::{with_model, without_model};
@@ -547,7 +551,7 @@ fn grades_begin_where_the_profile_says_for_the_reranker_that_read() {
     let grades = |explicit: Option<GradeThresholds>, grades: Vec<GradeCalibration>| {
         // As a person would have it: written by the one and read by the other.
         let file = folder.path().join("profile.toml");
-        let profile = Profile { grades, ..Profile::new(Settings::default()) };
+        let profile = Profile { grades, ..Profile::new(FusionSettings::default()) };
         profile.write(&file, "").unwrap();
         let (_dir, engine) = by_words(|config| {
             config.grade = explicit;
@@ -567,6 +571,6 @@ fn grades_begin_where_the_profile_says_for_the_reranker_that_read() {
     assert_eq!(grades(None, both[..1].to_vec()), Ambiguous, "another reranker's are not its own");
     assert_eq!(grades(Some(low), both), Correct, "what the configuration says holds");
     let wrong = calibrated("beginnings", thresholds(0.9, 0.1, 0.4));
-    let profile = Profile { grades: vec![wrong], ..Profile::new(Settings::default()) };
+    let profile = Profile { grades: vec![wrong], ..Profile::new(FusionSettings::default()) };
     assert!(matches!(profile.check(), Err(Error::InvalidConfig { .. })));
 }

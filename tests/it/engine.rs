@@ -2,9 +2,9 @@
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil::{
-    DateRange, Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language,
-    RetrieverId, RetrieverMetric, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchResultType, SearchStrategy, SearchWeights, Stage,
+    Document, DocumentFormat, Engine, EngineConfig, Error, Fusion, Language, RetrieverId, Score,
+    SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, SearchWeights,
+    search::{DateRange, RetrieverMetric, SearchResultType, Stage},
 };
 
 use crate::models::{with_model, without_model};
@@ -379,7 +379,11 @@ fn chosen_weights_are_used_as_they_are() {
 
 /// A second, tiny embedder: which letters a text holds.
 pub(crate) mod letters {
-    use trefoil::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization, Result, Role};
+    use trefoil::{
+        Result,
+        index::Role,
+        model::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization},
+    };
 
     #[derive(Debug)]
     pub(crate) struct Letters(EmbeddingSpace);

@@ -1,8 +1,10 @@
 //! Entities as results: what a question names, with what the documents say of it.
 
 use trefoil::{
-    Document, Engine, EntityType, QueryType, RetrieverId, Score, SearchFilters, SearchQuery,
-    SearchResult, SearchResultItem, SearchResultType, SearchStrategy, Stage, WhyNot,
+    Document, Engine, RetrieverId, Score, SearchFilters, SearchQuery, SearchResult,
+    SearchResultItem, SearchStrategy,
+    graph::EntityType,
+    search::{QueryType, SearchResultType, Stage, WhyNot},
 };
 
 use crate::models::without_model;

@@ -2,7 +2,8 @@
 
 use trefoil::{
     Document, Engine, Error, Language, RetrieverId, Score, SearchFilters, SearchOptions,
-    SearchQuery, Stage, WhyNot,
+    SearchQuery,
+    search::{Stage, WhyNot},
 };
 
 use crate::models::without_model;

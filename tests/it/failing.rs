@@ -12,11 +12,19 @@ use std::{
 };
 
 use trefoil::{
-    Array2, CentralSentences, Document, Embedder, EmbeddingSpace, Engine, EngineConfig,
-    EntityExtractor, Error, Extraction, Extractor, GradeThresholds, Model, NameLookup,
-    QueryClassification, QueryClassifier, QueryType, Question, Reranker, Rerankers, Result,
-    RetrieverId, Role, RuleClassifier, Score, SearchFilters, SearchOptions, SearchQuery, Stage,
-    Summarizer, Summary, SummaryRequest, TitledText,
+    Document, Engine, EngineConfig, Error, Model, Result, RetrieverId, Score, SearchFilters,
+    SearchOptions, SearchQuery,
+    crag::GradeThresholds,
+    graph::{
+        CentralSentences, EntityExtraction, EntityExtractor, Extraction, Summarizer, Summary,
+        SummaryRequest, TitledText,
+    },
+    index::Role,
+    model::{Array2, Embedder, EmbeddingSpace, Reranker, Rerankers},
+    search::{
+        NameLookup, QueryClassification, QueryClassifier, QueryType, Question, RuleClassifier,
+        Stage,
+    },
 };
 
 use crate::{
@@ -115,12 +123,12 @@ struct FailingExtractor(Switch);
 
 impl EntityExtractor for FailingExtractor {
     fn fingerprint(&self) -> String {
-        trefoil::ScriptExtractor.fingerprint()
+        trefoil::graph::ScriptExtractor.fingerprint()
     }
 
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
         self.0.check("the extractor")?;
-        trefoil::ScriptExtractor.extract(texts)
+        trefoil::graph::ScriptExtractor.extract(texts)
     }
 }
 
@@ -144,7 +152,7 @@ impl Switches {
             rerankers: Rerankers::Custom(vec![Arc::new(FailingReranker(self.reranker.clone()))]),
             classifier: Arc::new(FailingClassifier(self.classifier.clone())),
             summarizer: Arc::new(FailingSummarizer(self.summarizer.clone())),
-            extractor: Extractor::Custom(Arc::new(FailingExtractor(self.extractor.clone()))),
+            extractor: EntityExtraction::Custom(Arc::new(FailingExtractor(self.extractor.clone()))),
             ..base
         };
         config.rerank.enabled = true;
@@ -175,7 +183,7 @@ fn new_query(query_type: QueryType, crag: bool) -> SearchQuery {
     let number = ASKED.fetch_add(1, Ordering::Relaxed);
     let text = format!("{ASKED_TEXT} {number}");
     let query = query(query_type, crag);
-    SearchQuery { text: trefoil::QueryText::new(&text).unwrap(), ..query }
+    SearchQuery { text: trefoil::search::QueryText::new(&text).unwrap(), ..query }
 }
 
 const ASKED_TEXT: &str = "how is the Barn Owl related to the Field Vole of the Old Mill?";
@@ -271,7 +279,7 @@ fn a_question_brings_its_own_vector_to_the_communities() {
     assert!(semantic(&engine.search(&other).unwrap()));
     let Model::Custom(embedder) = with_trigrams().model else { panic!("trigrams are no model") };
     let vector = embedder.embed(Role::Query, &["owls and voles"]).unwrap().row(0).to_vec();
-    other.embedding = Some(trefoil::Embedding::new(vector).unwrap());
+    other.embedding = Some(trefoil::search::Embedding::new(vector).unwrap());
     assert!(!semantic(&engine.search(&other).unwrap()));
 }
 
@@ -519,7 +527,7 @@ fn pages_of_repairs_that_were_cut_off_show_each_result_once() {
         };
         config.rerank.enabled = true;
         config.rerank.top_k = 20;
-        config.crag.incorrect = trefoil::IncorrectPolicy::Annotate;
+        config.crag.incorrect = trefoil::crag::IncorrectPolicy::Annotate;
         let (correct, certain) = (Score::ONE, Score::ONE);
         config.grade = Some(GradeThresholds { correct, certain, ..GradeThresholds::default() });
         let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
@@ -601,7 +609,7 @@ fn communities_are_as_relevant_as_they_are() {
     engine.ingest(&documents()).unwrap();
     engine.wait_until_indexed().unwrap();
     let mut asked = query(QueryType::Global, false);
-    asked.text = trefoil::QueryText::new("tell me of the moon and the sea").unwrap();
+    asked.text = trefoil::search::QueryText::new("tell me of the moon and the sea").unwrap();
     let whole = engine.search(&asked).unwrap();
     let communities = || whole.results.iter().filter(|one| one.is_community_result());
     for one in communities() {

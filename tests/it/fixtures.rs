@@ -4,7 +4,8 @@ use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
 use trefoil::{
-    Answerability, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
+    Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
+    search::Answerability,
 };
 use trefoil_eval::{Expected, RetrievalCase, assert_retrieval};
 

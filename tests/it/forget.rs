@@ -132,8 +132,9 @@ fn what_is_left_is_told_until_it_is_gone() {
     fs::create_dir(copy.parent().unwrap()).unwrap();
     fs::write(&copy, text).unwrap();
     let first = engine.forget_document("a.md").unwrap();
-    let of_copy = |receipt: &trefoil::ForgetReceipt| {
-        let is_copy = |file: &&trefoil::ScannedFile| file.path == Path::new("by-hand/copy.txt");
+    let of_copy = |receipt: &trefoil::admin::ForgetReceipt| {
+        let is_copy =
+            |file: &&trefoil::admin::ScannedFile| file.path == Path::new("by-hand/copy.txt");
         receipt.files.iter().find(is_copy).map(|file| file.hits)
     };
     assert!(first.hits > 0 && of_copy(&first) == Some(first.hits), "{first:?}");

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use trefoil::{
-    Document, Engine, EngineConfig, EntityExtractor, Extraction, Extractor, QueryType, Result,
-    RetrieverId, Score, ScriptExtractor, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchStrategy, Stage, TitledText,
-    graph::petgraph::{Undirected, algo::dijkstra},
+    Document, Engine, EngineConfig, Result, RetrieverId, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchStrategy,
+    graph::{
+        EntityExtraction, EntityExtractor, Extraction, ScriptExtractor, TitledText,
+        petgraph::{Undirected, algo::dijkstra},
+    },
+    search::{QueryType, Stage},
 };
 
 use crate::models::without_model;
@@ -111,7 +114,7 @@ fn the_graph_of_petgraph_is_what_the_filters_allow() {
     assert_eq!(engine.graph(&only("nowhere")).unwrap().unwrap().node_count(), 0);
 
     let (_dir, without) =
-        engine_with(EngineConfig { extractor: Extractor::None, ..without_model() });
+        engine_with(EngineConfig { extractor: EntityExtraction::None, ..without_model() });
     assert!(without.graph(&SearchFilters::default()).unwrap().is_none());
 }
 
@@ -252,7 +255,7 @@ fn results_name_their_entities_and_count_them() {
 
 #[test]
 fn an_engine_without_a_graph_says_so_only_where_it_is_asked_for() {
-    let config = EngineConfig { extractor: Extractor::None, ..without_model() };
+    let config = EngineConfig { extractor: EntityExtraction::None, ..without_model() };
     let (_dir, engine) = engine_with(config);
     engine.ingest(&documents()).unwrap();
     let found = engine.search(&query("Ada Lovelace")).unwrap();
@@ -282,7 +285,7 @@ impl EntityExtractor for Renamed {
 fn an_index_gets_a_graph_when_it_is_opened_with_an_extractor() {
     let dir = tempfile::tempdir().unwrap();
     let index = dir.path().join("index");
-    let without = EngineConfig { extractor: Extractor::None, ..without_model() };
+    let without = EngineConfig { extractor: EntityExtraction::None, ..without_model() };
     Engine::open_with(&index, without).unwrap().ingest(&documents()).unwrap();
     let engine = Engine::open_with(&index, without_model()).unwrap();
     assert!(names(&engine).contains(&"Ada Lovelace".to_owned()));
@@ -290,7 +293,7 @@ fn an_index_gets_a_graph_when_it_is_opened_with_an_extractor() {
 
     // Another extractor's graph stays until a reindex, and every search says so.
     let renamed =
-        EngineConfig { extractor: Extractor::Custom(Arc::new(Renamed)), ..without_model() };
+        EngineConfig { extractor: EntityExtraction::Custom(Arc::new(Renamed)), ..without_model() };
     let engine = Engine::open_with(&index, renamed.clone()).unwrap();
     let degraded = engine.search(&query("Ada Lovelace")).unwrap().degraded;
     assert!(

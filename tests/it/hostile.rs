@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use trefoil::{Document, Engine, EngineConfig, Error, Model, RetrieverId, SearchQuery, Stage};
+use trefoil::{
+    Document, Engine, EngineConfig, Error, Model, RetrieverId, SearchQuery, search::Stage,
+};
 
 use crate::models::without_model;
 

@@ -19,9 +19,12 @@ use std::{
 
 use fastrand::Rng;
 use trefoil::{
-    BoundaryClass, Clock, ContextId, Engine, EngineConfig, MemoryUpkeep, Result, RowId, Score,
-    SessionId, UnitKind, UnitState,
-    memory::{MemoryUnit, Payload},
+    Engine, EngineConfig, Result, Score,
+    admin::Clock,
+    index::RowId,
+    memory::{
+        BoundaryClass, ContextId, MemoryUnit, MemoryUpkeep, Payload, SessionId, UnitKind, UnitState,
+    },
 };
 use trefoil_memory::{
     AllowTag, Boundary, ClaimDraft, ContentProbe, ContextNote, ContextRequest, FeedbackInput,

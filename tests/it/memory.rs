@@ -7,9 +7,12 @@ use std::{
 };
 
 use trefoil::{
-    Allowed, BoundaryClass, Document, Engine, EngineConfig, Error, RetrieverId, RowId, Score,
-    SearchFilters, SearchQuery, UnitState,
-    memory::{EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter, UnitRow},
+    Document, Engine, EngineConfig, Error, RetrieverId, Score, SearchFilters, SearchQuery,
+    index::{Allowed, RowId},
+    memory::{
+        BoundaryClass, EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter,
+        UnitRow, UnitState,
+    },
 };
 use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery};
 

@@ -8,10 +8,11 @@ use std::{
 };
 
 use trefoil::{
-    Engine, Result, RetrieverId, RowId, UnitState,
+    Engine, Result, RetrieverId,
+    index::RowId,
     memory::{
         ClaimPayload, EpisodePayload, EvidenceRow, FeedbackRow, LinkRelation, MemoryWrite,
-        PatchReason, Payload, SummaryPayload, UnitRow,
+        PatchReason, Payload, SummaryPayload, UnitRow, UnitState,
     },
 };
 
@@ -212,7 +213,7 @@ fn all_of_a_claim_or_nothing(engine: &Engine, _: &Path, acknowledged: u64) -> u6
     assert!(row(engine, &format!("obs_{done}")).is_none(), "half a step");
     assert_eq!(indexed(engine), 2 * done);
     if let Some(last) = done.checked_sub(1) {
-        let found = engine.memory().by_text(&word(last), &trefoil::Allowed::All, 9).unwrap();
+        let found = engine.memory().by_text(&word(last), &trefoil::index::Allowed::All, 9).unwrap();
         assert_eq!(found.len(), 2, "the last step is not found");
     }
     done

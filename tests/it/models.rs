@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use trefoil::{
-    EngineConfig, Extractor, ScriptExtractor,
+    EngineConfig,
+    graph::{EntityExtraction, ScriptExtractor},
     model::{ModelHome, PullOptions},
 };
 
@@ -21,7 +22,7 @@ pub(crate) fn with_model() -> EngineConfig {
 /// Whatever dictionaries the machine has, the graph is the same.
 pub(crate) fn by_script() -> EngineConfig {
     EngineConfig {
-        extractor: Extractor::Custom(Arc::new(ScriptExtractor)),
+        extractor: EntityExtraction::Custom(Arc::new(ScriptExtractor)),
         ..EngineConfig::default()
     }
 }

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde::Deserialize;
 use trefoil::{
-    EntityExtractor, Extraction, Language, MentionKind, MorphologicalExtractor, TitledText,
+    Language,
+    graph::{EntityExtractor, Extraction, MentionKind, MorphologicalExtractor, TitledText},
     model::{ModelHome, PullOptions},
 };
 
@@ -85,7 +86,7 @@ fn a_language_without_a_dictionary_is_read_by_its_script() {
     ] {
         let titled = TitledText { text, language, ..TitledText::default() };
         let of = |extractor: &dyn EntityExtractor| extractor.extract(&[titled]).unwrap();
-        assert_eq!(of(&scripts), of(&trefoil::ScriptExtractor), "{text}");
+        assert_eq!(of(&scripts), of(&trefoil::graph::ScriptExtractor), "{text}");
     }
 }
 

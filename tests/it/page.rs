@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
 use trefoil::{
     Document, DocumentFormat, Engine, Error, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, Stage,
+    SearchResult, search::Stage,
 };
 
 use crate::models::without_model;

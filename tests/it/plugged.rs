@@ -12,7 +12,8 @@ use std::{
 
 use trefoil::{
     Document, Engine, EngineBuilder, EngineConfig, Error, Fusion, Model, Part, RetrieverId,
-    SearchQuery, SearchResultType, Stage, Weight,
+    SearchQuery, Weight,
+    search::{SearchResultType, Stage},
 };
 use trefoil_eval::{Gate, RetrievalCase};
 
@@ -143,7 +144,7 @@ fn another_loader_or_chunker_reads_anew() {
     let notes = dir.path().join("notes");
     assert_eq!(engine.ingest_path(&notes).unwrap().unchanged, 3);
     drop(engine);
-    let sizes = trefoil::ChunkSizes::new(8..=16, 32).unwrap();
+    let sizes = trefoil::ingest::ChunkSizes::new(8..=16, 32).unwrap();
     let engine = builder.clone().chunker(sizes).open().unwrap();
     assert_eq!(engine.ingest_path(&notes).unwrap().written, 3);
     assert_eq!(engine.ingest_path(&notes).unwrap().unchanged, 3);

@@ -9,8 +9,8 @@ use std::{
 };
 
 use trefoil::{
-    Document, Engine, EngineConfig, NameLookup, QueryClassification, QueryClassifier, Question,
-    Result, RetrieverId, RuleClassifier, SearchResult, Stage,
+    Document, Engine, EngineConfig, Result, RetrieverId, SearchResult,
+    search::{NameLookup, QueryClassification, QueryClassifier, Question, RuleClassifier, Stage},
 };
 
 use crate::{

@@ -12,8 +12,11 @@ use std::{
 };
 
 use trefoil::{
-    Array2, Collection, Degraded, Document, Embedder, EmbeddingSpace, Engine, EngineConfig, Error,
-    Model, Part, Result, RetrieverId, Role, SearchOptions, SearchStrategy, Stage, ndarray::Axis,
+    Degraded, Document, Engine, EngineConfig, Error, Model, Part, Result, RetrieverId,
+    SearchOptions, SearchStrategy,
+    index::{Collection, Role},
+    model::{Array2, Embedder, EmbeddingSpace, ndarray::Axis},
+    search::Stage,
 };
 
 use crate::{

@@ -3,10 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use trefoil::{
-    ChunkId, CragRelevance, Document, Engine, EngineConfig, Error, Reranker, Rerankers, Result,
-    RowId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchStrategy, Stage,
-    blend, lift_named,
-    model::{ModelHome, ModelStatus},
+    Document, Engine, EngineConfig, Error, Result, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchStrategy,
+    crag::CragRelevance,
+    index::RowId,
+    ingest::ChunkId,
+    model::{ModelHome, ModelStatus, Reranker, Rerankers},
+    search::{Stage, blend, lift_named},
 };
 
 use crate::models::{with_model, without_model};

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use proptest::prelude::{any, prop_assert, proptest};
 use sha2::{Digest, Sha256};
-use trefoil::{Document, Engine, Error, Snapshot};
+use trefoil::{Document, Engine, Error, admin::Snapshot};
 
 use crate::{
     models::without_model,

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use trefoil::{
-    Document, DocumentFormat, Engine, QueryType, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchResult, SearchResultType,
+    Document, DocumentFormat, Engine, Score, SearchFilters, SearchOptions, SearchQuery,
+    SearchResult,
+    search::{QueryType, SearchResultType},
 };
 
 use crate::models::without_model;
@@ -256,7 +257,7 @@ fn the_graph_for_one_tenant_tells_no_word_of_the_other() {
             let view = engine.entity(name, &filters, 20).unwrap();
             assert_eq!(foreign(&view, name, tag), [""; 0], "{tag}: {name}");
             // Sums over all chunks are told only where all count.
-            let seen = |view: &trefoil::EntityView| {
+            let seen = |view: &trefoil::graph::EntityView| {
                 let relations = view.related.iter().flat_map(|one| &one.relations);
                 relations.filter(|one| one.seen.is_some()).count()
             };

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use trefoil::{
-    Array2, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling, Quantization, Result, Role,
+    EngineConfig, Model, Result,
+    index::Role,
+    model::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization},
 };
 
 use crate::models::by_script;

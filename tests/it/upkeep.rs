@@ -11,8 +11,10 @@ use std::{
 };
 
 use trefoil::{
-    BackgroundTask, Clock, Engine, EngineConfig, Error, MemoryUpkeep, Model, Result, Stage,
-    UnitState, memory::MemoryRead,
+    Engine, EngineConfig, Error, Model, Result,
+    admin::{BackgroundTask, Clock},
+    memory::{MemoryRead, MemoryUpkeep, UnitState},
+    search::Stage,
 };
 use trefoil_memory::{
     Boundary, ClaimDraft, ContentProbe, EpistemicStatus, FindOptions, Memory, Observation,

@@ -8,8 +8,8 @@ use std::{
 
 use proptest::prelude::{any, prop_assert, proptest};
 use trefoil::{
-    Check, DoctorOptions, Document, Engine, EngineConfig, Fault, Model, Part, RepairReport,
-    RetrieverId, Score, SearchFilters, SearchQuery, Verification,
+    Document, Engine, EngineConfig, Model, Part, RetrieverId, Score, SearchFilters, SearchQuery,
+    admin::{Check, DoctorOptions, Fault, RepairReport, Verification},
 };
 
 use crate::{engine::letters::Letters, models::without_model};
@@ -227,7 +227,7 @@ fn what_the_store_lost_is_named_and_the_rest_is_found() {
         assert!(found > 0);
         fs::write(path, bytes).unwrap();
     };
-    let is_page = |fault: &Fault| matches!(fault, Fault::Contradicts(fault) if fault.check == trefoil::StoreCheck::Pages);
+    let is_page = |fault: &Fault| matches!(fault, Fault::Contradicts(fault) if fault.check == trefoil::admin::StoreCheck::Pages);
     let (_folder, index, repair) = damaged(change, Part::Store, is_page);
     assert_eq!(repair.saved.unwrap().incomplete, ["docs/09.md"]);
     assert!(repair.set_aside.unwrap().join("store.db").is_file());

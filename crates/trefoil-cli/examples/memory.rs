@@ -14,7 +14,9 @@ use std::{
 };
 
 use trefoil::{
-    BoundaryClass, Document, Engine, EngineConfig, Language, MemoryUpkeep, Role, UnitKind,
+    Document, Engine, EngineConfig, Language,
+    index::Role,
+    memory::{BoundaryClass, MemoryUpkeep, UnitKind},
 };
 use trefoil_eval::{Collection, Interval, Judgements, Metric, Query, mean};
 use trefoil_memory::{

@@ -9,7 +9,7 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use trefoil::{Cursor, FileId, Score};
+use trefoil::{Score, ingest::FileId, search::Cursor};
 
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use trefoil::{
+use trefoil::graph::{
     Subgraph, SubgraphEdge, SubgraphNode,
-    graph::petgraph::{
+    petgraph::{
         dot::{Config, Dot},
         graph::{EdgeReference, NodeIndex, UnGraph},
     },
@@ -184,7 +184,10 @@ fn fitted(mut places: Vec<[f32; 2]>) -> Vec<[f32; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{EntityId, EntityType, NamedEntity, Score};
+    use trefoil::{
+        Score,
+        graph::{EntityId, EntityType, NamedEntity},
+    };
 
     use super::*;
 

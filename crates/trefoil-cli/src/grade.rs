@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
-use trefoil::{CorrectionOutcome, CragBasis, CragRelevance, CragReport, WebPage};
+use trefoil::crag::{CorrectionOutcome, CragBasis, CragRelevance, CragReport, WebPage};
 
 use crate::show::{DIM, printable, score};
 
@@ -61,7 +61,10 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Correction, CragAction, CragScore, Score, Trust, WebMetadata};
+    use trefoil::{
+        Score,
+        crag::{Correction, CragAction, CragScore, Trust, WebMetadata},
+    };
 
     use super::*;
 

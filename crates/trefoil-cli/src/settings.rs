@@ -8,8 +8,11 @@ use std::{
 use anyhow::Context;
 use serde::Deserialize;
 use trefoil::{
-    EngineConfig, KeywordConfig, MemoryUpkeep, Model, Profile, RerankConfig, Rerankers,
-    model::ModelHome,
+    EngineConfig, Model, Profile,
+    index::KeywordConfig,
+    memory::MemoryUpkeep,
+    model::{ModelHome, Rerankers},
+    search::RerankConfig,
 };
 
 use crate::args::{GlobalArgs, KeywordBoost};

@@ -6,9 +6,13 @@ use std::{fmt::Write, ops::Range};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::{
-    ChunkId, Content, EntityFacts, EntityType, Explanation, Highlight, ItemMetadata, QueryType,
-    RelationType, RetrieverId, RetrieverMetrics, RetrieverPlace, Score, SearchResult,
-    SearchResultItem, SourcePassage, StagePlace, WhyNot,
+    Highlight, RetrieverId, Score, SearchResult, SearchResultItem,
+    graph::{EntityFacts, EntityType, RelationType},
+    ingest::ChunkId,
+    search::{
+        Content, Explanation, ItemMetadata, QueryType, RetrieverMetrics, RetrieverPlace,
+        SourcePassage, StagePlace, WhyNot,
+    },
 };
 
 pub(crate) use self::marked::printable;
@@ -375,7 +379,7 @@ fn heading(item: &SearchResultItem) -> Marked {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::Offsets;
+    use trefoil::search::Offsets;
 
     use super::*;
 

@@ -14,7 +14,11 @@ use std::{
 };
 
 use tempfile::TempDir;
-use trefoil::{Correction, CragAction, RetrieverId, SearchResult, Stage};
+use trefoil::{
+    RetrieverId, SearchResult,
+    crag::{Correction, CragAction},
+    search::Stage,
+};
 
 /// An empty folder to run the binary in.
 struct Place {

@@ -13,7 +13,7 @@
 
 use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
-use trefoil::{EngineConfig, Fusion, Settings, language_of};
+use trefoil::{EngineConfig, Fusion, search::FusionSettings, text::language_of};
 use trefoil_eval::{
     Breakdown, BreakdownTable, Collection, Harness, Metric, Report, RetrieverLists,
 };
@@ -75,7 +75,7 @@ const FUSERS: [(&str, Fusion, u32); 5] = [
 fn fusers(lists: &[RetrieverLists]) -> trefoil::Result<(String, Vec<f64>)> {
     let set = lists.first().map(|one| one.set.clone()).unwrap_or_default();
     let of = |(_, fusion, k): (&str, Fusion, u32)| {
-        let settings = Settings { fusion, k, ..Settings::default() };
+        let settings = FusionSettings { fusion, k, ..FusionSettings::default() };
         let mut sum = 0.0;
         for one in lists {
             sum += Metric::Ndcg(10).of(one.fused_by(&settings)?, &one.judgements);

@@ -158,7 +158,7 @@ impl fmt::Display for Gain {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Language, QueryType, RetrieverId, Score, SearchWeights};
+    use trefoil::{Language, RetrieverId, Score, SearchWeights, search::QueryType};
 
     use super::*;
     use crate::{StoredHit, StoredList};

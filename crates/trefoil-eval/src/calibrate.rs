@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use trefoil::{AnswerEvidence, Calibration, Feature, Isotonic, Language, Score, Separation};
+use trefoil::{
+    Language, Score,
+    search::{AnswerEvidence, Calibration, Feature, Isotonic, Separation},
+};
 
 pub use self::grades::{GradeTable, calibrate_grades};
 use self::logistic::{Logistic, platt_targets, sigmoid};
@@ -321,7 +324,7 @@ fn thresholds(probabilities: &[f64], labels: &[bool], errors: f64) -> (f64, f64)
 
 #[cfg(test)]
 mod tests {
-    use trefoil::Answerability;
+    use trefoil::search::Answerability;
 
     use super::*;
 

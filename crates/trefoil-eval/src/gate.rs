@@ -8,7 +8,9 @@ use std::{
     fmt,
 };
 
-use trefoil::{Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, SearchResultType};
+use trefoil::{
+    Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, search::SearchResultType,
+};
 
 pub use self::{
     assert::assert_gate,
@@ -194,8 +196,9 @@ mod tests {
     use std::{path::Path, sync::Arc};
 
     use trefoil::{
-        Array2, Document, DocumentFormat, Embedder, EmbeddingSpace, EngineConfig, Model, Pooling,
-        Quantization, RetrieverId, Role,
+        Document, DocumentFormat, EngineConfig, Model, RetrieverId,
+        index::Role,
+        model::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization},
     };
 
     use super::*;

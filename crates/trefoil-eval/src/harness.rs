@@ -7,8 +7,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 use rayon::prelude::*;
 use serde_json::Value;
 use trefoil::{
-    Engine, EngineConfig, Language, Plan, QueryText, Result, RowId, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResultType, SearchStrategy, suited_weights,
+    Engine, EngineConfig, Language, Result, Score, SearchFilters, SearchOptions, SearchQuery,
+    SearchStrategy,
+    index::RowId,
+    search::{Plan, QueryText, SearchResultType, suited_weights},
 };
 
 use self::index::Index;
@@ -328,7 +330,7 @@ mod tests {
             birds.queries.push(Query {
                 id: format!("q {name}"),
                 text: format!("where does the {name} nest?").repeat(60),
-                language: trefoil::language_of(name),
+                language: trefoil::text::language_of(name),
                 kind: Some("bird".to_owned()),
             });
             birds.qrels.insert(format!("q {name}"), name, 1);
@@ -414,7 +416,10 @@ mod tests {
         let lists = harness.retriever_lists(&towns).unwrap();
         let engine = harness.engine_of(&towns).unwrap();
         let scores = |asked: &RetrieverLists, weights| -> BTreeMap<String, Score> {
-            let settings = trefoil::Settings { weights, ..trefoil::Settings::default() };
+            let settings = trefoil::search::FusionSettings {
+                weights,
+                ..trefoil::search::FusionSettings::default()
+            };
             let fused = settings.fuse(&asked.ranked_lists(), &asked.suited).unwrap();
             let documents = asked.documents();
             fused.iter().map(|hit| (documents[&hit.row].to_owned(), hit.combined)).collect()

@@ -6,8 +6,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Fused, Hit, Language, QueryType, RankedList, Result, RetrieverId, RowId, Score, SearchWeights,
-    Settings, blend, lift_named,
+    Language, Result, RetrieverId, Score, SearchWeights,
+    index::RowId,
+    search::{Fused, FusionSettings, Hit, QueryType, RankedList, blend, lift_named},
 };
 
 use crate::{
@@ -111,7 +112,7 @@ impl RetrieverLists {
     ///
     /// # Errors
     /// What a fuser says of lists or settings that it cannot take.
-    pub fn fused_by(&self, settings: &Settings) -> Result<Vec<&str>> {
+    pub fn fused_by(&self, settings: &FusionSettings) -> Result<Vec<&str>> {
         let fused = settings.fuse(&self.ranked_lists(), &self.suited)?;
         Ok(ranking(rows(&fused), &self.documents()))
     }

@@ -8,8 +8,9 @@ use std::{
 
 use rayon::prelude::*;
 use trefoil::{
-    Fusion, Language, Profile, QueryType, RankedList, Result, RetrieverId, RowId, Rule,
-    SearchWeights, Settings,
+    Fusion, Language, Profile, Result, RetrieverId, SearchWeights,
+    index::RowId,
+    search::{FusionSettings, ProfileRule, QueryType, RankedList},
 };
 
 use crate::{
@@ -61,7 +62,7 @@ pub struct Trial {
     /// How many.
     pub queries: usize,
     /// The best settings for all of them.
-    pub chosen: Settings,
+    pub chosen: FusionSettings,
     /// Mean on held-out folds with the settings so far; each collection counts the same.
     pub before: f64,
     /// Mean on held-out folds with what was chosen on the others.
@@ -82,7 +83,7 @@ pub struct Trial {
 ///
 /// # Errors
 /// What a fuser says of lists or settings that it cannot take.
-pub fn tune(asked: &[RetrieverLists], start: &Settings, tuning: &Tuning) -> Result<Tuned> {
+pub fn tune(asked: &[RetrieverLists], start: &FusionSettings, tuning: &Tuning) -> Result<Tuned> {
     let all = Trials::of(asked.iter().collect(), tuning);
     let first = all.run(None, start)?;
     let mut profile =
@@ -100,7 +101,7 @@ pub fn tune(asked: &[RetrieverLists], start: &Settings, tuning: &Tuning) -> Resu
         let trial = Trials::of(members, tuning).run(Some(group), &profile.default)?;
         if trial.adopted {
             let (question, documents, query_type) = group;
-            profile.rules.push(Rule {
+            profile.rules.push(ProfileRule {
                 question: Some(question),
                 documents: Some(documents),
                 query_type: Some(query_type),
@@ -156,7 +157,7 @@ impl<'a> Trials<'a> {
     fn run(
         &self,
         group: Option<(Language, Language, QueryType)>,
-        start: &Settings,
+        start: &FusionSettings,
     ) -> Result<Trial> {
         let before = self.measure(start)?;
         let mut after = vec![0.0; self.asked.len()];
@@ -193,8 +194,12 @@ impl<'a> Trials<'a> {
     }
 
     /// The best settings for the questions that are `wanted`, changing one thing at a time.
-    fn climb(&self, start: &Settings, wanted: impl Fn(&Asked<'_>) -> bool) -> Result<Settings> {
-        let value = |settings: &Settings| -> Result<f64> {
+    fn climb(
+        &self,
+        start: &FusionSettings,
+        wanted: impl Fn(&Asked<'_>) -> bool,
+    ) -> Result<FusionSettings> {
+        let value = |settings: &FusionSettings| -> Result<f64> {
             let means = self.means(&self.measure(settings)?, &wanted);
             Ok(mean(&means.into_values().collect::<Vec<_>>()))
         };
@@ -218,7 +223,7 @@ impl<'a> Trials<'a> {
     }
 
     /// The metric of every question with these settings.
-    fn measure(&self, settings: &Settings) -> Result<Arc<Vec<f64>>> {
+    fn measure(&self, settings: &FusionSettings) -> Result<Arc<Vec<f64>>> {
         let key = format!("{settings:?}");
         let known = |memo: &Mutex<BTreeMap<_, Arc<Vec<f64>>>>| {
             memo.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
@@ -263,40 +268,40 @@ impl<'a> Trials<'a> {
     }
 }
 
-fn fusions(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+fn fusions(best: &FusionSettings, trials: &Trials<'_>) -> Vec<FusionSettings> {
     trials
         .tuning
         .fusions
         .iter()
-        .map(|fusion| Settings { fusion: fusion.clone(), ..best.clone() })
+        .map(|fusion| FusionSettings { fusion: fusion.clone(), ..best.clone() })
         .collect()
 }
 
-fn ks(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+fn ks(best: &FusionSettings, trials: &Trials<'_>) -> Vec<FusionSettings> {
     let ks = if best.fusion == Fusion::Rrf { trials.tuning.ks.as_slice() } else { &[] };
-    ks.iter().map(|&k| Settings { k, ..best.clone() }).collect()
+    ks.iter().map(|&k| FusionSettings { k, ..best.clone() }).collect()
 }
 
-fn depths(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
-    trials.tuning.depths.iter().map(|&depth| Settings { depth, ..best.clone() }).collect()
+fn depths(best: &FusionSettings, trials: &Trials<'_>) -> Vec<FusionSettings> {
+    trials.tuning.depths.iter().map(|&depth| FusionSettings { depth, ..best.clone() }).collect()
 }
 
 /// On and off, where the cross-encoder was asked.
-fn rerank(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+fn rerank(best: &FusionSettings, trials: &Trials<'_>) -> Vec<FusionSettings> {
     let asked = trials.asked.iter().any(|one| !one.source.reranked.is_empty());
     let choices: &[bool] = if asked { &[true, false] } else { &[] };
-    choices.iter().map(|&rerank| Settings { rerank, ..best.clone() }).collect()
+    choices.iter().map(|&rerank| FusionSettings { rerank, ..best.clone() }).collect()
 }
 
 /// Weights that suit the type of each question, and each retriever at each weight, the others
 /// keeping their proportions; a retriever that was not measured keeps its weight.
-fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
+fn weights(best: &FusionSettings, trials: &Trials<'_>) -> Vec<FusionSettings> {
     let steps = trials.tuning.weight_steps.max(1);
     let measured = &trials.retrievers;
     let start = best.weights.clone().unwrap_or_default();
     let unmeasured = RetrieverId::DEFAULT_SET.iter().filter(|one| !measured.contains(one));
     let free = 1.0 - unmeasured.map(|&one| start.get(one)).sum::<f32>();
-    let mut candidates = vec![Settings { weights: None, ..best.clone() }];
+    let mut candidates = vec![FusionSettings { weights: None, ..best.clone() }];
     for &chosen in measured {
         let others: f32 =
             measured.iter().filter(|&&one| one != chosen).map(|&one| start.get(one)).sum();
@@ -316,7 +321,7 @@ fn weights(best: &Settings, trials: &Trials<'_>) -> Vec<Settings> {
                 (weight * 1e4).round() / 1e4
             };
             if let Ok(weights) = SearchWeights::default_set(RetrieverId::DEFAULT_SET.map(weight)) {
-                candidates.push(Settings { weights: Some(weights), ..best.clone() });
+                candidates.push(FusionSettings { weights: Some(weights), ..best.clone() });
             }
         }
     }
@@ -363,7 +368,7 @@ impl fmt::Display for Tuned {
             let group = trial.group.map(|(question, documents, query_type)| {
                 format!("{question} on {documents}, {query_type:?}").to_lowercase()
             });
-            let Settings { fusion, k, depth, rerank, weights } = &trial.chosen;
+            let FusionSettings { fusion, k, depth, rerank, weights } = &trial.chosen;
             let rerank = if *rerank { "rerank" } else { "no rerank" };
             let weights =
                 weights.as_ref().map_or("weights by type of question".to_owned(), |weights| {
@@ -447,7 +452,7 @@ mod tests {
         let mut random = Random::seeded(1);
         let mut asked = questions("a", Language::En, 80, [true, false], &mut random);
         asked.extend(questions("b", Language::Ja, 80, [false, true], &mut random));
-        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        let tuned = tune(&asked, &FusionSettings::default(), &tuning()).unwrap();
         let weights = |language| {
             let settings = tuned.profile.settings(language, Language::En, QueryType::Local);
             [RetrieverId::KEYWORD, RetrieverId::SEMANTIC]
@@ -471,7 +476,7 @@ mod tests {
             one.reranked =
                 (0..10).map(|row| (row, Score::clamped(0.1 + 0.08 * row as f32))).collect();
         }
-        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        let tuned = tune(&asked, &FusionSettings::default(), &tuning()).unwrap();
         assert!(!tuned.profile.default.rerank, "{tuned}");
     }
 
@@ -479,8 +484,8 @@ mod tests {
     fn noise_is_not_adopted() {
         let mut random = Random::seeded(2);
         let asked = questions("a", Language::En, 120, [false, false], &mut random);
-        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
-        assert_eq!(tuned.profile, Profile::new(Settings::default()), "{tuned}");
+        let tuned = tune(&asked, &FusionSettings::default(), &tuning()).unwrap();
+        assert_eq!(tuned.profile, Profile::new(FusionSettings::default()), "{tuned}");
         assert_eq!(tuned.trials.len(), 1);
     }
 
@@ -490,11 +495,11 @@ mod tests {
         let mut asked = questions("a", Language::En, 100, [false, true], &mut random);
         asked.extend(questions("b", Language::En, 60, [true, false], &mut random));
         asked.extend(questions("c", Language::En, 100, [false, true], &mut random));
-        let strict = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        let strict = tune(&asked, &FusionSettings::default(), &tuning()).unwrap();
         assert!(!strict.trials[0].adopted, "{strict}");
         assert_eq!(strict.trials[0].worst.0, "b");
         let lax = Tuning { loss: 1.0, ..tuning() };
-        assert!(tune(&asked, &Settings::default(), &lax).unwrap().trials[0].adopted);
+        assert!(tune(&asked, &FusionSettings::default(), &lax).unwrap().trials[0].adopted);
     }
 
     #[test]
@@ -502,7 +507,7 @@ mod tests {
         let mut random = Random::seeded(4);
         let mut asked = questions("a", Language::En, 80, [true, false], &mut random);
         asked.extend(questions("b", Language::Ja, 49, [false, true], &mut random));
-        let tuned = tune(&asked, &Settings::default(), &tuning()).unwrap();
+        let tuned = tune(&asked, &FusionSettings::default(), &tuning()).unwrap();
         assert!(tuned.trials.iter().all(|trial| trial.queries != 49), "{tuned}");
     }
 }

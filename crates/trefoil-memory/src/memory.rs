@@ -26,7 +26,9 @@ use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
 use trefoil::{
-    BackgroundTask, Engine, ForgetReceipt, JobCounts, Summarizer,
+    Engine,
+    admin::{BackgroundTask, ForgetReceipt, JobCounts},
+    graph::Summarizer,
     memory::{MemoryWrite, PatchReason},
 };
 use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
@@ -52,7 +54,7 @@ use crate::{
 /// call returns.
 ///
 /// While it is kept, the worker of an engine that is open to write learns what was observed and
-/// looks after memory, as [`MemoryUpkeep`](trefoil::MemoryUpkeep) says.
+/// looks after memory, as [`MemoryUpkeep`](trefoil::memory::MemoryUpkeep) says.
 #[derive(Debug)]
 pub struct Memory {
     engine: Arc<Engine>,
@@ -217,7 +219,7 @@ impl Memory {
     }
 
     /// Waits until the worker has learnt and embedded all that was observed, or can do no more.
-    /// Where it does not learn by itself ([`MemoryUpkeep`](trefoil::MemoryUpkeep)), it waits
+    /// Where it does not learn by itself ([`MemoryUpkeep`](trefoil::memory::MemoryUpkeep)), it waits
     /// for vectors only.
     ///
     /// # Errors

@@ -4,10 +4,11 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 use trefoil::{
-    ClaimId, Error, Part, Result, RowId, Score,
+    Error, Part, Result, Score,
+    index::RowId,
     memory::{
-        AffectRow, ClaimPayload, EpisodePayload, FeedbackRow, MemoryUnit, Payload, SessionRow,
-        UnitRow,
+        AffectRow, ClaimId, ClaimPayload, EpisodePayload, FeedbackRow, MemoryUnit, Payload,
+        SessionRow, UnitRow,
     },
 };
 

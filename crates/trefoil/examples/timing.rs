@@ -11,8 +11,9 @@ use std::{error::Error, fs, path::Path, time::Instant};
 
 use serde::Deserialize;
 use trefoil::{
-    Document, Embedder, Engine, EngineConfig, Role, SearchOptions, SearchQuery,
-    model::{ModelHome, ModelSource, OnnxEmbedder},
+    Document, Engine, EngineConfig, SearchOptions, SearchQuery,
+    index::Role,
+    model::{Embedder, ModelHome, ModelSource, OnnxEmbedder},
 };
 
 type Outcome = Result<(), Box<dyn Error>>;

@@ -8,8 +8,15 @@ use trefoil_core::{
 };
 
 use crate::{
-    Chunking, DoctorOptions, Engine, EngineConfig, HealthReport, Model, OwnRetriever, Profile,
-    RepairReport, Rerankers, Snapshot, Verification,
+    admin::{
+        doctor::{DoctorOptions, HealthReport},
+        repair::RepairReport,
+        snapshot::Snapshot,
+        verify::Verification,
+    },
+    config::{Chunking, EngineConfig, Model, OwnRetriever, Rerankers},
+    engine::Engine,
+    profile::Profile,
 };
 
 /// Puts an engine together, part by part, and opens it.
@@ -21,7 +28,7 @@ use crate::{
 /// ```
 /// # #[cfg(feature = "keyword")] {
 /// use trefoil::{Document, Engine, Model, SearchQuery, Weight};
-/// # use trefoil::{Allowed, Hit, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score};
+/// # use trefoil::{Result, Retriever, RetrieverId, Score, index::{Allowed, RowId}, search::{Hit, Question, RankedList}};
 /// # #[derive(Debug)]
 /// # struct Newest(RetrieverId);
 /// # impl Retriever for Newest {
@@ -86,7 +93,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how documents are cut: [`ChunkSizes`](crate::ChunkSizes), or an
+    /// Sets how documents are cut: [`ChunkSizes`](trefoil_text::ChunkSizes), or an
     /// `Arc<dyn Chunker>` of one's own. Documents that were cut otherwise are cut again when they
     /// are next ingested.
     pub fn chunker(mut self, chunker: impl Into<Chunking>) -> Self {

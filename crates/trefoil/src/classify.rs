@@ -38,7 +38,7 @@ use quote::{quotations, unquoted};
 /// | hybrid | the rest | .6 |
 ///
 /// Patterns are not looked for in quoted text and identifiers. Weights are those that
-/// suit the kind ([`suited_to`](crate::suited_to)); a question that is mostly identifiers
+/// suit the kind ([`suited_to`](crate::default_set::suited_to)); a question that is mostly identifiers
 /// leans on the keyword retriever. The first question in a language compiles the patterns of
 /// that language, once a process.
 #[derive(Clone, Copy, Debug, Default)]

@@ -16,7 +16,12 @@ use trefoil_store::Clock;
 use trefoil_text::{ChunkSizes, ScriptAnalyzer, StructuralChunker};
 use validator::Validate;
 
-use crate::{CragConfig, GradeThresholds, Profile, RuleClassifier, layout};
+use crate::{
+    classify::RuleClassifier,
+    crag::{config::CragConfig, grade::GradeThresholds},
+    layout,
+    profile::Profile,
+};
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
@@ -28,7 +33,7 @@ pub struct EngineConfig {
     /// The model of the index until now, by which it is searched while [`Engine::reindex`]
     /// makes vectors of `model`; nothing by default.
     ///
-    /// [`Engine::reindex`]: crate::Engine::reindex
+    /// [`Engine::reindex`]: crate::engine::Engine::reindex
     pub model_before: Model,
     /// Where fetched models are kept; the platform's cache folder by default.
     pub model_home: Option<PathBuf>,
@@ -52,7 +57,7 @@ pub struct EngineConfig {
     pub vectors: trefoil_semantic::VectorConfig,
     /// What finds the entities of a chunk, from which the graph is made.
     #[cfg(feature = "graph")]
-    pub extractor: Extractor,
+    pub extractor: EntityExtraction,
     /// How the graph is made and walked.
     #[cfg(feature = "graph")]
     pub graph: trefoil_graph::GraphConfig,
@@ -186,7 +191,7 @@ pub enum Model {
 /// What finds the entities of a chunk.
 #[cfg(feature = "graph")]
 #[derive(Clone, Debug, Default)]
-pub enum Extractor {
+pub enum EntityExtraction {
     /// Nothing: there is no graph.
     None,
     /// [`ScriptExtractor`](trefoil_text::ScriptExtractor), which needs no model; with the
@@ -250,13 +255,13 @@ impl Default for EngineConfig {
             #[cfg(feature = "semantic")]
             vectors: trefoil_semantic::VectorConfig::default(),
             #[cfg(feature = "graph")]
-            extractor: Extractor::default(),
+            extractor: EntityExtraction::default(),
             #[cfg(feature = "graph")]
             graph: trefoil_graph::GraphConfig::default(),
             #[cfg(feature = "graph")]
             communities: trefoil_graph::HierarchyConfig::default(),
             #[cfg(feature = "graph")]
-            summarizer: Arc::new(crate::CentralSentences::default()),
+            summarizer: Arc::new(crate::graph::summarize::CentralSentences::default()),
             classifier: Arc::new(RuleClassifier),
             fusion: Fusion::default(),
             adaptive_weights: true,

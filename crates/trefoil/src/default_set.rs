@@ -27,13 +27,18 @@ impl From<RetrieverId> for Available {
 /// Asks for what compares vectors alone.
 pub(crate) const BY_VECTOR: SearchStrategy = SearchStrategy::SEMANTIC;
 
-/// Whose results suffer where this input is missing.
-pub(crate) const fn stage_fed_by(input: IndexInput) -> Stage {
-    Stage::Retriever(match input {
+/// The retriever that feeds on this input.
+pub(crate) const fn retriever_fed_by(input: IndexInput) -> RetrieverId {
+    match input {
         IndexInput::Text => RetrieverId::KEYWORD,
         IndexInput::Vector => RetrieverId::SEMANTIC,
         IndexInput::Extraction => RetrieverId::GRAPH,
-    })
+    }
+}
+
+/// Whose results suffer where this input is missing.
+pub(crate) const fn stage_fed_by(input: IndexInput) -> Stage {
+    Stage::Retriever(retriever_fed_by(input))
 }
 
 /// The list that tells which share of the question's information a passage covers.

@@ -12,12 +12,13 @@ use trefoil_core::{
 use trefoil_store::{JobCounts, Store, StoreStats};
 
 use crate::{
-    EngineBuilder, EngineConfig,
     admin::{
         export,
         opening::{lock, open_to_read, open_to_write},
         snapshot::Snapshot,
     },
+    builder::EngineBuilder,
+    config::EngineConfig,
     default_set::BY_VECTOR,
     index::active_model::OnMismatch,
     ingest::embed_worker::Worker,

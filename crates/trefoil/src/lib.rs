@@ -32,14 +32,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Engine::search`] and [`Engine::ingest`] are one short function each, one line a stage. The
-//! rooms below are in the order in which they may use each other.
+//! [`Engine::search`] and [`Engine::ingest`] are one short function each, one line a stage. What
+//! nearly every program needs is here; what fewer need is in the module that it is about.
 
 #[cfg(feature = "tokio")]
 mod async_engine;
 mod background;
 mod builder;
-pub mod classify;
+mod classify;
 mod config;
 mod default_set;
 mod digest;
@@ -48,14 +48,25 @@ mod layout;
 pub mod memory;
 mod models;
 #[cfg(feature = "openai")]
-mod openai;
+pub mod openai;
 mod profile;
 #[cfg(feature = "web")]
 mod searxng;
 mod state;
 
-/// The indexes, which follow the store.
-mod index {
+/// What an index is made of: for indexes of one's own, and the settings of ours.
+pub mod index {
+    pub use crate::config::OwnRetriever;
+    pub use trefoil_core::{
+        Allowed, Change, Collection, Contents, Digest, FileInfo, IndexEntry, IndexFile, IndexFiles,
+        IndexInput, IndexedUnit, Indexer, MemoryText, Role, RowId, RowSet, Seq, StoredChunk,
+        create_private_folder, is_remote, make_private, map_in_parallel, private_file, sync,
+    };
+    #[cfg(feature = "keyword")]
+    pub use trefoil_keyword::KeywordConfig;
+    #[cfg(feature = "semantic")]
+    pub use trefoil_semantic::VectorConfig;
+
     pub(crate) mod active_model;
     pub(crate) mod admission;
     pub(crate) mod collection;
@@ -66,10 +77,26 @@ mod index {
     pub(crate) mod replay;
 }
 
-/// What is about the graph only: its making and walking, paths, communities, entities.
+/// Entities, relations, communities, and the paths between entities.
 pub mod graph {
     #[cfg(feature = "graph")]
+    pub use crate::config::EntityExtraction;
+    #[cfg(feature = "graph")]
+    pub use summarize::CentralSentences;
+    pub use trefoil_core::{
+        CommunityId, EntityExtractor, EntityFacet, EntityFacts, EntityId, EntityType, EntityView,
+        Extraction, Mention, MentionKind, NamedEntity, PathStep, Proof, RelatedEntity, Relation,
+        RelationId, RelationType, RelationView, RelationshipPath, Seen, Subgraph, SubgraphEdge,
+        SubgraphNode, Summarizer, Summary, SummaryPassage, SummaryRequest, SummarySource,
+        TitledText,
+    };
+    #[cfg(feature = "graph")]
     pub use trefoil_graph::*;
+    #[cfg(feature = "graph")]
+    pub use trefoil_store::{CommunityRow, ReportSource};
+    #[cfg(feature = "lindera")]
+    pub use trefoil_text::MorphologicalExtractor;
+    pub use trefoil_text::ScriptExtractor;
 
     pub(crate) mod answers;
     #[cfg(feature = "graph")]
@@ -95,10 +122,30 @@ pub mod graph {
     pub(crate) mod without_graph;
 }
 
-/// The stages of a search.
+/// Queries, results and what makes results of a query: plan, lists, fusion, reranking, selection.
 pub mod search {
+    pub use crate::{
+        classify::{NameTable, RuleClassifier, expand},
+        default_set::{Available, suited_to, suited_weights},
+        profile::{FusionSettings, ProfileRule},
+    };
+    pub use answerability::{AnswerEvidence, Calibration, Feature, Separation};
+    pub use blend::{Blended, blend, lift_named};
+    pub use fusion::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
+    pub use isotonic::Isotonic;
     pub use page::Page;
+    pub use plan::{plan, question};
+    pub use relevance::final_scores;
     pub use select::{Exclusion, MMR_LAMBDA, Selected, cosine, diverse, mmr, select};
+    pub use trefoil_core::{
+        After, Answerability, Content, Cursor, DateRange, Embedding, Explanation, Fused, Fuser,
+        Hit, ItemMetadata, KnownName, NameLookup, Offsets, OrderKey, Passage, Plan,
+        PlannedRetriever, QueryClassification, QueryClassifier, QueryRewrite, QueryText, QueryType,
+        Question, Ranked, RankedList, Relevance, RerankConfig, RerankPlan, RetrieverHit,
+        RetrieverMetric, RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig,
+        SearchResultType, SeedContext, Selection, SourcePassage, Sources, Stage, StageMetric,
+        StagePlace, TermCoverage, WeightedTerm, WhyNot,
+    };
 
     pub(crate) mod answerability;
     pub(crate) mod blend;
@@ -118,8 +165,17 @@ pub mod search {
     pub(crate) mod select;
 }
 
-/// Corrective retrieval.
-mod crag {
+/// Corrective retrieval: grades of passages, and what is done where they are poor.
+pub mod crag {
+    #[cfg(feature = "web")]
+    pub use crate::searxng::Searxng;
+    pub use config::{CragConfig, IncorrectPolicy};
+    pub use grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
+    pub use trefoil_core::{
+        Correction, CorrectionOutcome, CragAction, CragBasis, CragPlan, CragRelevance, CragReport,
+        CragScore, Trust, WebFailure, WebMetadata, WebPage, WebSearch,
+    };
+
     pub(crate) mod config;
     pub(crate) mod correct;
     pub(crate) mod expand;
@@ -130,16 +186,36 @@ mod crag {
     pub(crate) mod strips;
 }
 
-/// Documents to indexes.
-mod ingest {
+/// Files and documents to chunks, and chunks to indexes.
+pub mod ingest {
+    pub use crate::config::Chunking;
+    pub use pipeline::{IngestProgress, Kept, Skipped};
+    pub use trefoil_core::{
+        ByteSpan, Chunk, ChunkId, ChunkLevel, Chunker, FileId, LineSpan, Loader,
+    };
+    pub use trefoil_text::{ChunkSizes, StructuralChunker};
+
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
     pub(crate) mod pipeline;
     pub(crate) mod redact;
 }
 
-/// Care of an index: checking, repairing, copying, erasing.
-mod admin {
+/// Care of an index: checking, repairing, copying, erasing, counting.
+pub mod admin {
+    pub use crate::{
+        background::catch_panics,
+        engine::{EngineStats, tasks::BackgroundTask},
+    };
+    pub use doctor::{Check, CheckResult, DoctorOptions, HealthReport};
+    pub use erase::{ForgetReceipt, ScannedFile};
+    pub use repair::RepairReport;
+    pub use snapshot::{Manifest, Snapshot, SnapshotPart};
+    pub use trefoil_store::{
+        Clock, JobCounts, Salvaged, StoreCheck, StoreFault, StoreStats, SystemClock, TableSaved,
+    };
+    pub use verify::{Fault, Finding, Rows, Verification};
+
     pub(crate) mod doctor;
     pub(crate) mod erase;
     pub(crate) mod erasure_scan;
@@ -150,55 +226,35 @@ mod admin {
     pub(crate) mod verify;
 }
 
-pub use admin::doctor::{Check, CheckResult, DoctorOptions, HealthReport};
-pub use admin::erase::{ForgetReceipt, ScannedFile};
-pub use admin::repair::RepairReport;
-pub use admin::snapshot::{Manifest, Snapshot, SnapshotPart};
-pub use admin::verify::{Fault, Finding, Rows, Verification};
+/// Terms of a text: analysis, tokens, languages.
+pub mod text {
+    pub use trefoil_core::{Analyzer, Token, TokenCounter};
+    pub use trefoil_text::{ScriptAnalyzer, language_of};
+}
+
+/// Embedders and rerankers; fetching, listing and checking of ONNX models.
+pub mod model {
+    pub use crate::config::Rerankers;
+    pub use trefoil_core::{
+        Array2, Embedder, EmbeddingSpace, Pooling, Quantization, Reranker, ndarray,
+    };
+    #[cfg(feature = "onnx")]
+    pub use trefoil_model::*;
+}
+
 #[cfg(feature = "tokio")]
 pub use async_engine::AsyncEngine;
-pub use background::catch_panics;
 pub use builder::EngineBuilder;
-pub use classify::{NameTable, RuleClassifier};
-#[cfg(feature = "graph")]
-pub use config::Extractor;
-pub use config::MemoryUpkeep;
-pub use config::{Chunking, EngineConfig, Model, OwnRetriever, Rerankers};
-pub use crag::config::{CragConfig, IncorrectPolicy};
-pub use crag::grade::{GradeCalibration, GradeSeparation, GradeThresholds, JUDGED, overall_score};
-pub use default_set::{Available, suited_to, suited_weights};
-pub use engine::tasks::BackgroundTask;
-pub use engine::{Engine, EngineStats};
-#[cfg(feature = "graph")]
-pub use graph::summarize::CentralSentences;
-pub use ingest::pipeline::{IngestOptions, IngestProgress, Ingested, Kept, Skipped};
+pub use config::{EngineConfig, Model};
+pub use engine::Engine;
+pub use ingest::pipeline::{IngestOptions, Ingested};
 /// A calendar day, as documents and filters use it.
 pub use jiff::civil::Date;
-#[cfg(feature = "openai")]
-pub use openai::{AnswerFormat, OpenAi, OpenAiConfig};
-pub use profile::{Profile, Rule, Settings};
-pub use search::answerability::{AnswerEvidence, Calibration, Feature, Separation};
-pub use search::blend::{Blended, blend, lift_named};
-pub use search::fusion::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
-pub use search::isotonic::Isotonic;
-pub use search::plan::{plan, question};
-pub use search::relevance::final_scores;
-#[cfg(feature = "web")]
-pub use searxng::Searxng;
-pub use trefoil_core::*;
-#[cfg(feature = "keyword")]
-pub use trefoil_keyword::KeywordConfig;
-/// Fetching, listing and checking of models.
-#[cfg(feature = "onnx")]
-pub use trefoil_model as model;
-pub use trefoil_store::{Clock, JobCounts, StoreStats, SystemClock};
-#[cfg(feature = "graph")]
-pub use trefoil_store::{CommunityRow, ReportSource};
-pub use trefoil_store::{Salvaged, StoreCheck, StoreFault, TableSaved};
-#[cfg(feature = "lindera")]
-pub use trefoil_text::MorphologicalExtractor;
-pub use trefoil_text::{
-    ChunkSizes, ScriptAnalyzer, ScriptExtractor, StructuralChunker, language_of,
+pub use profile::Profile;
+pub use trefoil_core::{
+    BoxError, Degraded, Document, DocumentFormat, Error, Fusion, Highlight, Language, Part, Result,
+    Retriever, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    SearchResultItem, SearchStrategy, SearchWeights, Weight,
 };
 
 #[cfg(doctest)]

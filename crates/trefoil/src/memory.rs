@@ -14,6 +14,11 @@ use std::{
     sync::PoisonError,
 };
 
+pub use trefoil_core::{
+    AffectLabel, BoundaryClass, ClaimId, ClaimKind, ContextId, EpistemicStatus, EvidenceId,
+    EvidenceMethod, FeedbackId, FeedbackSignal, Importance, LoopId, ObservationId, ObservationKind,
+    Scope, Sensitivity, SessionId, SourceType, SummaryId, UnitKind, UnitState,
+};
 use trefoil_core::{
     Allowed, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question, Result,
     RetrieverId, Role, RowId, Score, Stage, TokenCounter,
@@ -32,9 +37,14 @@ pub use trefoil_store::{
 };
 use trefoil_text::language_of;
 
+pub use crate::config::MemoryUpkeep;
 use crate::{
-    Engine, MemoryUpkeep, background::catch_panics, default_set::stage_fed_by,
-    index::embedding::EMBEDDER, search::pool::join, state::State,
+    background::catch_panics,
+    default_set::{retriever_fed_by, stage_fed_by},
+    engine::Engine,
+    index::embedding::EMBEDDER,
+    search::pool::join,
+    state::State,
 };
 
 /// The memory of an engine.
@@ -164,7 +174,7 @@ impl MemoryCollection<'_> {
             [|| state.ask(IndexInput::Text, &question, allowed, depth.text)],
         );
         let text = text.into_iter().flatten().next().unwrap_or_else(|| {
-            let part = Part::Index(RetrieverId::KEYWORD);
+            let part = Part::MemoryIndex(retriever_fed_by(IndexInput::Text));
             Err(Error::backend(part, "answer", "the retriever panicked"))
         });
         let (vector, asked) = match vector {
@@ -284,7 +294,7 @@ impl MemoryCollection<'_> {
     }
 
     /// Notes that work in the background failed: [`Engine::wait_until_indexed`] tells it once, and
-    /// [`EngineStats::background`](crate::EngineStats) and recalls until
+    /// [`EngineStats::background`](crate::engine::EngineStats) and recalls until
     /// [`note_recovery`](Self::note_recovery).
     pub fn note_failure(&self, error: Error) {
         self.state().errors.note(Stage::Memory, error);

@@ -8,9 +8,9 @@ use trefoil_core::{Embedder, Error, Reranker, Result, TokenCounter};
 use trefoil_text::ApproximateTokens;
 
 #[cfg(feature = "graph")]
-use crate::Extractor;
+use crate::config::EntityExtraction;
 
-use crate::{EngineConfig, Model, Rerankers};
+use crate::config::{EngineConfig, Model, Rerankers};
 
 /// What embeds texts and what counts their tokens.
 #[derive(Debug)]
@@ -101,12 +101,12 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
 )]
 fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> {
     Ok(match &config.extractor {
-        Extractor::None => None,
+        EntityExtraction::None => None,
         #[cfg(all(feature = "lindera", feature = "onnx"))]
-        Extractor::Default => Some(onnx::extractor(config)?),
+        EntityExtraction::Default => Some(onnx::extractor(config)?),
         #[cfg(not(all(feature = "lindera", feature = "onnx")))]
-        Extractor::Default => Some(Arc::new(trefoil_text::ScriptExtractor)),
-        Extractor::Custom(extractor) => Some(Arc::clone(extractor)),
+        EntityExtraction::Default => Some(Arc::new(trefoil_text::ScriptExtractor)),
+        EntityExtraction::Custom(extractor) => Some(Arc::clone(extractor)),
     })
 }
 

@@ -44,13 +44,13 @@ const SHOWN_CHARS: usize = 40;
 /// ```no_run
 /// # #[cfg(feature = "graph")] {
 /// use std::sync::Arc;
-/// use trefoil::{Engine, EngineConfig, Extractor, OpenAi};
+/// use trefoil::{Engine, EngineConfig, graph::EntityExtraction, openai::OpenAi};
 ///
 /// # fn key_from_your_vault() -> String { String::new() }
 /// let key = key_from_your_vault();
 /// let model = Arc::new(OpenAi::new("https://api.openai.com/v1", "gpt-4.1-mini", &key)?);
 /// let config = EngineConfig {
-///     extractor: Extractor::Custom(model.clone()),
+///     extractor: EntityExtraction::Custom(model.clone()),
 ///     summarizer: model,
 ///     ..EngineConfig::default()
 /// };

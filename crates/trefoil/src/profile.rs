@@ -9,9 +9,14 @@ use trefoil_core::{
 };
 
 use crate::{
-    Adaptive, Available, Calibration, DistributionBased, Fusion, GradeCalibration, GradeThresholds,
-    RelativeScore, Rrf, default_set::planned,
+    crag::grade::{GradeCalibration, GradeThresholds},
+    default_set::{Available, planned},
+    search::{
+        answerability::Calibration,
+        fusion::{Adaptive, DistributionBased, RelativeScore, Rrf},
+    },
 };
+use trefoil_core::Fusion;
 
 /// Settings that were chosen by evidence, and where each applies. A TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,10 +25,10 @@ pub struct Profile {
     /// Format of the file; 1.
     pub version: u32,
     /// For every question that no rule is about.
-    pub default: Settings,
+    pub default: FusionSettings,
     /// The first that a question matches applies.
     #[serde(default, rename = "rule", skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ProfileRule>,
     /// Evidence to probability, where the classes separate; the first that is about a
     /// question applies.
     #[serde(default, rename = "calibration", skip_serializing_if = "Vec::is_empty")]
@@ -36,7 +41,7 @@ pub struct Profile {
 /// How lists become one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct FusionSettings {
     /// The fuser.
     pub fusion: Fusion,
     /// Constant of reciprocal rank fusion, 1–1000; other fusers do not look at it.
@@ -46,7 +51,7 @@ pub struct Settings {
     /// Whether the cross-encoder rereads the first results.
     pub rerank: bool,
     /// Weight of each retriever; if absent, the one that suits the type of the question
-    /// ([`suited_weights`](crate::suited_weights)).
+    /// ([`suited_weights`](crate::default_set::suited_weights)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<SearchWeights>,
 }
@@ -54,7 +59,7 @@ pub struct Settings {
 /// Settings for some questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct ProfileRule {
     /// Questions in this language; any if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Language>,
@@ -65,7 +70,7 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_type: Option<QueryType>,
     /// What applies to them.
-    pub settings: Settings,
+    pub settings: FusionSettings,
 }
 
 impl Profile {
@@ -73,7 +78,7 @@ impl Profile {
     pub const VERSION: u32 = 1;
 
     /// The same settings for every question.
-    pub fn new(default: Settings) -> Self {
+    pub fn new(default: FusionSettings) -> Self {
         Self {
             version: Self::VERSION,
             default,
@@ -123,8 +128,8 @@ impl Profile {
         question: Language,
         documents: Language,
         query_type: QueryType,
-    ) -> &Settings {
-        let applies = |rule: &&Rule| {
+    ) -> &FusionSettings {
+        let applies = |rule: &&ProfileRule| {
             rule.question.is_none_or(|wanted| wanted == question)
                 && rule.documents.is_none_or(|wanted| wanted == documents)
                 && rule.query_type.is_none_or(|wanted| wanted == query_type)
@@ -144,12 +149,12 @@ impl Profile {
     /// [`Error::InvalidK`] and [`Error::InvalidConfig`] for the first value out of its range.
     pub fn check(&self) -> Result<()> {
         let rules = self.rules.iter().map(|rule| &rule.settings);
-        rules.chain([&self.default]).try_for_each(Settings::check)?;
+        rules.chain([&self.default]).try_for_each(FusionSettings::check)?;
         self.grades.iter().try_for_each(|grade| grade.thresholds.check())
     }
 }
 
-impl Settings {
+impl FusionSettings {
     /// Fuses lists as an engine with these settings does, before reranking. `suited` are the
     /// weights that suit the type of the question, for settings without weights of their own.
     ///
@@ -181,7 +186,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for FusionSettings {
     /// What an engine does without a profile, asked for 100 results.
     fn default() -> Self {
         Self { fusion: Fusion::default(), k: 60, depth: 300, rerank: true, weights: None }
@@ -193,10 +198,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{Feature, Isotonic, Separation};
+    use crate::search::{
+        answerability::{Feature, Separation},
+        isotonic::Isotonic,
+    };
 
     fn profile() -> Profile {
-        let rrf = Settings {
+        let rrf = FusionSettings {
             fusion: Fusion::Rrf,
             k: 20,
             depth: 100,
@@ -204,7 +212,7 @@ mod tests {
             weights: Some(SearchWeights::default_set([0.2, 0.8, 0.0]).unwrap()),
         };
         Profile {
-            rules: vec![Rule {
+            rules: vec![ProfileRule {
                 question: Some(Language::Ja),
                 documents: Some(Language::En),
                 query_type: None,
@@ -220,7 +228,7 @@ mod tests {
                 weights: BTreeMap::from([(Feature::Coverage, 2.0), (Feature::Margin, 10.0)]),
                 measured: Separation { answered: 50, unanswered: 60, ..Separation::default() },
             }],
-            ..Profile::new(Settings::default())
+            ..Profile::new(FusionSettings::default())
         }
     }
 

@@ -15,7 +15,7 @@ const MAX_CHARS: usize = 1_000;
 ///
 /// ```no_run
 /// use std::sync::Arc;
-/// use trefoil::{Engine, EngineConfig, Searxng};
+/// use trefoil::{Engine, EngineConfig, crag::Searxng};
 ///
 /// let web = Searxng::new("https://searx.example.org")?;
 /// let config = EngineConfig { web: Some(Arc::new(web)), ..EngineConfig::default() };

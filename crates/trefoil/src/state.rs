@@ -19,8 +19,8 @@ use trefoil_core::{
 use trefoil_store::{JobCounts, Store};
 
 use crate::{
-    EngineConfig,
     background::BackgroundErrors,
+    config::EngineConfig,
     index::{
         active_model::ActiveModel,
         collection::{Indexed, Indexers},

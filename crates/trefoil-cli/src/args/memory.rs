@@ -6,7 +6,10 @@ use clap::{
     Args as ClapArgs, Subcommand, ValueHint,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use trefoil::{BoundaryClass, ClaimId, Error, SessionId};
+use trefoil::{
+    Error,
+    memory::{BoundaryClass, ClaimId, SessionId},
+};
 use trefoil_memory::{
     AllowTag, ContextRequest, FeedbackSignal, ObservationKind, PolicyVersion, Rating, Scope,
     SourceType,

@@ -1,7 +1,10 @@
 //! Choices by name.
 
 use clap::ValueEnum;
-use trefoil::{Language, QueryType, SearchResultType, SearchStrategy};
+use trefoil::{
+    Language, SearchStrategy,
+    search::{QueryType, SearchResultType},
+};
 
 /// A [`SearchStrategy`] by name.
 #[derive(Clone, Copy, Debug, ValueEnum)]

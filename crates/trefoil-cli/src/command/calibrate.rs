@@ -1,7 +1,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use trefoil::{
-    Calibration, Engine, EngineConfig, Language, Model, Profile, language_of, model::ModelSource,
+    Engine, EngineConfig, Language, Model, Profile, model::ModelSource, search::Calibration,
+    text::language_of,
 };
 use trefoil_eval::{
     CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase, Sample,
@@ -60,7 +61,9 @@ pub(super) fn run(
     }
     let fitted = !(calibrations.is_empty() && grades.is_empty());
     if fitted {
-        let start = config.profile.unwrap_or_else(|| Profile::new(trefoil::Settings::default()));
+        let start = config
+            .profile
+            .unwrap_or_else(|| Profile::new(trefoil::search::FusionSettings::default()));
         let profile = Profile { calibrations, grades, ..start };
         let remarks = "Answerability and grades of evidence, fitted by `trefoil calibrate`.";
         profile.write(&args.output, remarks)?;

@@ -14,7 +14,8 @@ use anstyle::Style;
 use include_dir::{Dir, DirEntry, include_dir};
 use serde::Serialize;
 use trefoil::{
-    Engine, EngineStats, Error, IngestOptions, Language, SearchFilters, SearchQuery, SearchResult,
+    Engine, Error, IngestOptions, Language, SearchFilters, SearchQuery, SearchResult,
+    admin::EngineStats,
 };
 
 use super::{

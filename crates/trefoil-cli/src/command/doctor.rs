@@ -1,7 +1,10 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use trefoil::{CheckResult, DoctorOptions, Engine, HealthReport};
+use trefoil::{
+    Engine,
+    admin::{CheckResult, DoctorOptions, HealthReport},
+};
 
 use super::Outcome;
 use crate::{

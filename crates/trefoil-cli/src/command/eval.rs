@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use trefoil::{Error, Fusion, SearchStrategy, language_of};
+use trefoil::{Error, Fusion, SearchStrategy, text::language_of};
 use trefoil_eval::{
     Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, Report,
     ReportTable, Run,

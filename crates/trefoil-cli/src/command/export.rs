@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use trefoil::{Engine, Snapshot};
+use trefoil::{Engine, admin::Snapshot};
 
 use super::{Outcome, fill::shown};
 use crate::{

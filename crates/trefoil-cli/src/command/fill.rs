@@ -8,7 +8,10 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, EngineStats, IngestOptions, IngestProgress, Ingested, RetrieverId, Stage};
+use trefoil::{
+    Engine, IngestOptions, Ingested, RetrieverId, admin::EngineStats, ingest::IngestProgress,
+    search::Stage,
+};
 
 use crate::{
     console::Console,

@@ -2,7 +2,10 @@ use std::fmt::Write;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use trefoil::{Engine, EntityView, RelatedEntity, Seen};
+use trefoil::{
+    Engine,
+    graph::{EntityView, RelatedEntity, Seen},
+};
 
 use super::{Outcome, search::filters};
 use crate::{

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use trefoil::{Engine, EngineStats};
+use trefoil::{Engine, admin::EngineStats};
 
 use super::{
     Outcome,

@@ -1,7 +1,10 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use trefoil::{Engine, RepairReport, Salvaged, TableSaved};
+use trefoil::{
+    Engine,
+    admin::{RepairReport, Salvaged, TableSaved},
+};
 
 use super::{
     Outcome,

@@ -1,5 +1,6 @@
 use trefoil::{
-    DateRange, Engine, QueryText, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    Engine, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    search::{DateRange, QueryText},
 };
 
 use super::Outcome;

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde::Serialize;
-use trefoil::{Engine, EngineStats, RetrieverId};
+use trefoil::{Engine, RetrieverId, admin::EngineStats};
 
 use super::Outcome;
 use crate::{

@@ -1,4 +1,4 @@
-use trefoil::{Settings as FusionSettings, language_of};
+use trefoil::{search::FusionSettings, text::language_of};
 use trefoil_eval::{Collection, Harness, RetrieverLists, Tuning, tune};
 
 use super::{Outcome, eval};

@@ -1,7 +1,10 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use serde::Serialize;
-use trefoil::{Engine, Finding, Part, Verification};
+use trefoil::{
+    Engine, Part,
+    admin::{Finding, Verification},
+};
 
 use super::Outcome;
 use crate::{

@@ -1,4 +1,8 @@
-use trefoil::{ChunkId, Engine, Stage, WhyNot};
+use trefoil::{
+    Engine,
+    ingest::ChunkId,
+    search::{Stage, WhyNot},
+};
 
 use super::{Outcome, search};
 use crate::{

@@ -129,7 +129,7 @@ pub(crate) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::Offsets;
+    use trefoil::search::Offsets;
 
     use super::*;
 

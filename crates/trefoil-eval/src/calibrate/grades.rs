@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fmt};
 
 use trefoil::{
-    CragRelevance, GradeCalibration, GradeSeparation, GradeThresholds, Score, overall_score,
+    Score,
+    crag::{CragRelevance, GradeCalibration, GradeSeparation, GradeThresholds, overall_score},
 };
 
 use crate::{
@@ -179,7 +180,7 @@ fn best(scores: &[Score]) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{AnswerEvidence, Language};
+    use trefoil::{Language, search::AnswerEvidence};
 
     use super::*;
     use crate::random::Random;

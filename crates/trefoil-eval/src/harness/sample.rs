@@ -2,8 +2,10 @@
 
 use rayon::prelude::*;
 use trefoil::{
-    AnswerEvidence, Engine, JUDGED, Language, QueryText, RankedList, Result, Score, SearchFilters,
-    SearchOptions, SearchQuery, SearchResultType, language_of,
+    Engine, Language, Result, Score, SearchFilters, SearchOptions, SearchQuery,
+    crag::JUDGED,
+    search::{AnswerEvidence, QueryText, RankedList, SearchResultType},
+    text::language_of,
 };
 
 use crate::{

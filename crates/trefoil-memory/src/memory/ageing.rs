@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{MemoryRead, MemoryUnit, MemoryWrite, PatchReason, UnitRow},
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, Part, Result, SummaryId, UnitState};

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Degraded, RowId,
+    Degraded,
+    index::RowId,
     memory::{MemoryUnit, UnitFilter},
 };
 use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use trefoil::{
-    RowId, Summarizer, SummaryPassage, SummaryRequest,
+    graph::{Summarizer, SummaryPassage, SummaryRequest},
+    index::RowId,
     memory::{MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow},
 };
 use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, UnitState};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trefoil::{
-    RowId,
+    index::RowId,
     search::{MMR_LAMBDA, mmr},
 };
 use trefoil_core::{ClaimId, Result, Score};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trefoil::{
-    Degraded, RowId,
+    Degraded,
+    index::RowId,
     memory::{MemoryUnit, RecallDepth, UnitFilter},
 };
 use trefoil_core::{BoundaryClass, Result, Score, UnitKind};

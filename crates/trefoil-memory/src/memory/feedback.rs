@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{
         FeedbackRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, SessionScope, UnitFilter,
     },

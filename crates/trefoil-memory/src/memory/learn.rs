@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{
         EvidenceRow, LinkRelation, MemoryRead, MemoryUnit, MemoryWrite, PatchReason, UnitRow,
     },

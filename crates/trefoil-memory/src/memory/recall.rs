@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    Degraded, RowId,
+    Degraded,
+    index::RowId,
     memory::{ActiveContextRow, ContextItemRow, MemoryCollection, UnitFilter},
 };
 use trefoil_core::{Error, EvidenceId, Result, UnitKind};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, UnitRow},
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, RelationId, Result, UnitKind, UnitState};

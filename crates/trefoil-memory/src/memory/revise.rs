@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{PatchReason, Payload, UnitFilter, UnitRow},
 };
 use trefoil_core::{BoundaryClass, ClaimId, ContextId, Error, Result, Score, UnitKind, UnitState};

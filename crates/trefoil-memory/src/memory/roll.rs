@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{MemoryRead, MemoryUnit, MemoryWrite},
 };
 use trefoil_core::{BoundaryClass, Error, Result, SummaryId};

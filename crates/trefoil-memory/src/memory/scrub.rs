@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{EpisodePayload, MemoryUnit, MemoryWrite, PatchReason, Payload, UnitRow},
 };
 use trefoil_core::{BoundaryClass, Extraction, Result, SummaryId, UnitState};

@@ -3,8 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil::{
-    Allowed, Degraded, Embedding, RowId, RowSet,
+    Degraded,
+    index::{Allowed, RowId, RowSet},
     memory::{Admitted, MemoryCollection, RecallDepth, Recalled, UnitFilter, UtilityStats},
+    search::Embedding,
 };
 use trefoil_core::Result;
 

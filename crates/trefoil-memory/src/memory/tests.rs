@@ -4,7 +4,10 @@ mod context;
 mod maintain;
 mod revise;
 
-use trefoil::{Engine, EngineConfig, MemoryUpkeep, Model, memory::MemoryUnit};
+use trefoil::{
+    Engine, EngineConfig, Model,
+    memory::{MemoryUnit, MemoryUpkeep},
+};
 use trefoil_core::BoundaryClass;
 
 use super::*;

@@ -8,7 +8,11 @@ use std::{
     },
 };
 
-use trefoil::{BackgroundTask, CentralSentences, Engine, Summarizer};
+use trefoil::{
+    Engine,
+    admin::BackgroundTask,
+    graph::{CentralSentences, Summarizer},
+};
 use trefoil_core::Result;
 
 use super::{Memory, work::JobBatch};

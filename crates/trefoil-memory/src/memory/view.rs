@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    Degraded, RowId,
+    Degraded,
+    index::RowId,
     memory::{MemoryUnit, Payload, UnitFilter},
 };
 use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use trefoil::{
-    RowId,
+    index::RowId,
     memory::{MemoryUnit, Payload, SessionScope, UnitFilter},
 };
 use trefoil_core::{Allowed, BoundaryClass, Result, UnitKind, UnitState};

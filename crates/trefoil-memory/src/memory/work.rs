@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
-    RowId, catch_panics,
+    admin::catch_panics,
+    index::RowId,
     memory::{
         AffectRow, EpisodePayload, Job, LoopPayload, MemoryUnit, MemoryWrite, PatchReason, Payload,
         UnitRow,

@@ -1,6 +1,6 @@
 //! A loader: messages as mail programs save them.
 
-use trefoil::{Date, Document, Loader, Result};
+use trefoil::{Date, Document, Result, ingest::Loader};
 
 /// Reads `.eml`: the subject is the title, the date the date, the sender a tag.
 #[derive(Debug)]

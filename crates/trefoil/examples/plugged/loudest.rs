@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use trefoil::{Fused, Fuser, PlannedRetriever, RankedList, Result, RetrieverHit, RowId, Score};
+use trefoil::{
+    Result, Score,
+    index::RowId,
+    search::{Fused, Fuser, PlannedRetriever, RankedList, RetrieverHit},
+};
 
 /// Ranks by the best relevance of any retriever, ties by how many agree.
 #[derive(Debug)]

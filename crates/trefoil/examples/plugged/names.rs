@@ -11,9 +11,12 @@ use std::{
 };
 
 use trefoil::{
-    Allowed, Contents, Digest, Error, Hit, IndexEntry, IndexFile, IndexFiles, IndexInput,
-    IndexedUnit, Indexer, Part, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score,
-    Seq,
+    Error, Part, Result, Retriever, RetrieverId, Score,
+    index::{
+        Allowed, Contents, Digest, IndexEntry, IndexFile, IndexFiles, IndexInput, IndexedUnit,
+        Indexer, RowId, Seq,
+    },
+    search::{Hit, Question, RankedList},
 };
 
 const FILE: &str = "NAMES";

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use trefoil::{
-    Allowed, Engine, Hit, Question, RankedList, Result, Retriever, RetrieverId, RowId, Score,
+    Engine, Result, Retriever, RetrieverId, Score,
+    index::{Allowed, RowId},
+    search::{Hit, Question, RankedList},
 };
 
 /// Ranks passages by the date of their document.

@@ -15,7 +15,6 @@ use crate::{
         open::{self, IndexOnDisk},
         replay::changed_rows,
     },
-    layout,
     search::select::cosine,
     state::State,
 };
@@ -266,7 +265,7 @@ impl<'e> Examination<'e> {
     fn recall(&mut self) {
         let state = self.state;
         let Ok(generation) = state.store.vectors_generation() else { return };
-        let dir = state.dir.join(layout::vector_folder(Collection::Documents, generation));
+        let dir = state.dir.join(crate::layout::vector_folder(Collection::Documents, generation));
         let DoctorOptions { sample, k, .. } = *self.options;
         if let Ok(Some(recall)) = trefoil_semantic::VectorFiles::new(&dir).recall(sample, k) {
             let of = sample * k;

@@ -167,7 +167,11 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<(PathBuf, FileType)>> {
 
 #[cfg(all(test, feature = "graph"))]
 mod tests {
-    use crate::{Document, Engine, EngineConfig, Model};
+    use crate::{
+        config::{EngineConfig, Model},
+        engine::Engine,
+    };
+    use trefoil_core::Document;
 
     #[test]
     fn a_report_that_joins_live_sentences_is_no_remainder() {

@@ -12,12 +12,12 @@ use trefoil_core::{Error, Part, Result, create_private_folder, private_file, syn
 use trefoil_store::{Access, Store, SystemClock};
 
 use crate::{
-    EngineConfig,
     admin::{
         opening::{lock, open_to_write},
         snapshot::{Manifest, Snapshot, SnapshotPart, copy},
         verify::verify,
     },
+    config::EngineConfig,
     index::{
         active_model::OnMismatch,
         open::{self, IndexOnDisk},

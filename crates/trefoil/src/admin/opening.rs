@@ -10,8 +10,8 @@ use trefoil_core::{Collection, Error, Result, private_file};
 use trefoil_store::{Access, Store};
 
 use crate::{
-    EngineConfig,
     background::BackgroundErrors,
+    config::EngineConfig,
     index::{
         active_model::{ActiveModel, OnMismatch},
         collection::Indexed,

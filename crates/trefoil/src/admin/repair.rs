@@ -12,12 +12,12 @@ use trefoil_core::{Error, Part, Result, create_private_folder, sync};
 use trefoil_store::{Access, Salvaged, Store, SystemClock};
 
 use crate::{
-    EngineConfig, Fault, Finding, Verification,
     admin::{
         erase::entries,
         opening::{lock, open_to_write},
-        verify::verify,
+        verify::{Fault, Finding, Verification, verify},
     },
+    config::EngineConfig,
     index::{
         active_model::OnMismatch,
         open::{self, IndexOnDisk},

@@ -13,8 +13,8 @@ use trefoil_core::{Collection, Contents, Error, Part, Result, RowId, Seq};
 use trefoil_store::{Access, Store, StoreFault, SystemClock};
 
 use crate::{
-    EngineConfig,
     admin::export,
+    config::EngineConfig,
     index::{
         open::{self, IndexOnDisk},
         replay::{changed_rows, entries},

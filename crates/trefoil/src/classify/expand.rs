@@ -71,7 +71,7 @@ mod tests {
     use trefoil_text::language_of;
 
     use super::*;
-    use crate::NameTable;
+    use crate::classify::NameTable;
 
     #[track_caller]
     fn check(text: &str, feedback: &[&str], expected: &[&str]) {

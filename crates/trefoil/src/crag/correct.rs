@@ -13,10 +13,11 @@ use trefoil_core::{
 };
 
 use crate::{
-    GradeThresholds, IncorrectPolicy, JUDGED,
     background::catch_panics,
     crag::{
+        config::IncorrectPolicy,
         expand::{Candidates, CorrectionInput, only},
+        grade::{GradeThresholds, JUDGED},
         refine::Refinement,
     },
     search::{

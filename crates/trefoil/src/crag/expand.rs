@@ -8,9 +8,9 @@ use trefoil_core::{
 };
 
 use crate::{
-    JUDGED,
     crag::{
         feedback::{FeedbackTerm, Sample, feedback_terms},
+        grade::JUDGED,
         rescale::rescaled,
     },
     graph::relationships::plans_graph,

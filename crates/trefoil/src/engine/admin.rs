@@ -6,9 +6,16 @@ use trefoil_core::{Error, Result, RowId};
 use trefoil_store::memory::Erased;
 
 use crate::{
-    DoctorOptions, Engine, EngineConfig, ForgetReceipt, HealthReport, Model, RepairReport,
-    Snapshot, Verification,
-    admin::{doctor, export, repair, verify},
+    admin::{
+        doctor::{self, DoctorOptions, HealthReport},
+        erase::ForgetReceipt,
+        export,
+        repair::{self, RepairReport},
+        snapshot::Snapshot,
+        verify::{self, Verification},
+    },
+    config::{EngineConfig, Model},
+    engine::Engine,
     memory::MemoryCollection,
 };
 

@@ -6,7 +6,7 @@ use trefoil_core::{EntityView, Result, SearchFilters, Subgraph};
 use trefoil_graph::{EntityNode, GraphIndex, RelationEdge, petgraph::Graph};
 use trefoil_store::{CommunityRow, entity_id};
 
-use crate::Engine;
+use crate::engine::Engine;
 
 impl Engine {
     /// The graph of what the chunks mention that `filters` let through, as one of petgraph, for

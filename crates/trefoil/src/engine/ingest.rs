@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use trefoil_core::{Document, Result};
 
-use crate::{Engine, IngestOptions, IngestProgress, Ingested};
+use crate::{
+    engine::Engine,
+    ingest::pipeline::{IngestOptions, IngestProgress, Ingested},
+};
 
 impl Engine {
     /// Indexes the file or folder at `path`, and forgets what is gone from below it.

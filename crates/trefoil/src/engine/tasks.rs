@@ -7,7 +7,7 @@ use std::{
 
 use trefoil_core::{Result, Stage};
 
-use crate::{Engine, background::catch_panics, ingest::embed_worker::Extra, state::State};
+use crate::{background::catch_panics, engine::Engine, ingest::embed_worker::Extra, state::State};
 
 /// Work that the worker of an open engine does for somebody else, such as the layer above
 /// memory: see [`Engine::run_in_background`].
@@ -24,7 +24,7 @@ pub trait BackgroundTask: Debug + Send + Sync {
     ///
     /// # Errors
     /// What kept it from its work. It is told by [`Engine::wait_until_indexed`] and in
-    /// [`EngineStats::background`](crate::EngineStats), and the task is asked again when
+    /// [`EngineStats::background`](crate::engine::EngineStats), and the task is asked again when
     /// something is written, or its time comes.
     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool>;
 

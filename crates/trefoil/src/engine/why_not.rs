@@ -6,7 +6,7 @@ use trefoil_core::{
 };
 
 use crate::{
-    Engine,
+    engine::Engine,
     index::admission::Admission,
     search::{
         diagnostics::Diagnostics,

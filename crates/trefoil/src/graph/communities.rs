@@ -307,7 +307,12 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{CentralSentences, Document, Engine, EngineConfig, Model};
+    use crate::{
+        config::{EngineConfig, Model},
+        engine::Engine,
+        graph::summarize::CentralSentences,
+    };
+    use trefoil_core::Document;
 
     /// What is said of owls, and of tides, in each language.
     const TOPICS: [(&str, [&str; 4]); 3] = [

@@ -16,8 +16,10 @@ use trefoil_graph::{GraphIndex, Node};
 use trefoil_text::{defines, normalize_name, statements};
 
 use crate::{
-    CentralSentences,
-    graph::paths::{excerpt, named},
+    graph::{
+        paths::{excerpt, named},
+        summarize::CentralSentences,
+    },
     state::State,
 };
 

@@ -12,7 +12,8 @@ use trefoil_graph::{GraphIndex, Node};
 use trefoil_text::{WordBounds, normalize, normalize_name};
 
 use crate::{
-    graph::describe::Known, graph::relationships::plans_graph, index::admission::Admission,
+    graph::{describe::Known, relationships::plans_graph},
+    index::admission::Admission,
     state::State,
 };
 

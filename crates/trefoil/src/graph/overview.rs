@@ -16,9 +16,9 @@ use trefoil_text::language_of;
 
 use crate::{
     background::catch_panics,
-    graph::relationships::plans_graph,
     graph::{
         communities::update_communities,
+        relationships::plans_graph,
         reports::{NearCommunity, ReportView, Reports, content, embed_reports, metadata, sources},
     },
     state::State,

@@ -13,8 +13,9 @@ use trefoil_store::{entity_id, relation_id};
 use trefoil_text::sentences;
 
 use crate::{
-    graph::relationships::Relationships, graph::relationships::plans_graph,
-    index::collection::term_coverage, state::State,
+    graph::relationships::{Relationships, plans_graph},
+    index::collection::term_coverage,
+    state::State,
 };
 
 /// Longest paths, in steps.

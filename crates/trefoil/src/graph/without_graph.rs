@@ -39,10 +39,6 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn refresh_reports(&self) -> Result<()> {
-        Ok(())
-    }
-
     pub(crate) fn step(
         &self,
         _: &Question,

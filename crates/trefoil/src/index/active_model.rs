@@ -7,8 +7,8 @@ use trefoil_store::{ModelMigration, Store, Unembedded};
 use trefoil_text::CONTEXT_FORM;
 
 use crate::{
-    EngineConfig, Model,
     background::catch_panics,
+    config::{EngineConfig, Model},
     default_set::stage_fed_by,
     index::{
         embedding::{EMBEDDER, text_of},

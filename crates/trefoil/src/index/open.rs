@@ -4,18 +4,19 @@ use std::{path::Path, sync::Arc};
 
 use trefoil_core::{
     Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
-    Retriever, RetrieverId, Stage,
+    Retriever, Stage,
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
 use trefoil_store::{Access, Store, SystemClock};
 
 #[cfg(feature = "graph")]
-use crate::Extractor;
+use crate::config::EntityExtraction;
 use crate::{
-    EngineConfig, NameTable, OwnRetriever,
     background::catch_panics,
-    layout::{DAMAGED, index_folder, vector_folder},
+    classify::NameTable,
+    config::{EngineConfig, OwnRetriever},
+    layout::{self, DAMAGED},
 };
 
 /// The retrievers of an engine.
@@ -43,16 +44,16 @@ pub(crate) fn open(
     write: bool,
 ) -> Result<OpenIndexes> {
     let mut opened = OpenIndexes::default();
-    let folder = |retriever| dir.join(index_folder(collection, retriever));
+    let folder = |retriever| dir.join(layout::index_folder(collection, retriever));
     #[cfg(feature = "keyword")]
-    opened.keyword(&folder(RetrieverId::KEYWORD), config, write)?;
+    opened.keyword(&folder(trefoil_core::RetrieverId::KEYWORD), config, write)?;
     opened.indexers.extend(vectors.indexers);
     opened.retrievers.extend(vectors.retrievers);
     opened.absent.extend(vectors.absent);
     if collection == Collection::Documents {
         #[cfg(feature = "graph")]
-        if !matches!(config.extractor, Extractor::None) {
-            opened.graph(&folder(RetrieverId::GRAPH), config, write)?;
+        if !matches!(config.extractor, EntityExtraction::None) {
+            opened.graph(&folder(trefoil_core::RetrieverId::GRAPH), config, write)?;
         }
         for OwnRetriever { retriever, .. } in &config.retrievers {
             opened.own(&folder(retriever.id()), retriever, write)?;
@@ -70,12 +71,18 @@ pub(crate) fn vectors(
     config: &EngineConfig,
     write: bool,
 ) -> Result<OpenIndexes> {
-    let mut opened = OpenIndexes::default();
     #[cfg(feature = "semantic")]
-    opened.semantic(&dir.join(vector_folder(collection, generation)), embedder, config, write)?;
+    {
+        let mut opened = OpenIndexes::default();
+        let folder = dir.join(layout::vector_folder(collection, generation));
+        opened.semantic(&folder, embedder, config, write)?;
+        Ok(opened)
+    }
     #[cfg(not(feature = "semantic"))]
-    let _ = (dir, collection, generation, embedder, config, write);
-    Ok(opened)
+    {
+        let _ = (dir, collection, generation, embedder, config, write);
+        Ok(OpenIndexes::default())
+    }
 }
 
 /// One index of a collection, as files and rows.
@@ -116,26 +123,26 @@ pub(crate) fn files(dir: &Path, generation: u64, config: &EngineConfig) -> Vec<I
         let _ = generation;
         #[cfg(feature = "keyword")]
         {
-            let folder = index_folder(collection, RetrieverId::KEYWORD);
+            let folder = layout::index_folder(collection, trefoil_core::RetrieverId::KEYWORD);
             let analyzer = Arc::clone(&config.analyzer);
             let index = trefoil_keyword::KeywordFiles::new(&dir.join(&folder), analyzer);
             add(folder, Box::new(index));
         }
         #[cfg(feature = "semantic")]
         {
-            let folder = vector_folder(collection, generation);
+            let folder = layout::vector_folder(collection, generation);
             let index = trefoil_semantic::VectorFiles::new(&dir.join(&folder));
             add(folder, Box::new(index));
         }
         if collection == Collection::Documents {
             #[cfg(feature = "graph")]
             {
-                let folder = index_folder(collection, RetrieverId::GRAPH);
+                let folder = layout::index_folder(collection, trefoil_core::RetrieverId::GRAPH);
                 let index = trefoil_graph::GraphFiles::new(&dir.join(&folder));
                 add(folder, Box::new(index));
             }
             for OwnRetriever { retriever, .. } in &config.retrievers {
-                let folder = index_folder(collection, retriever.id());
+                let folder = layout::index_folder(collection, retriever.id());
                 if let Some(index) = retriever.index(&dir.join(&folder)) {
                     add(folder, index);
                 }
@@ -167,7 +174,7 @@ impl OpenIndexes {
         } else {
             let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
             self.read(
-                Stage::Retriever(RetrieverId::KEYWORD),
+                Stage::Retriever(trefoil_core::RetrieverId::KEYWORD),
                 opened.map(|one| Arc::new(one) as _),
             )?;
         }
@@ -191,7 +198,10 @@ impl OpenIndexes {
             self.indexers.push(Box::new(or_anew(dir, open)?));
         }
         let opened = SemanticRetriever::open(dir, Arc::clone(embedder), config);
-        self.read(Stage::Retriever(RetrieverId::SEMANTIC), opened.map(|one| Arc::new(one) as _))
+        self.read(
+            Stage::Retriever(trefoil_core::RetrieverId::SEMANTIC),
+            opened.map(|one| Arc::new(one) as _),
+        )
     }
 
     #[cfg(feature = "graph")]
@@ -203,7 +213,10 @@ impl OpenIndexes {
         let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
         let opened = opened.map(Arc::new);
         self.graph = opened.as_ref().ok().map(Arc::clone);
-        self.read(Stage::Retriever(RetrieverId::GRAPH), opened.map(|graph| graph as _))
+        self.read(
+            Stage::Retriever(trefoil_core::RetrieverId::GRAPH),
+            opened.map(|graph| graph as _),
+        )
     }
 
     fn own(&mut self, dir: &Path, retriever: &Arc<dyn Retriever>, write: bool) -> Result<()> {

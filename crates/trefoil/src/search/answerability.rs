@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{Answerability, Hit, Language, RankedList, RowId, Score};
 
 use crate::{
-    Isotonic, Profile,
     default_set::{by_terms, by_vectors, independent},
-    search::blend::logit,
+    profile::Profile,
+    search::{blend::logit, isotonic::Isotonic},
 };
 
 /// What a search tells about how well it answered; absent is what a part of the search that

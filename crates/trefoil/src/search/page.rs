@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        EngineConfig,
+        config::EngineConfig,
         search::plan::{plan, question},
     };
 

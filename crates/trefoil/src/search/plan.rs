@@ -10,8 +10,8 @@ use trefoil_core::{
 use trefoil_text::language_of;
 
 use crate::{
-    Available, EngineConfig,
-    default_set::{planned, suited_weights, with_others},
+    config::EngineConfig,
+    default_set::{Available, planned, suited_weights, with_others},
     search::page::{fingerprint, is_of},
 };
 
@@ -166,7 +166,11 @@ mod tests {
     use trefoil_core::{Cursor, OrderKey, QueryClassifier, Score};
 
     use super::*;
-    use crate::{NameTable, Profile, Rule, RuleClassifier, Settings, search::page::sealed};
+    use crate::{
+        classify::{NameTable, RuleClassifier},
+        profile::{FusionSettings, Profile, ProfileRule},
+        search::page::sealed,
+    };
 
     fn planned_by(query: &SearchQuery, config: &EngineConfig) -> Result<Plan> {
         let corpus = [(Language::En, 9)];
@@ -207,13 +211,18 @@ mod tests {
     #[test]
     fn a_profile_decides_what_the_caller_left_alone() {
         let tuned = SearchWeights::default_set([0.2, 0.5, 0.3]).unwrap();
-        let settings =
-            Settings { fusion: Fusion::Rrf, k: 20, depth: 40, rerank: false, weights: Some(tuned) };
-        let rule = Rule {
+        let settings = FusionSettings {
+            fusion: Fusion::Rrf,
+            k: 20,
+            depth: 40,
+            rerank: false,
+            weights: Some(tuned),
+        };
+        let rule = ProfileRule {
             question: Some(Language::Ja),
             documents: Some(Language::En),
             query_type: None,
-            settings: Settings { k: 7, ..settings.clone() },
+            settings: FusionSettings { k: 7, ..settings.clone() },
         };
         let profile = Profile { rules: vec![rule], ..Profile::new(settings) };
         let config = EngineConfig { profile: Some(profile), ..EngineConfig::default() };

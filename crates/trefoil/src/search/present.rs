@@ -11,9 +11,10 @@ use trefoil_core::{
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
-    AnswerEvidence, Calibration, Rerankers,
+    config::Rerankers,
     default_set::stage_fed_by,
     search::{
+        answerability::{AnswerEvidence, Calibration},
         diagnostics::Diagnostics,
         explain::explanation,
         graded::{Graded, GradedPassage},

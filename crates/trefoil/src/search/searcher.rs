@@ -12,8 +12,8 @@ use trefoil_core::{
 };
 
 use crate::{
-    Available,
     background::catch_panics,
+    default_set::Available,
     graph::answers::answers,
     index::admission::Admission,
     search::{

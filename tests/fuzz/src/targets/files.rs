@@ -7,7 +7,7 @@ use std::{
     sync::LazyLock,
 };
 
-use trefoil::{Allowed, Indexer, RowId, Seq};
+use trefoil::index::{Allowed, Indexer, RowId, Seq};
 use trefoil_graph::{GraphConfig, GraphRetriever};
 use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
 

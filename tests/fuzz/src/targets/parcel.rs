@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, fs};
 
 use sha2::{Digest as _, Sha256};
-use trefoil::{Engine, Snapshot, model::Card};
+use trefoil::{Engine, admin::Snapshot, model::Card};
 
 /// The length of a manifest, the manifest in JSON, and what follows it. Hashes would stop the
 /// fuzzer at the door: each part gets the right one, as from a writer with a fault.

@@ -1,8 +1,8 @@
 //! What a caller sends: questions, filters, cursors, settings.
 
 use trefoil::{
-    Available, Cursor, EngineConfig, Error, Language, NameTable, Profile, QueryClassifier,
-    RetrieverId, RuleClassifier, SearchQuery, plan, question,
+    EngineConfig, Error, Language, Profile, RetrieverId, SearchQuery,
+    search::{Available, Cursor, NameTable, QueryClassifier, RuleClassifier, plan, question},
 };
 
 /// A question as it is typed → its kind, its names and the plan of its search.

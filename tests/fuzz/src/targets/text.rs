@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use trefoil::{Analyzer, Chunker, Document, DocumentFormat, EntityExtractor, Language, TitledText};
+use trefoil::{
+    Document, DocumentFormat, Language,
+    graph::{EntityExtractor, TitledText},
+    ingest::Chunker,
+    text::Analyzer,
+};
 use trefoil_text::{
     ApproximateTokens, ChunkSizes, Highlighter, ScriptAnalyzer, ScriptExtractor, StructuralChunker,
     language_of, normalize, normalize_name, sentences, split_particle, statements, variants,

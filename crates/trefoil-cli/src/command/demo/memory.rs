@@ -13,7 +13,11 @@ use std::{
 
 use jiff::Timestamp;
 use serde::Serialize;
-use trefoil::{BoundaryClass, Clock, Engine, Error, ForgetReceipt, SystemClock};
+use trefoil::{
+    Engine, Error,
+    admin::{Clock, ForgetReceipt, SystemClock},
+    memory::BoundaryClass,
+};
 use trefoil_memory::{
     AllowTag, Boundary, ContentProbe, ContextRequest, FeedbackInput, FeedbackOutcome,
     FeedbackSignal, MaintainOptions, MaintenanceReport, Memory, ObservationDraft, PackedContext,

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use trefoil::{Engine, ForgetReceipt};
+use trefoil::{Engine, admin::ForgetReceipt};
 
 use super::{Outcome, existing, writable};
 use crate::{

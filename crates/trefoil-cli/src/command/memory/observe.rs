@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, UnitKind};
+use trefoil::{Engine, memory::UnitKind};
 use trefoil_memory::{
     ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, WorkReport,
 };

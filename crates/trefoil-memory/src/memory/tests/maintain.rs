@@ -7,7 +7,8 @@ use std::{
 
 use proptest::prelude::*;
 use trefoil::{
-    Clock, Summarizer, Summary, SummaryRequest,
+    admin::Clock,
+    graph::{Summarizer, Summary, SummaryRequest},
     memory::{MemoryUnit, Payload},
 };
 use trefoil_core::{Score, UnitState};
@@ -493,7 +494,8 @@ fn without_a_summary_nothing_is_deleted() {
     assert!(aged.memory.summarize_and_delete(now).is_err());
     assert_eq!(aged.memory.observation(&told.id).unwrap(), Some(told.clone()));
     // One that has nothing to say is helped out with the beginnings of what was told.
-    aged.memory = aged.memory.with_summarizer(Arc::new(trefoil::CentralSentences::default()));
+    aged.memory =
+        aged.memory.with_summarizer(Arc::new(trefoil::graph::CentralSentences::default()));
     let yesterday = rows::time(START + 29 * DAY).unwrap();
     assert_eq!(aged.memory.summarize_and_delete(yesterday).unwrap(), []);
     let done = aged.memory.summarize_and_delete(now).unwrap();
@@ -582,7 +584,7 @@ impl Summarizer for Silent {
 
     fn summarize(&self, request: &SummaryRequest<'_>) -> Result<Summary> {
         if self.0.load(Ordering::SeqCst) {
-            return trefoil::CentralSentences::of_notes().summarize(request);
+            return trefoil::graph::CentralSentences::of_notes().summarize(request);
         }
         Err(Error::SearchFailed { query: "q".to_owned(), reason: "on purpose".to_owned() })
     }
