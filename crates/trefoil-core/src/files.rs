@@ -6,6 +6,126 @@ use std::{fmt, io::Read};
 use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
 /// An index on disk, whatever made its vectors. Safe beside its writer.
+///
+/// One whole index of a retriever's own, in a file that is replaced at each commit:
+///
+/// ```
+/// use std::{collections::BTreeMap, fs, path::PathBuf};
+/// use trefoil_core::{
+///     Contents, Digest, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, IndexedUnit, Indexer,
+///     Part, Result, RetrieverId, RowId, Seq,
+/// };
+///
+/// /// How long the text of each row is: `seq`, then `row length` a line.
+/// #[derive(Clone, Debug)]
+/// struct Lengths(RetrieverId, PathBuf);
+///
+/// fn length(entry: &IndexEntry) -> usize {
+///     match &entry.unit {
+///         IndexedUnit::Chunk(stored) => stored.chunk.text.len(),
+///         IndexedUnit::Memory(unit, _) => unit.text.len(),
+///     }
+/// }
+///
+/// impl Lengths {
+///     fn file(&self) -> PathBuf {
+///         self.1.join("lengths.txt")
+///     }
+///     fn read(&self) -> Result<Option<(Seq, BTreeMap<RowId, usize>)>> {
+///         let reason = "lengths.txt cannot be read".to_owned();
+///         let corrupt = || Error::Corrupt { part: Part::Index(self.0), reason: reason.clone() };
+///         let Ok(text) = fs::read_to_string(self.file()) else { return Ok(None) };
+///         let mut lines = text.lines();
+///         let seq = lines.next().and_then(|seq| seq.parse().ok()).ok_or_else(corrupt)?;
+///         let row = |line: &str| {
+///             let (row, length) = line.split_once(' ')?;
+///             Some((RowId::new(row.parse().ok()?), length.parse().ok()?))
+///         };
+///         let rows = lines.map(row).collect::<Option<_>>().ok_or_else(corrupt)?;
+///         Ok(Some((Seq::new(seq), rows)))
+///     }
+/// }
+///
+/// impl IndexFiles for Lengths {
+///     fn id(&self) -> RetrieverId {
+///         self.0
+///     }
+///     fn inputs(&self) -> &[IndexInput] {
+///         &[IndexInput::Text]
+///     }
+///     fn contents(&self) -> Result<Option<Contents>> {
+///         let digest = |(row, length)| (row, Digest::new().with(&usize::to_le_bytes(length)).get());
+///         Ok(self.read()?.map(|(seq, rows)| {
+///             Contents { seq, rows: rows.into_iter().map(digest).collect() }
+///         }))
+///     }
+///     fn digest(&self, entry: &IndexEntry) -> Result<Option<u64>> {
+///         Ok(Some(Digest::new().with(&length(entry).to_le_bytes()).get()))
+///     }
+///     fn files(&self) -> Result<Vec<IndexFile>> {
+///         let Ok(file) = fs::File::open(self.file()) else { return Ok(Vec::new()) };
+///         Ok(vec![IndexFile { name: "lengths.txt".to_owned(), content: Box::new(file) }])
+///     }
+///     fn indexer(&self) -> Result<Box<dyn Indexer>> {
+///         let (seq, rows) = self.read()?.unwrap_or_default();
+///         Ok(Box::new(Writer { files: self.clone(), seq, rows }))
+///     }
+/// }
+///
+/// #[derive(Debug)]
+/// struct Writer {
+///     files: Lengths,
+///     seq: Seq,
+///     rows: BTreeMap<RowId, usize>,
+/// }
+///
+/// impl Indexer for Writer {
+///     fn id(&self) -> RetrieverId {
+///         self.files.0
+///     }
+///     fn inputs(&self) -> &[IndexInput] {
+///         &[IndexInput::Text]
+///     }
+///     fn committed(&self) -> Seq {
+///         self.seq
+///     }
+///     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
+///         self.rows.extend(entries.iter().map(|one| (one.unit.row(), length(one))));
+///         Ok(())
+///     }
+///     fn remove(&mut self, rows: &[RowId]) -> Result<()> {
+///         self.rows.retain(|row, _| !rows.contains(row));
+///         Ok(())
+///     }
+///     fn commit(&mut self, seq: Seq) -> Result<()> {
+///         let row = |(row, length): (&RowId, &usize)| format!("{} {length}\n", row.get());
+///         let rows: String = self.rows.iter().map(row).collect();
+///         let (file, new) = (self.files.file(), self.files.1.join("lengths.new"));
+///         fs::write(&new, format!("{}\n{rows}", seq.get()))
+///             .and_then(|()| fs::File::open(&new)?.sync_all())
+///             .and_then(|()| fs::rename(&new, &file))
+///             .map_err(|error| Error::io("write", &file, error))?;
+///         self.seq = seq;
+///         Ok(())
+///     }
+///     fn clear(&mut self) -> Result<()> {
+///         self.rows.clear();
+///         self.commit(Seq::ZERO)
+///     }
+///     fn compact(&mut self) -> Result<()> {
+///         Ok(()) // Each commit writes the file anew.
+///     }
+/// }
+///
+/// # let folder = std::env::temp_dir().join(format!("trefoil-lengths-{}", std::process::id()));
+/// # fs::create_dir_all(&folder).unwrap();
+/// let lengths = Lengths(RetrieverId::new("lengths")?, folder.clone());
+/// assert_eq!(lengths.contents()?, None);
+/// lengths.indexer()?.commit(Seq::new(4))?;
+/// assert_eq!(lengths.contents()?.unwrap().seq, Seq::new(4));
+/// # fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), Error>(())
+/// ```
 pub trait IndexFiles: fmt::Debug {
     /// The retriever that reads it.
     fn id(&self) -> RetrieverId;

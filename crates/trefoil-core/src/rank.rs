@@ -142,6 +142,30 @@ pub struct Fused {
 }
 
 impl Fused {
+    /// Every row of `lists`, best first by `score` of what the retrievers say of it; scores are
+    /// clamped to 0–1.
+    pub fn by(lists: &[RankedList], score: impl Fn(&[RetrieverHit]) -> f32) -> Vec<Self> {
+        let mut rows: BTreeMap<RowId, Vec<RetrieverHit>> = BTreeMap::new();
+        for list in lists {
+            for (&Hit { row, raw_score, relevance }, rank) in list.hits.iter().zip(1..) {
+                let retriever = list.retriever;
+                rows.entry(row).or_default().push(RetrieverHit {
+                    retriever,
+                    rank,
+                    raw_score,
+                    relevance,
+                });
+            }
+        }
+        let fused = |(row, hits): (RowId, Vec<RetrieverHit>)| {
+            let combined = Score::clamped(score(&hits));
+            Self { row, combined, hits }
+        };
+        let mut fused: Vec<Self> = rows.into_iter().map(fused).collect();
+        Self::sort(&mut fused);
+        fused
+    }
+
     /// Best first: by `combined`, ties by row.
     pub fn sort(fused: &mut [Self]) {
         fused.sort_unstable_by_key(|hit| (Reverse(hit.combined), hit.row));

@@ -6,6 +6,38 @@ use crate::{Language, Result};
 
 /// Asks the web where the corpus has no answer. Outside of the engine: what is asked
 /// leaves the machine, so an engine has none unless it is given one.
+///
+/// ```
+/// use trefoil_core::{Language, Result, Trust, WebMetadata, WebPage, WebSearch};
+///
+/// /// A list of pages that somebody looks after.
+/// #[derive(Debug)]
+/// struct Bookmarks(Vec<(&'static str, &'static str)>);
+///
+/// impl WebSearch for Bookmarks {
+///     fn service(&self) -> &str {
+///         "bookmarks"
+///     }
+///     fn search(&self, question: &str, _: Language, limit: usize) -> Result<Vec<WebPage>> {
+///         let words: Vec<String> = question.split(' ').map(str::to_lowercase).collect();
+///         let fits = |(_, title): &&(&str, &str)| {
+///             words.iter().any(|word| title.to_lowercase().contains(word.as_str()))
+///         };
+///         let page = |&(url, title): &(&str, &str)| WebPage {
+///             url: url.to_owned(),
+///             title: title.to_owned(),
+///             snippet: String::new(),
+///             metadata: WebMetadata { service: "bookmarks".to_owned(), trust: Trust::Untrusted },
+///         };
+///         Ok(self.0.iter().filter(fits).take(limit).map(page).collect())
+///     }
+/// }
+///
+/// let bookmarks = Bookmarks(vec![("https://www.rust-lang.org", "Rust"), ("https://go.dev", "Go")]);
+/// let found = bookmarks.search("is rust fast", Language::En, 5)?;
+/// assert_eq!(found[0].url, "https://www.rust-lang.org");
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
 pub trait WebSearch: Debug + Send + Sync {
     /// Name of the service, as results and errors show it.
     fn service(&self) -> &str;

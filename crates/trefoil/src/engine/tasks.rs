@@ -11,6 +11,38 @@ use crate::{background::catch_panics, engine::Engine, ingest::embed_worker::Extr
 
 /// Work that the worker of an open engine does for somebody else, such as the layer above
 /// memory: see [`Engine::run_in_background`].
+///
+/// ```
+/// use std::sync::{Arc, atomic::{AtomicU64, Ordering::SeqCst}};
+/// use trefoil::{Document, Engine, Model, Result, admin::BackgroundTask};
+///
+/// /// Keeps count of the documents.
+/// #[derive(Debug, Default)]
+/// struct Counter(AtomicU64);
+///
+/// impl BackgroundTask for Counter {
+///     fn name(&self) -> &str {
+///         "the count of documents"
+///     }
+///     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool> {
+///         let documents = engine.paths()?.len() as u64;
+///         Ok(self.0.swap(documents, SeqCst) != documents)
+///     }
+///     fn next_at(&self) -> Option<i64> {
+///         None
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path().join("notes.trefoil");
+/// let engine = Engine::builder(dir).model(Model::None).open()?;
+/// let counter: Arc<Counter> = Arc::default();
+/// engine.run_in_background(&(counter.clone() as Arc<dyn BackgroundTask>));
+/// engine.ingest(&[Document::new("a.md", "Rain in Tokyo.")])?;
+/// engine.wait_until_indexed()?;
+/// assert_eq!(counter.0.load(SeqCst), 1);
+/// # Ok::<(), trefoil::Error>(())
+/// ```
 pub trait BackgroundTask: Debug + Send + Sync {
     /// What errors call it, such as `the upkeep of memory`.
     fn name(&self) -> &str;

@@ -1,0 +1,119 @@
+use std::fmt::Debug;
+
+use crate::{Extraction, IndexedUnit, Result, RetrieverId, RowId, Seq};
+
+/// Which kind of change an index feeds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IndexInput {
+    /// The text of a chunk.
+    Text,
+    /// The embedding of a chunk.
+    Vector,
+    /// What a chunk mentions.
+    Extraction,
+}
+
+/// One line of the store's change log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// A row's text is new or changed.
+    Text(RowId),
+    /// A row's embedding is new or changed.
+    Vector(RowId),
+    /// What a row mentions is new or changed.
+    Extraction(RowId),
+    /// A row is gone.
+    Removed(RowId),
+}
+
+/// What an index is given for one row.
+#[derive(Clone, Debug)]
+pub struct IndexEntry {
+    /// The row and what is searched of it.
+    pub unit: IndexedUnit,
+    /// Its unit vector; empty unless the index feeds on vectors.
+    pub vector: Vec<f32>,
+    /// What it mentions; empty unless the index feeds on that.
+    pub extraction: Extraction,
+}
+
+/// The write half of an index. Nothing is visible before `commit`.
+///
+/// This one is gone with the process; one on disk is on the page of [`IndexFiles`].
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use trefoil_core::{
+///     IndexEntry, IndexInput, IndexedUnit, Indexer, Result, RetrieverId, RowId, Seq,
+/// };
+///
+/// /// How long the text of each row is.
+/// #[derive(Debug)]
+/// struct Lengths {
+///     id: RetrieverId,
+///     pending: BTreeMap<RowId, usize>,
+///     committed: (Seq, BTreeMap<RowId, usize>),
+/// }
+///
+/// impl Indexer for Lengths {
+///     fn id(&self) -> RetrieverId {
+///         self.id
+///     }
+///     fn inputs(&self) -> &[IndexInput] {
+///         &[IndexInput::Text]
+///     }
+///     fn committed(&self) -> Seq {
+///         self.committed.0
+///     }
+///     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
+///         for entry in entries {
+///             let length = match &entry.unit {
+///                 IndexedUnit::Chunk(stored) => stored.chunk.text.len(),
+///                 IndexedUnit::Memory(unit, _) => unit.text.len(),
+///             };
+///             self.pending.insert(entry.unit.row(), length);
+///         }
+///         Ok(())
+///     }
+///     fn remove(&mut self, rows: &[RowId]) -> Result<()> {
+///         self.pending.retain(|row, _| !rows.contains(row));
+///         Ok(())
+///     }
+///     fn commit(&mut self, seq: Seq) -> Result<()> {
+///         self.committed = (seq, self.pending.clone());
+///         Ok(())
+///     }
+///     fn clear(&mut self) -> Result<()> {
+///         self.pending.clear();
+///         self.commit(Seq::ZERO)
+///     }
+///     fn compact(&mut self) -> Result<()> {
+///         Ok(()) // A map keeps nothing of what was removed.
+///     }
+/// }
+///
+/// let (id, pending, committed) = (RetrieverId::new("lengths")?, BTreeMap::new(), Default::default());
+/// let mut lengths = Lengths { id, pending, committed };
+/// lengths.commit(Seq::new(3))?;
+/// assert_eq!(lengths.committed(), Seq::new(3));
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
+pub trait Indexer: Debug + Send {
+    /// The retriever that reads the index.
+    fn id(&self) -> RetrieverId;
+    /// What it feeds on, as [`Retriever::inputs`] says.
+    fn inputs(&self) -> &[IndexInput];
+    /// The last change that is durable here.
+    fn committed(&self) -> Seq;
+    /// Adds or replaces rows.
+    fn add(&mut self, entries: &[IndexEntry]) -> Result<()>;
+    /// Removes rows; unknown ones are ignored.
+    fn remove(&mut self, rows: &[RowId]) -> Result<()>;
+    /// Makes the writes durable as of `seq`; readers see them at their next refresh.
+    fn commit(&mut self, seq: Seq) -> Result<()>;
+    /// Forgets everything, durably, as if new: the first step of a rebuild.
+    fn clear(&mut self) -> Result<()>;
+    /// Writes what is committed anew, so that no file holds anything that was removed.
+    /// Files that a reader still shows go with the first call after its refresh.
+    fn compact(&mut self) -> Result<()>;
+}
