@@ -39,7 +39,7 @@ pub struct IndexEntry {
 
 /// The write half of an index. Nothing is visible before `commit`.
 ///
-/// This one is gone with the process; one on disk is on the page of [`IndexFiles`].
+/// This example keeps its rows in memory; [`IndexFiles`](crate::IndexFiles) has one on disk.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ pub struct IndexEntry {
 pub trait Indexer: Debug + Send {
     /// The retriever that reads the index.
     fn id(&self) -> RetrieverId;
-    /// What it feeds on, as [`Retriever::inputs`] says.
+    /// What it is fed with, see [`Retriever::inputs`](crate::Retriever::inputs).
     fn inputs(&self) -> &[IndexInput];
     /// The last change that is durable here.
     fn committed(&self) -> Seq;

@@ -41,7 +41,7 @@ use crate::{
 /// The communities of a graph, all of them connected. Nodes without edges stay alone.
 ///
 /// # Errors
-/// [`Error::InvalidConfig`] if a setting is out of its range.
+/// [`InvalidConfig`](trefoil_core::Error::InvalidConfig) if a setting is out of its range.
 pub fn leiden(graph: &Csr, config: &LeidenConfig) -> Result<Partition> {
     improve(graph, &Partition::singletons(graph.node_count()), config)
 }
@@ -49,7 +49,7 @@ pub fn leiden(graph: &Csr, config: &LeidenConfig) -> Result<Partition> {
 /// The same from a partition to start with; its modularity does not fall.
 ///
 /// # Errors
-/// [`Error::InvalidConfig`] if a setting is out of its range.
+/// [`InvalidConfig`](trefoil_core::Error::InvalidConfig) if a setting is out of its range.
 pub fn improve(graph: &Csr, start: &Partition, config: &LeidenConfig) -> Result<Partition> {
     config.validate()?;
     let mut random = Random::new(config.seed);
