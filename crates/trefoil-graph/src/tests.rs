@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use proptest::prelude::*;
 use tempfile::tempdir;
 use trefoil_core::{
-    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, IndexEntry,
-    IndexInput, IndexedUnit, Indexer, Language, LineSpan, Question, RankedList, Retriever,
-    RetrieverId, RowId, RowSet, Seq, StoredChunk,
+    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, Fused,
+    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Question, RankedList,
+    Retriever, RetrieverId, RowId, RowSet, Score, SeedContext, Seq, StoredChunk, TermCoverage,
 };
 
 use crate::{
@@ -91,6 +91,27 @@ fn chunks_are_found_by_way_of_others() {
     assert_eq!(rows(&retrieve(&retriever, "ada", 1, &Allowed::All)), [1]);
     assert_eq!((retriever.id(), retriever.rows()), (RetrieverId::GRAPH, 5));
     assert_eq!(retriever.inputs(), [IndexInput::Extraction]);
+}
+
+#[test]
+fn a_step_from_a_passage_is_trusted_less_across_languages() {
+    let (_dir, retriever) = committed(CHAIN);
+    let seeds = [Fused { row: RowId::new(1), combined: Score::ONE, hits: Vec::new() }];
+    let expand = |cross_lingual| {
+        let question = Question { text: "cards".into(), cross_lingual, ..Question::default() };
+        let context = SeedContext {
+            question: &question,
+            depth: 9,
+            allowed: &Allowed::All,
+            seeds: &seeds,
+            coverage: &|_| Ok(TermCoverage::default()),
+        };
+        retriever.expand(&context).unwrap()
+    };
+    let (same, other) = (expand(false), expand(true));
+    assert!(rows(&same).contains(&2), "one step leads from Ada to the engine: {same:?}");
+    assert_eq!(same.hits(), other.hits());
+    assert_eq!((same.confidence(), other.confidence()), (1.0, 0.3));
 }
 
 #[test]

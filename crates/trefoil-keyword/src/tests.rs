@@ -284,6 +284,19 @@ fn floor_and_confidence_say_how_much_the_retriever_knows() {
 }
 
 #[test]
+fn a_question_in_another_language_keeps_its_order_and_less_confidence() {
+    let fixture = Fixture::new(&[text(1, "alpha beta"), text(2, "beta"), text(3, "gamma")]);
+    let ask = |cross_lingual| {
+        let question = Question { text: "alpha beta".into(), cross_lingual, ..Question::default() };
+        fixture.retriever.retrieve(&question, 9, &Allowed::All).unwrap()
+    };
+    let (same, other) = (ask(false), ask(true));
+    assert_eq!(same.hits(), other.hits());
+    assert_eq!(other.confidence(), 0.4 * same.confidence());
+    assert!(other.confidence() > 0.0);
+}
+
+#[test]
 fn any_text_is_data() {
     let fixture = Fixture::new(&[text(1, "plain words"), text(2, "그리고 日本語 👍🏽 e\u{301}")]);
     for query in [

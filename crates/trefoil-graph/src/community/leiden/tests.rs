@@ -6,7 +6,9 @@ use trefoil_core::Error;
 
 use super::*;
 use crate::{
-    Node, components, disconnected,
+    Node,
+    community::components::disconnected,
+    components,
     fixture::{graphs, planted},
 };
 

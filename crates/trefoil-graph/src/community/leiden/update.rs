@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        disconnected,
+        community::components::disconnected,
         fixture::{graphs, planted},
         leiden, modularity, split_disconnected,
     };
