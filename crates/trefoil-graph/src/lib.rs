@@ -55,7 +55,7 @@ mod tests;
 
 pub use bipartite::EntityChunks;
 pub use community::{
-    components::{components, split_disconnected},
+    components::{components, disconnected, split_disconnected},
     hierarchy::{Community, Hierarchy, HierarchyConfig},
     leiden::{LeidenConfig, Update, improve, leiden, update},
     modularity::{CommunityEdges, modularity},

@@ -15,6 +15,15 @@ pub fn split_disconnected(graph: &Csr, partition: &Partition) -> Partition {
     join(graph, |a, b| partition.community(a) == partition.community(b))
 }
 
+/// How many communities are not connected.
+pub fn disconnected(graph: &Csr, partition: &Partition) -> usize {
+    let pieces = split_disconnected(graph, partition);
+    let mut pairs: Vec<_> = partition.communities().zip(pieces.communities()).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    pairs.chunk_by(|x, y| x.0 == y.0).filter(|pieces| pieces.len() > 1).count()
+}
+
 /// What hangs together by the edges that `keep` admits.
 fn join(graph: &Csr, keep: impl Fn(Node, Node) -> bool) -> Partition {
     let mut sets = UnionFind::<Node>::new(graph.nodes().len());
@@ -22,16 +31,6 @@ fn join(graph: &Csr, keep: impl Fn(Node, Node) -> bool) -> Partition {
         sets.union(a, b);
     }
     Partition::from_column(&sets.into_labeling().into_iter().collect())
-}
-
-#[cfg(test)]
-/// How many communities are not connected.
-pub(crate) fn disconnected(graph: &Csr, partition: &Partition) -> usize {
-    let pieces = split_disconnected(graph, partition);
-    let mut pairs: Vec<_> = partition.communities().zip(pieces.communities()).collect();
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs.chunk_by(|x, y| x.0 == y.0).filter(|pieces| pieces.len() > 1).count()
 }
 
 #[cfg(test)]

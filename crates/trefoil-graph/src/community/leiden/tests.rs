@@ -6,9 +6,7 @@ use trefoil_core::Error;
 
 use super::*;
 use crate::{
-    Node,
-    community::components::disconnected,
-    components,
+    Node, components, disconnected,
     fixture::{graphs, planted},
 };
 

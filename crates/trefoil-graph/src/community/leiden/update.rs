@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        community::components::disconnected,
+        disconnected,
         fixture::{graphs, planted},
         leiden, modularity, split_disconnected,
     };
