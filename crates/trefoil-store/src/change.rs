@@ -4,7 +4,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use trefoil_core::{Change, Collection, Result, RowId, Seq};
 
-use crate::{Store, WriteTx};
+use crate::{Store, WriteTx, codec::limit_of};
 
 const TEXT: i64 = 0;
 const VECTOR: i64 = 1;
@@ -83,11 +83,6 @@ pub(crate) fn log(tx: &WriteTx<'_>, change: Change) -> rusqlite::Result<()> {
     )?
     .execute(params![row, kind, removed])?;
     Ok(())
-}
-
-/// A count as SQLite takes it.
-pub(crate) fn limit_of(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

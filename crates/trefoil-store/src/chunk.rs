@@ -6,7 +6,11 @@ use trefoil_core::{
     ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId, StoredChunk,
 };
 
-use crate::{Store, change::limit_of, fault::unreadable, file::language};
+use crate::{
+    Store,
+    codec::{language, limit_of, parsed, row_ids, texts},
+    fault::unreadable,
+};
 
 /// The leaves before and after one of the same file.
 type Neighbours = (Option<Arc<StoredChunk>>, Option<Arc<StoredChunk>>);
@@ -25,14 +29,9 @@ impl Store {
     /// At most `limit` rows of leaves above `after`, ascending.
     pub fn leaf_rows(&self, after: RowId, limit: usize) -> Result<Vec<RowId>> {
         self.read("list chunks", |tx| {
-            tx.prepare_cached(
-                "SELECT unit_id FROM payload_chunk
-                 WHERE unit_id > ?1 AND ordinal >= 0 ORDER BY unit_id LIMIT ?2",
-            )?
-            .query_map([after.get().cast_signed(), limit_of(limit)], |row| {
-                row.get(0).map(RowId::new)
-            })?
-            .collect()
+            let sql = "SELECT unit_id FROM payload_chunk
+                       WHERE unit_id > ?1 AND ordinal >= 0 ORDER BY unit_id LIMIT ?2";
+            row_ids(tx, sql, [after.get().cast_signed(), limit_of(limit)])
         })
     }
 
@@ -44,7 +43,7 @@ impl Store {
             for &row in rows {
                 let id = select
                     .query_row([row.get().cast_signed()], |columns| {
-                        ChunkId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))
+                        parsed(columns, 0, ChunkId::new)
                     })
                     .optional()?;
                 found.extend(id.map(|id| (row, id)));
@@ -67,15 +66,11 @@ impl Store {
     /// The leaves of the file at `path`, in order.
     pub fn chunks_of(&self, path: &str) -> Result<Vec<Arc<StoredChunk>>> {
         self.read("read the chunks of a file", |tx| {
-            let rows: Vec<u64> = tx
-                .prepare_cached(
-                    "SELECT c.unit_id FROM payload_chunk c JOIN files f ON f.id = c.file_id
-                     WHERE f.path = ?1 AND c.ordinal >= 0 ORDER BY c.ordinal",
-                )?
-                .query_map([path], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
+            let sql = "SELECT c.unit_id FROM payload_chunk c JOIN files f ON f.id = c.file_id
+                       WHERE f.path = ?1 AND c.ordinal >= 0 ORDER BY c.ordinal";
+            let rows = row_ids(tx, sql, [path])?;
             let mut reader = Reader::new(tx)?;
-            rows.into_iter().filter_map(|row| reader.chunk(RowId::new(row)).transpose()).collect()
+            rows.into_iter().filter_map(|row| reader.chunk(row).transpose()).collect()
         })
     }
 
@@ -135,13 +130,6 @@ pub(crate) fn stored_ordinal(chunk: &Chunk) -> i64 {
     }
 }
 
-/// A list of texts as a JSON array.
-pub(crate) fn to_json(texts: &[impl AsRef<str>]) -> rusqlite::Result<String> {
-    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    serde_json::to_string(&texts)
-        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
-}
-
 /// Reads chunks, and each file once.
 pub(crate) struct Reader<'c> {
     select_chunk: CachedStatement<'c>,
@@ -168,7 +156,7 @@ impl<'c> Reader<'c> {
         let found = self
             .select_chunk
             .query_row([row.get().cast_signed()], |columns| {
-                let id = ChunkId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))?;
+                let id = parsed(columns, 0, ChunkId::new)?;
                 Ok((id, columns.get(1)?, chunk(columns)?))
             })
             .optional()?;
@@ -214,7 +202,7 @@ fn chunk(columns: &Row<'_>) -> rusqlite::Result<Chunk> {
 fn file_info(columns: &Row<'_>) -> rusqlite::Result<FileInfo> {
     let date = texts(columns, 4)?.first().map(|date| date.parse::<Date>()).transpose();
     Ok(FileInfo {
-        id: FileId::new(text(columns, 0)?).map_err(|error| unreadable(0, error))?,
+        id: parsed(columns, 0, FileId::new)?,
         path: columns.get(1)?,
         title: columns.get(2)?,
         tags: texts(columns, 3)?,
@@ -224,21 +212,6 @@ fn file_info(columns: &Row<'_>) -> rusqlite::Result<FileInfo> {
 
 fn level_and_ordinal(stored: i64) -> (ChunkLevel, i64) {
     if stored < 0 { (ChunkLevel::Parent, -1 - stored) } else { (ChunkLevel::Leaf, stored) }
-}
-
-fn text<'r>(columns: &'r Row<'_>, column: usize) -> rusqlite::Result<&'r str> {
-    Ok(columns.get_ref(column)?.as_str()?)
-}
-
-/// Reads a column that holds a JSON array of texts.
-pub(crate) fn texts(columns: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
-    let json = text(columns, column)?;
-    // Most lists are empty.
-    if json == "[]" {
-        Ok(Vec::new())
-    } else {
-        serde_json::from_str(json).map_err(|error| unreadable(column, error))
-    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use trefoil_core::{
 use crate::{
     Store, WriteTx,
     change::log,
-    chunk::{stored_ordinal, to_json},
+    chunk::stored_ordinal,
+    codec::{language, parsed, to_json},
     embedding,
-    extraction::GraphWriter,
-    fault::unreadable,
+    graph::extraction::GraphWriter,
     id::{chunk_id, file_id, hex, sha256},
 };
 
@@ -454,22 +454,13 @@ pub(crate) fn by_path(tx: &Connection, path: &str) -> rusqlite::Result<Option<Fi
 }
 
 fn state(row: &Row<'_>) -> rusqlite::Result<FileState> {
-    let id: String = row.get(0)?;
     Ok(FileState {
-        id: FileId::new(id).map_err(|error| unreadable(0, error))?,
+        id: parsed(row, 0, FileId::new)?,
         path: row.get(1)?,
         size: row.get(2)?,
         mtime: row.get(3)?,
         sha256: row.get(4)?,
     })
-}
-
-/// Reads a column that holds a language's code.
-pub(crate) fn language(row: &Row<'_>, column: usize) -> rusqlite::Result<Language> {
-    row.get_ref(column)?
-        .as_str()?
-        .parse()
-        .map_err(|error: trefoil_core::Error| unreadable(column, error))
 }
 
 /// The start of a day, UTC, in epoch seconds.

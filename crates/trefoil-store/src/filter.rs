@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use rusqlite::{Connection, ToSql, params_from_iter};
 use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, SearchFilters};
 
-use crate::{Store, chunk::to_json, file::midnight};
+use crate::{Store, codec::to_json, file::midnight};
 
 impl Store {
     /// The leaves that pass every filter. In a glob, `*` and `?` stop at `/`, `**`

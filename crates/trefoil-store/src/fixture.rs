@@ -16,8 +16,8 @@ use trefoil_core::{
 
 use crate::{
     Access, Clock, NewChunk, NewFile, Store,
-    folder::file_in,
     id::{hex, sha256},
+    store::file_in,
 };
 
 /// A clock that stands still until it is told otherwise.

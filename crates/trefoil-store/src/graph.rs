@@ -1,10 +1,19 @@
 //! The graph that the chunks add up to, as rows; that of memory is apart.
 
+pub(crate) mod community;
+pub(crate) mod extraction;
+pub(crate) mod sums;
+
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use trefoil_core::{ByteSpan, EntityId, EntityType, RelationId, RelationType, Result, RowId, Seen};
 
-use crate::{Store, chunk::texts, extraction::spans_from_json, fault::unreadable, id::relation_id};
+use crate::{
+    Store,
+    codec::{parsed, spans, texts},
+    fault::unreadable,
+    id::relation_id,
+};
 
 /// Every entity and relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +123,7 @@ impl Store {
                  ORDER BY r.unit_id",
             )?
             .query_map([source, relation_type.as_str(), target], |row| {
-                Ok((RowId::new(row.get(0)?), spans_from_json(row, 1)?))
+                Ok((RowId::new(row.get(0)?), spans(row, 1)?))
             })?
             .collect()
         })
@@ -146,11 +155,10 @@ const ENTITIES: &str =
 
 fn entity(row: &Row<'_>) -> rusqlite::Result<EntityRow> {
     Ok(EntityRow {
-        id: EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))?,
+        id: parsed(row, 0, EntityId::new)?,
         name: row.get(1)?,
         normalized_name: row.get(2)?,
-        entity_type: EntityType::new(row.get_ref(3)?.as_str()?)
-            .map_err(|error| unreadable(3, error))?,
+        entity_type: parsed(row, 3, EntityType::new)?,
         aliases: texts(row, 4)?,
         chunks: row.get(5)?,
     })
@@ -158,8 +166,7 @@ fn entity(row: &Row<'_>) -> rusqlite::Result<EntityRow> {
 
 fn relation(row: &Row<'_>) -> rusqlite::Result<RelationRow> {
     let (source, target): (String, String) = (row.get(0)?, row.get(2)?);
-    let relation_type =
-        RelationType::new(row.get_ref(1)?.as_str()?).map_err(|error| unreadable(1, error))?;
+    let relation_type = parsed(row, 1, RelationType::new)?;
     let id = relation_id(&source, &relation_type, &target).map_err(|error| unreadable(0, error))?;
     Ok(RelationRow { id, source, relation_type, target, count: row.get(3)? })
 }

@@ -3,7 +3,7 @@
 use rusqlite::params;
 use trefoil_core::Result;
 
-use crate::{Store, change::limit_of};
+use crate::{Store, codec::limit_of};
 
 /// Chunks that say the same as another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

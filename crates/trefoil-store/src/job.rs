@@ -4,7 +4,7 @@
 use rusqlite::{Connection, params};
 use trefoil_core::Result;
 
-use crate::{Store, WriteTx, change::limit_of};
+use crate::{Store, WriteTx, codec::limit_of};
 
 /// Tries before a job is given up.
 const MAX_TRIES: u32 = 5;

@@ -49,44 +49,43 @@
 mod change;
 mod chunk;
 mod clock;
-mod community;
-mod copy;
+mod codec;
+mod disk;
 mod embedding;
-mod extraction;
+mod embedding_queue;
 mod fault;
 mod file;
 mod filter;
 #[cfg(test)]
 mod fixture;
-mod folder;
 mod graph;
 mod health;
 mod id;
 mod job;
 pub mod memory;
 mod meta;
-mod migration;
 mod model_migration;
-mod pages;
-mod salvage;
 mod stats;
 mod store;
-mod sums;
 mod verify;
 mod write;
 
 pub use clock::{Clock, SystemClock};
-pub use community::{CommunityRow, ReportSource};
-pub use copy::{copy, is_older};
-pub use embedding::{EmbedJob, EmbedSource, WaitingEmbeddings};
+pub use disk::{
+    copy::{copy, is_older},
+    folder::{is_of_salvage, is_salvaged, replace_with_salvaged, salvage, set_aside},
+    salvage::{Salvaged, TableSaved},
+};
+pub use embedding_queue::{EmbedJob, EmbedSource, WaitingEmbeddings};
 pub use file::{FileState, NewChunk, NewFile, Stored};
-pub use folder::{is_of_salvage, is_salvaged, replace_with_salvaged, salvage, set_aside};
-pub use graph::{EntityRow, GraphRows, RelationRow};
+pub use graph::{
+    EntityRow, GraphRows, RelationRow,
+    community::{CommunityRow, ReportSource},
+};
 pub use health::{Duplicates, FailedJob};
 pub use id::{chunk_id, community_id, entity_id, file_id, memory_entity_id, relation_id};
 pub use job::{Job, JobCounts};
 pub use model_migration::{ModelMigration, Unembedded};
-pub use salvage::{Salvaged, TableSaved};
 pub use stats::StoreStats;
 pub use store::{Access, Store};
 pub use verify::{StoreCheck, StoreFault};

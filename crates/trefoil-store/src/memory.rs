@@ -18,6 +18,7 @@ mod evidence;
 mod feedback;
 mod graph;
 mod life;
+mod lookup;
 mod open_loop;
 mod policy;
 mod session;
@@ -25,6 +26,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod units;
 mod version;
 
 use std::{cell::RefCell, ops::Deref, path::Path};
@@ -32,7 +34,6 @@ use std::{cell::RefCell, ops::Deref, path::Path};
 use rusqlite::Connection;
 use trefoil_core::{Error, Result};
 
-use self::embedded::Embedding;
 pub use self::{
     active_context::{ActiveContextRow, ContextItemRow},
     allowed::{Admitted, SessionScope, UnitFilter, UtilityStats},
@@ -163,9 +164,5 @@ impl MemoryWrite<'_> {
         work: impl FnOnce(&WriteTx<'_>) -> rusqlite::Result<T>,
     ) -> Result<T> {
         work(self.tx).map_err(|error| fault(self.path, doing, error))
-    }
-
-    fn embedding<'t>(&'t self, tx: &'t WriteTx<'t>) -> Embedding<'t> {
-        Embedding { tx, now: self.now, space: self.space.as_deref() }
     }
 }

@@ -1,26 +1,8 @@
+//! Settings that are kept with the data.
+
 use rusqlite::{Connection, OptionalExtension};
-use trefoil_core::Result;
 
-use crate::{Store, WriteTx};
-
-impl Store {
-    /// A setting that is kept with the data.
-    pub fn meta(&self, key: &str) -> Result<Option<String>> {
-        self.read("read a setting", |tx| get(tx, key))
-    }
-
-    /// Keeps a setting with the data.
-    pub fn set_meta(&self, key: &str, value: &str) -> Result<()> {
-        self.write("write a setting", |tx, _| set(tx, key, value))
-    }
-
-    /// Forgets a setting that is kept with the data.
-    pub fn forget_meta(&self, key: &str) -> Result<()> {
-        self.write("forget a setting", |tx, _| {
-            tx.execute("DELETE FROM meta WHERE key = ?1", [key]).map(drop)
-        })
-    }
-}
+use crate::WriteTx;
 
 pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
@@ -34,6 +16,11 @@ pub(crate) fn set(tx: &WriteTx<'_>, key: &str, value: &str) -> rusqlite::Result<
     )?
     .execute([key, value])?;
     Ok(())
+}
+
+/// Forgets a setting; 1 if it was there.
+pub(crate) fn forget(tx: &WriteTx<'_>, key: &str) -> rusqlite::Result<usize> {
+    tx.execute("DELETE FROM meta WHERE key = ?1", [key])
 }
 
 #[cfg(test)]

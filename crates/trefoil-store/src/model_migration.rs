@@ -5,9 +5,10 @@ use trefoil_core::{Collection, Result, RowId};
 
 use crate::{
     EmbedSource, Store, WriteTx,
-    change::limit_of,
     chunk::Reader,
+    codec::limit_of,
     embedding::{self, EMBED, EMBEDDED, FINGERPRINT},
+    embedding_queue::{enqueue_missing, source},
     job, meta,
 };
 
@@ -87,7 +88,7 @@ impl Store {
                 ),
                 [embedding::key(&by.fingerprint)],
             )?;
-            embedding::enqueue_missing(tx, now, Some(&embedding::key(&by.fingerprint)))?;
+            enqueue_missing(tx, now, Some(&embedding::key(&by.fingerprint)))?;
             Ok(())
         })
     }
@@ -118,7 +119,7 @@ impl Store {
             let mut found = Vec::new();
             while let Some(columns) = rows.next()? {
                 let (row, hash) = (RowId::new(columns.get(0)?), columns.get(1)?);
-                if let Some(source) = embedding::source(tx, &mut reader, row)? {
+                if let Some(source) = source(tx, &mut reader, row)? {
                     found.push(Unembedded { row, hash, source });
                 }
             }

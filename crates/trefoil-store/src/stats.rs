@@ -1,7 +1,7 @@
 use rusqlite::Connection;
 use trefoil_core::{Language, Result, Seq};
 
-use crate::{JobCounts, Store, change, file::language, job};
+use crate::{JobCounts, Store, change, codec::language, job};
 
 /// What the store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,12 @@ use trefoil_core::{Error, Part, Result, private_file};
 
 use crate::{
     Clock, WriteTx,
+    disk::{
+        migration::{self, Format},
+        pages,
+    },
     fault::fault,
-    folder::file_in,
-    migration::{self, Format},
-    pages,
+    meta,
 };
 
 /// How long a write waits for another process, and a read for a checkpoint.
@@ -45,6 +47,14 @@ pub struct Store {
 }
 
 impl Store {
+    /// The name of the store's file, as snapshots list it among their parts.
+    pub const FILE_NAME: &str = "store.db";
+
+    /// True if there is a store in `dir`.
+    pub fn exists(dir: &Path) -> bool {
+        file_in(dir).exists()
+    }
+
     /// Opens the store in the directory `dir`, in time that does not depend on its size. The
     /// caller sees to it that only one process opens it for writing.
     ///
@@ -97,6 +107,21 @@ impl Store {
             Some(reason) => Err(Error::Corrupt { part: Part::Store, reason }),
             None => Ok(()),
         }
+    }
+
+    /// A setting that is kept with the data.
+    pub fn meta(&self, key: &str) -> Result<Option<String>> {
+        self.read("read a setting", |tx| meta::get(tx, key))
+    }
+
+    /// Keeps a setting with the data.
+    pub fn set_meta(&self, key: &str, value: &str) -> Result<()> {
+        self.write("write a setting", |tx, _| meta::set(tx, key, value))
+    }
+
+    /// Forgets a setting that is kept with the data.
+    pub fn forget_meta(&self, key: &str) -> Result<()> {
+        self.write("forget a setting", |tx, _| meta::forget(tx, key).map(drop))
     }
 
     /// Runs `work` on one snapshot.
@@ -173,6 +198,11 @@ impl Store {
             Format::Foreign => Err(foreign(&self.path)),
         }
     }
+}
+
+/// The file of the store in `dir`.
+pub(crate) fn file_in(dir: &Path) -> PathBuf {
+    dir.join(Store::FILE_NAME)
 }
 
 /// A panic elsewhere rolled its transaction back, so the connection is as good as new.

@@ -9,9 +9,11 @@ use rusqlite::{Connection, Row, params};
 use trefoil_core::{ChunkLevel, Error, FileId, Result};
 
 use crate::{
-    Store, chunk_id, embedding, file_id,
+    Store, chunk_id, codec,
+    disk::migration,
+    embedding, file_id,
+    graph::sums,
     id::{hex, sha256},
-    migration, sums,
 };
 
 /// Findings of one kind that are told one by one.
@@ -324,20 +326,20 @@ fn texts(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let id: String = row.get(0)?;
-        if !is_what_it_says(row)? {
+        if !is_what_it_says(row, 0)? {
             faults.add(StoreCheck::Hashes, "chunks whose text is not what their hash says", id);
         }
     }
     Ok(())
 }
 
-/// True if a chunk's text has its hash, and its id is that of file, headings and text: what is
-/// selected are both ids with the chunk's first, ordinal, headings, text and hash.
-pub(crate) fn is_what_it_says(row: &Row<'_>) -> rusqlite::Result<bool> {
-    let (id, file): (String, String) = (row.get(0)?, row.get(1)?);
-    let level = if row.get::<_, i64>(2)? < 0 { ChunkLevel::Parent } else { ChunkLevel::Leaf };
-    let headings = crate::chunk::texts(row, 3)?;
-    let (text, hash): (String, String) = (row.get(4)?, row.get(5)?);
+/// True if a chunk's text has its hash, and its id is that of file, headings and text: from
+/// the column `at` on are both ids with the chunk's first, ordinal, headings, text and hash.
+pub(crate) fn is_what_it_says(row: &Row<'_>, at: usize) -> rusqlite::Result<bool> {
+    let (id, file): (String, String) = (row.get(at)?, row.get(at + 1)?);
+    let level = if row.get::<_, i64>(at + 2)? < 0 { ChunkLevel::Parent } else { ChunkLevel::Leaf };
+    let headings = codec::texts(row, at + 3)?;
+    let (text, hash): (String, String) = (row.get(at + 4)?, row.get(at + 5)?);
     if hex(&sha256(text.as_bytes())) != hash {
         return Ok(false);
     }

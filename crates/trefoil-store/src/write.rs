@@ -50,14 +50,17 @@ mod tests {
     ];
 
     /// Where SQLite allows no transaction, or writes to another file.
-    const OUTSIDE: [(&str, &str); 3] =
-        [("copy.rs", "fn copy("), ("memory/erase.rs", "fn clean("), ("pages.rs", "fn upgrade(")];
+    const OUTSIDE: [(&str, &str); 3] = [
+        ("disk/copy.rs", "fn copy("),
+        ("memory/erase.rs", "fn clean("),
+        ("disk/pages.rs", "fn upgrade("),
+    ];
 
     /// Who begins a transaction: the door, and what makes a file ready before a store opens it.
     const BEGINNERS: [(&str, &str); 4] = [
-        ("migration.rs", "fn migrate("),
-        ("pages.rs", "fn promise("),
-        ("salvage.rs", "fn salvage_file("),
+        ("disk/migration.rs", "fn migrate("),
+        ("disk/pages.rs", "fn promise("),
+        ("disk/salvage.rs", "fn salvage_file("),
         ("store.rs", "fn write<"),
     ];
 

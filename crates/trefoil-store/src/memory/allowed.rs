@@ -4,7 +4,7 @@ use rusqlite::{ToSql, params_from_iter};
 use trefoil_core::{Allowed, BoundaryClass, Result, RowId, RowSet, UnitKind, UnitState};
 
 use super::MemoryRead;
-use crate::{Store, chunk::to_json};
+use crate::{Store, codec::to_json};
 
 /// Which units a request may see: decided in SQL, before anything is ranked. What is not
 /// named is not admitted, so that the default admits nothing.

@@ -1,11 +1,11 @@
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::Serialize;
-use trefoil_core::{Result, RowId};
+use trefoil_core::RowId;
 
-use super::{MemoryRead, MemoryUnit, unit};
-use crate::chunk::{texts, to_json};
-
-use crate::WriteTx;
+use crate::{
+    WriteTx,
+    codec::{texts, to_json},
+};
 
 /// The body of a claim. Names of closed choices are those of the schema.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -73,56 +73,6 @@ impl ClaimPayload {
         let optional = [&self.subject, &self.predicate, &self.object, &self.provenance_json];
         let optional = optional.into_iter().flatten();
         std::iter::once(&self.text).chain(optional).chain(&self.sources).cloned().collect()
-    }
-}
-
-impl MemoryRead<'_> {
-    /// The claim that says what has this hash.
-    pub fn claim_by_hash(&self, content_hash: &str) -> Result<Option<MemoryUnit>> {
-        self.sql("look up a claim", |tx| {
-            let row = tx
-                .prepare_cached("SELECT unit_id FROM payload_claim WHERE content_hash = ?1")?
-                .query_row([content_hash], |row| row.get(0).map(RowId::new))
-                .optional()?;
-            row.map_or(Ok(None), |row| unit::by_row(tx, row))
-        })
-    }
-
-    /// Claims about `subject` that are not archived, with `predicate` if one is given, the
-    /// last changed first.
-    pub fn claims_about(&self, subject: &str, predicate: Option<&str>) -> Result<Vec<MemoryUnit>> {
-        self.sql("read the claims about a subject", |tx| {
-            let rows = tx
-                .prepare_cached(
-                    "SELECT c.unit_id FROM payload_claim c JOIN units u ON u.id = c.unit_id
-                     WHERE c.subject = ?1 AND (?2 IS NULL OR c.predicate = ?2) AND u.state < 3
-                     ORDER BY u.updated_at DESC, u.id DESC",
-                )?
-                .query_map(params![subject, predicate], |row| row.get(0).map(RowId::new))?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            rows.into_iter().filter_map(|row| unit::by_row(tx, row).transpose()).collect()
-        })
-    }
-
-    /// At most `limit` claims that are not archived, after the row `after`, by row: to walk
-    /// over all of them.
-    pub fn claims_after(&self, after: Option<RowId>, limit: usize) -> Result<Vec<MemoryUnit>> {
-        self.sql("walk over the claims", |tx| {
-            let rows = tx
-                .prepare_cached(
-                    "SELECT c.unit_id FROM payload_claim c JOIN units u ON u.id = c.unit_id
-                     WHERE c.unit_id > ?1 AND u.state < 3 ORDER BY c.unit_id LIMIT ?2",
-                )?
-                .query_map(
-                    params![
-                        after.map_or(0, |row| row.get().cast_signed()),
-                        crate::change::limit_of(limit)
-                    ],
-                    |row| row.get(0).map(RowId::new),
-                )?
-                .collect::<rusqlite::Result<Vec<_>>>()?;
-            rows.into_iter().filter_map(|row| unit::by_row(tx, row).transpose()).collect()
-        })
     }
 }
 

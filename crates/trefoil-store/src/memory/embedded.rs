@@ -8,7 +8,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::RowId;
 
-use super::{EpisodePayload, MemoryUnit, Payload, unit};
+use super::{EpisodePayload, MemoryUnit, MemoryWrite, Payload, unit};
 use crate::{
     WriteTx, embedding,
     id::{hex, sha256},
@@ -36,6 +36,13 @@ pub(super) struct Embedding<'t> {
     pub(super) now: i64,
     /// The key of the vector space, if there is a model.
     pub(super) space: Option<&'t str>,
+}
+
+impl MemoryWrite<'_> {
+    /// Embeds what this transaction writes.
+    pub(super) fn embedding<'t>(&'t self, tx: &'t WriteTx<'t>) -> Embedding<'t> {
+        Embedding { tx, now: self.now, space: self.space.as_deref() }
+    }
 }
 
 impl Embedding<'_> {

@@ -6,7 +6,10 @@ use trefoil_core::{Result, RowId};
 
 use super::MemoryRead;
 
-use crate::WriteTx;
+use crate::{
+    WriteTx,
+    codec::{limit_of, row_ids},
+};
 
 /// The body of an episode: an observation fills `input_text`, a turn of a conversation both.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -74,28 +77,20 @@ impl MemoryRead<'_> {
     /// the oldest first.
     pub fn expired_episodes(&self, now: i64, limit: usize) -> Result<Vec<RowId>> {
         self.sql("list expired episodes", |tx| {
-            tx.prepare_cached(
-                "SELECT unit_id FROM payload_episode
-                 WHERE expires_at <= ?1 AND scrubbed_at IS NULL ORDER BY expires_at, unit_id LIMIT ?2",
-            )?
-            .query_map(params![now, crate::change::limit_of(limit)], |row| {
-                row.get(0).map(RowId::new)
-            })?
-            .collect()
+            let sql = "SELECT unit_id FROM payload_episode
+                 WHERE expires_at <= ?1 AND scrubbed_at IS NULL ORDER BY expires_at, unit_id LIMIT ?2";
+            row_ids(tx, sql, [now, limit_of(limit)])
         })
     }
 
     /// The episodes since a second whose text is there, in their order.
     pub fn episodes_since(&self, since: i64) -> Result<Vec<RowId>> {
         self.sql("list what happened lately", |tx| {
-            tx.prepare_cached(
-                "SELECT p.unit_id FROM payload_episode p JOIN units u ON u.id = p.unit_id
-                 WHERE ifnull(u.occurred_at, u.created_at) >= ?1
-                   AND p.scrubbed_at IS NULL AND u.state < 3
-                 ORDER BY ifnull(u.occurred_at, u.created_at), u.id",
-            )?
-            .query_map([since], |row| row.get(0).map(RowId::new))?
-            .collect()
+            let sql = "SELECT p.unit_id FROM payload_episode p JOIN units u ON u.id = p.unit_id
+                       WHERE ifnull(u.occurred_at, u.created_at) >= ?1
+                         AND p.scrubbed_at IS NULL AND u.state < 3
+                       ORDER BY ifnull(u.occurred_at, u.created_at), u.id";
+            row_ids(tx, sql, [since])
         })
     }
 

@@ -12,7 +12,14 @@ use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Result, RowId, UnitKind};
 
 use super::{ErasedRuns, MemoryRead, MemoryUnit, MemoryWrite, erased_runs::Ends, unit};
-use crate::{Store, WriteTx, chunk::texts, embedding, file::remove_path, meta, pages};
+use crate::{
+    Store, WriteTx,
+    codec::{row_ids, texts},
+    disk::pages,
+    embedding,
+    file::remove_path,
+    meta,
+};
 
 /// The setting that says that the files have still to be written anew.
 const UNCLEANED: &str = "uncleaned_files";
@@ -139,9 +146,7 @@ impl Store {
 
     /// Notes that every file was written anew.
     pub fn set_clean(&self) -> Result<()> {
-        self.write("note that the files are clean", |tx, _| {
-            tx.execute("DELETE FROM meta WHERE key = ?1", [UNCLEANED])
-        })?;
+        self.write("note that the files are clean", |tx, _| meta::forget(tx, UNCLEANED))?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
     }
 
@@ -164,7 +169,7 @@ impl Store {
     pub fn set_nothing_left(&self) -> Result<()> {
         self.write("note that nothing is left of what was erased", |tx, _| {
             tx.execute("DELETE FROM erased_runs", [])?;
-            tx.execute("DELETE FROM meta WHERE key = ?1", [KEY])
+            meta::forget(tx, KEY)
         })?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
     }
@@ -231,17 +236,13 @@ fn key(tx: &Connection) -> rusqlite::Result<Option<[u64; 2]>> {
 }
 
 fn made_from(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
-    related(tx, "SELECT unit_id FROM unit_sources WHERE source_unit_id = ?1 ORDER BY 1", row)
+    let sql = "SELECT unit_id FROM unit_sources WHERE source_unit_id = ?1 ORDER BY 1";
+    row_ids(tx, sql, [row.get().cast_signed()])
 }
 
 fn sources_of(tx: &Connection, row: RowId) -> rusqlite::Result<Vec<RowId>> {
-    related(tx, "SELECT source_unit_id FROM unit_sources WHERE unit_id = ?1 ORDER BY 1", row)
-}
-
-fn related(tx: &Connection, sql: &str, row: RowId) -> rusqlite::Result<Vec<RowId>> {
-    tx.prepare_cached(sql)?
-        .query_map([row.get().cast_signed()], |columns| columns.get(0).map(RowId::new))?
-        .collect()
+    let sql = "SELECT source_unit_id FROM unit_sources WHERE unit_id = ?1 ORDER BY 1";
+    row_ids(tx, sql, [row.get().cast_signed()])
 }
 
 fn goes_too(tx: &Connection, row: RowId, going: &BTreeSet<RowId>) -> rusqlite::Result<bool> {

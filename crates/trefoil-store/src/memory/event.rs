@@ -2,7 +2,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryWrite};
-use crate::change::limit_of;
+use crate::codec::limit_of;
 
 /// Something that was done to memory. Events outlive the units that they tell of, so they
 /// hold ids, hashes and numbers, never a text.

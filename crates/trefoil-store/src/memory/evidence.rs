@@ -2,7 +2,7 @@ use rusqlite::{Row, params};
 use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryWrite};
-use crate::fault::unreadable;
+use crate::{codec::row_ids, fault::unreadable};
 
 /// What speaks for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,11 +97,7 @@ impl MemoryRead<'_> {
     }
 
     fn related(&self, doing: &'static str, sql: &str, row: RowId) -> Result<Vec<RowId>> {
-        self.sql(doing, |tx| {
-            tx.prepare_cached(sql)?
-                .query_map([row.get().cast_signed()], |columns| columns.get(0).map(RowId::new))?
-                .collect()
-        })
+        self.sql(doing, |tx| row_ids(tx, sql, [row.get().cast_signed()]))
     }
 }
 

@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Row;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use trefoil_core::{
     Collection, EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId,
 };
 
 use super::{MemoryRead, MemoryWrite};
 use crate::{
-    chunk::texts,
-    extraction::{GraphWriter, Reader},
+    codec::{json, parsed, texts},
     fault::unreadable,
+    graph::extraction::{GraphWriter, Reader},
     id::relation_id,
 };
 
@@ -118,13 +118,12 @@ impl MemoryRead<'_> {
 
 fn entity(row: &Row<'_>) -> rusqlite::Result<MemoryEntity> {
     Ok(MemoryEntity {
-        id: EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))?,
-        entity_type: EntityType::new(row.get_ref(1)?.as_str()?)
-            .map_err(|error| unreadable(1, error))?,
+        id: parsed(row, 0, EntityId::new)?,
+        entity_type: parsed(row, 1, EntityType::new)?,
         name: row.get(2)?,
         canonical_key: row.get(3)?,
         roles: texts(row, 4)?,
-        attrs: from_json(row, 5)?,
+        attrs: json(row, 5)?,
     })
 }
 
@@ -143,12 +142,8 @@ fn relation(row: &Row<'_>) -> rusqlite::Result<MemoryEdge> {
         first_seen_at: row.get(5)?,
         last_seen_at: row.get(6)?,
         evidence_claim_id: row.get(7)?,
-        props: from_json(row, 8)?,
+        props: json(row, 8)?,
     })
-}
-
-fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| unreadable(column, error))
 }
 
 impl MemoryWrite<'_> {

@@ -4,12 +4,7 @@ use rusqlite::params;
 use trefoil_core::{Change, Collection, Result, RowId};
 
 use super::{MemoryRead, MemoryWrite, embedded, unit};
-use crate::{
-    WriteTx,
-    change::{limit_of, log},
-    embedding,
-    extraction::GraphWriter,
-};
+use crate::{WriteTx, change::log, codec::limit_of, embedding, graph::extraction::GraphWriter};
 
 /// What stands where a unit was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,12 @@
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::Serialize;
 use trefoil_core::{Result, RowId};
 
-use super::{MemoryRead, MemoryUnit, unit};
-
-use crate::WriteTx;
+use super::MemoryRead;
+use crate::{
+    WriteTx,
+    codec::{limit_of, row_ids},
+};
 
 /// The body of something that is left to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -18,17 +20,6 @@ pub struct LoopPayload {
 }
 
 impl MemoryRead<'_> {
-    /// The loop that says this.
-    pub fn loop_by_text(&self, text: &str) -> Result<Option<MemoryUnit>> {
-        self.sql("look up a loop", |tx| {
-            let row = tx
-                .prepare_cached("SELECT unit_id FROM payload_loop WHERE loop_text = ?1")?
-                .query_row([text], |row| row.get(0).map(RowId::new))
-                .optional()?;
-            row.map_or(Ok(None), |row| unit::by_row(tx, row))
-        })
-    }
-
     /// Loops that are open at `now`: those with a due time first, the earlier the sooner.
     pub fn open_loops(&self, now: i64, limit: usize) -> Result<Vec<RowId>> {
         let sql = "SELECT l.unit_id FROM payload_loop l JOIN units u ON u.id = l.unit_id
@@ -45,13 +36,7 @@ impl MemoryRead<'_> {
     }
 
     fn rows(&self, doing: &'static str, sql: &str, now: i64, limit: usize) -> Result<Vec<RowId>> {
-        self.sql(doing, |tx| {
-            tx.prepare_cached(sql)?
-                .query_map(params![now, crate::change::limit_of(limit)], |row| {
-                    row.get(0).map(RowId::new)
-                })?
-                .collect()
-        })
+        self.sql(doing, |tx| row_ids(tx, sql, [now, limit_of(limit)]))
     }
 }
 

@@ -1,8 +1,6 @@
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use serde::Serialize;
-use trefoil_core::{Result, RowId};
-
-use super::{MemoryRead, MemoryUnit, unit};
+use trefoil_core::RowId;
 
 use crate::WriteTx;
 
@@ -21,23 +19,6 @@ pub struct SummaryPayload {
     pub text: String,
     /// The same in parts, JSON.
     pub json: Option<String>,
-}
-
-impl MemoryRead<'_> {
-    /// The newest summary of this label and key that is not archived.
-    pub fn summary(&self, scope_label: &str, scope_key: &str) -> Result<Option<MemoryUnit>> {
-        self.sql("look up a summary", |tx| {
-            let row = tx
-                .prepare_cached(
-                    "SELECT s.unit_id FROM payload_summary s JOIN units u ON u.id = s.unit_id
-                     WHERE s.scope_label = ?1 AND s.scope_key = ?2 AND u.state < 3
-                     ORDER BY u.updated_at DESC, u.id DESC LIMIT 1",
-                )?
-                .query_row([scope_label, scope_key], |row| row.get(0).map(RowId::new))
-                .optional()?;
-            row.map_or(Ok(None), |row| unit::by_row(tx, row))
-        })
-    }
 }
 
 pub(super) fn write(

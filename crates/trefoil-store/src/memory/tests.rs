@@ -467,7 +467,7 @@ fn sums_that_claims_add_to_are_checked_made_anew_and_made_for_older_stores() {
         change(older);
         assert_eq!(faults(), 2);
         if mend.is_empty() {
-            fixture.store.write("test", crate::extraction::GraphWriter::sum_all).unwrap();
+            fixture.store.write("test", crate::graph::extraction::GraphWriter::sum_all).unwrap();
         } else {
             change(mend);
         }
@@ -487,7 +487,7 @@ fn sums_that_claims_add_to_are_checked_made_anew_and_made_for_older_stores() {
     ] {
         change(wrong);
         assert_eq!(faults(), 1, "{wrong}");
-        fixture.store.write("test", crate::extraction::GraphWriter::sum_all).unwrap();
+        fixture.store.write("test", crate::graph::extraction::GraphWriter::sum_all).unwrap();
         assert_eq!(faults(), 0, "{wrong}");
     }
 }

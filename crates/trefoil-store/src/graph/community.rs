@@ -7,7 +7,7 @@ use trefoil_core::{ByteSpan, ChunkId, CommunityId, EntityId, Result};
 
 use crate::{
     Store, WriteTx,
-    chunk::{texts, to_json},
+    codec::{parsed, texts, to_json},
     fault::unreadable,
     id::{hex, sha256},
 };
@@ -120,13 +120,13 @@ pub(crate) fn communities(tx: &Connection) -> rusqlite::Result<Vec<CommunityRow>
 fn community(row: &Row<'_>, members: &mut CachedStatement<'_>) -> rusqlite::Result<CommunityRow> {
     let parent = row.get::<_, Option<String>>(3)?.map(CommunityId::new).transpose();
     let members = members.query_map([row.get::<_, i64>(0)?], |row| {
-        let id = EntityId::new(row.get_ref(0)?.as_str()?).map_err(|error| unreadable(0, error))?;
+        let id = parsed(row, 0, EntityId::new)?;
         Ok((id, row.get::<_, i64>(1)?.cast_unsigned()))
     })?;
     let members = members.collect::<rusqlite::Result<Vec<_>>>()?;
     let (members, ties) = members.into_iter().unzip();
     Ok(CommunityRow {
-        id: CommunityId::new(row.get_ref(1)?.as_str()?).map_err(|error| unreadable(1, error))?,
+        id: parsed(row, 1, CommunityId::new)?,
         level: row.get(2)?,
         parent: parent.map_err(|error| unreadable(3, error))?,
         name: row.get(4)?,

@@ -12,17 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use trefoil_core::{
-    ByteSpan, Change, Collection, EntityType, Extraction, Mention, MentionKind, Relation,
-    RelationType, Result, RowId, Score,
+    Change, Collection, EntityType, Extraction, Mention, MentionKind, Relation, RelationType,
+    Result, RowId, Score,
 };
 
 use crate::{
     Store, WriteTx,
     change::log,
-    chunk::{texts, to_json},
+    codec::{parsed, spans, spans_to_json, texts, to_json},
     fault::unreadable,
+    graph::sums,
     id::{entity_id, memory_entity_id},
-    sums,
 };
 
 /// `unit_entities.role` of what a chunk names.
@@ -361,10 +361,10 @@ fn mention(row: &Row<'_>) -> rusqlite::Result<Mention> {
         name: row.get(0)?,
         normalized_name: row.get(1)?,
         aliases: texts(row, 2)?,
-        entity_type: EntityType::new(row.get_ref(3)?.as_str()?).map_err(|e| unreadable(3, e))?,
+        entity_type: parsed(row, 3, EntityType::new)?,
         kind: kind_of(row.get(4)?)?,
         confidence: Score::new(row.get(5)?).map_err(|error| unreadable(5, error))?,
-        spans: spans_from_json(row, 6)?,
+        spans: spans(row, 6)?,
         target: row.get(7)?,
     })
 }
@@ -373,9 +373,8 @@ fn relation(row: &Row<'_>) -> rusqlite::Result<Relation> {
     Ok(Relation {
         source: row.get(0)?,
         target: row.get(1)?,
-        relation_type: RelationType::new(row.get_ref(2)?.as_str()?)
-            .map_err(|error| unreadable(2, error))?,
-        evidence: spans_from_json(row, 3)?,
+        relation_type: parsed(row, 2, RelationType::new)?,
+        evidence: spans(row, 3)?,
     })
 }
 
@@ -403,18 +402,6 @@ fn kind_of(number: i64) -> rusqlite::Result<MentionKind> {
         6 => MentionKind::NounPhrase,
         _ => return Err(unreadable(4, format!("{number} is no sign"))),
     })
-}
-
-fn spans_to_json(spans: &[ByteSpan]) -> String {
-    let spans: Vec<[usize; 2]> = spans.iter().map(|span| [span.start, span.end]).collect();
-    serde_json::json!(spans).to_string()
-}
-
-/// Reads a column that holds spans.
-pub(crate) fn spans_from_json(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<ByteSpan>> {
-    let spans: Vec<[usize; 2]> = serde_json::from_str(row.get_ref(column)?.as_str()?)
-        .map_err(|error| unreadable(column, error))?;
-    Ok(spans.into_iter().map(|[start, end]| ByteSpan { start, end }).collect())
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 //! believed only if it has its hash. Everything that follows from it (the change log, the
 //! jobs, and the graph if any of it is lost) is made anew.
 
+mod sound;
+
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     path::Path,
@@ -13,19 +15,10 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, types::Value};
-use trefoil_core::{Error, Part, Result, RowId};
+use trefoil_core::{Error, Part, Result};
 
-use crate::{
-    Access, Clock, Store, WriteTx,
-    chunk::Reader,
-    community::communities,
-    extraction::{self, GraphWriter},
-    fault::fault,
-    file::by_path,
-    file_id, graph, memory, pages,
-    store::connect,
-    verify::{is_usable, is_what_it_says},
-};
+use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
+use crate::{Access, Clock, Store, WriteTx, disk::pages, fault::fault, store::connect};
 
 /// What is made anew and not copied.
 const MADE_ANEW: [&str; 2] = ["change_log", "jobs"];
@@ -44,15 +37,6 @@ const GRAPH: [&str; 7] = [
 const HASHED: &str = "payload_chunk";
 /// The table of files, of which a hash covers the path alone.
 const FILES: &str = "files";
-/// The rest of a file of which only the path is believed, and that is read again.
-const UNREAD: [(&str, &str); 6] = [
-    ("size", "0"),
-    ("mtime", "-9223372036854775808"),
-    ("sha256", "''"),
-    ("title", "''"),
-    ("tags", "'[]'"),
-    ("dates", "'[]'"),
-];
 /// Ranges of rows that are tried in one table before the rest of it is given up: under a second.
 const MOST_TRIES: usize = 20_000;
 /// Row numbers that are tried where nobody can say which were given.
@@ -160,20 +144,19 @@ impl Salvage<'_> {
             saved.push(TableSaved { table: table.name.clone(), saved: 0, lost: self.copy(table)? });
         }
         let said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
-        self.drop_what_is_not_what_it_says()?;
-        self.drop_orphans()?;
+        drop_unsound(self.new)?;
+        drop_orphans(self.new)?;
         let still_said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
         let graph = said == still_said
             && GRAPH.iter().all(|name| {
                 saved.iter().any(|table| table.table == *name && table.lost == Some(0))
             })
-            && !self.has_orphans_in_graph()?
-            && self.sum_graph().is_ok();
+            && sum_graph(self.new)?;
         if !graph {
             for table in GRAPH {
                 self.new.execute_batch(&format!("DELETE FROM {table};"))?;
             }
-            self.drop_orphans()?;
+            drop_orphans(self.new)?;
         }
         for table in &mut saved {
             table.saved = count(self.new, &table.table)?;
@@ -320,149 +303,6 @@ impl Salvage<'_> {
         }
     }
 
-    fn drop_what_is_not_what_it_says(&self) -> rusqlite::Result<()> {
-        let mut wrong: Vec<(&str, i64)> = Vec::new();
-        let mut unread: Vec<i64> = Vec::new();
-        let mut reader = Reader::new(self.new)?;
-        let mut select = self.new.prepare("SELECT id, public_id, path FROM files")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            let file = row.get(0)?;
-            let (id, path): (String, String) = (row.get(1)?, row.get(2)?);
-            if file_id(&path).map_or(true, |expected| expected.as_str() != id) {
-                wrong.push(("files WHERE id", file));
-            } else if reader.file(file).is_err() || by_path(self.new, &path).is_err() {
-                unread.push(file);
-            }
-        }
-        let rest: Vec<String> =
-            UNREAD.iter().map(|(column, value)| format!("{column} = {value}")).collect();
-        for file in unread {
-            let mend = format!("UPDATE files SET {} WHERE id = ?1", rest.join(", "));
-            self.new.execute(&mend, [file])?;
-        }
-        let mut select = self.new.prepare(
-            "SELECT u.public_id, f.public_id, c.ordinal, c.heading_path, c.text, c.hash, c.unit_id
-             FROM payload_chunk c JOIN units u ON u.id = c.unit_id JOIN files f ON f.id = c.file_id",
-        )?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            // Its hash covers neither its language nor its place in the file.
-            let is_read = reader.chunk(RowId::new(row.get(6)?)).is_ok();
-            if !is_read || !is_what_it_says(row).unwrap_or(false) {
-                wrong.push(("payload_chunk WHERE unit_id", row.get(6)?));
-            }
-        }
-        let mut select = self.new.prepare("SELECT id FROM units WHERE kind <> 8")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            if !memory::is_readable(self.new, RowId::new(row.get(0)?)) {
-                wrong.push(("units WHERE id", row.get(0)?));
-            }
-        }
-        let mut select = self.new.prepare("SELECT rowid, vector FROM embedding_cache")?;
-        let mut rows = select.query([])?;
-        while let Some(row) = rows.next()? {
-            if !row.get_ref(1)?.as_blob().is_ok_and(is_usable) {
-                wrong.push(("embedding_cache WHERE rowid", row.get(0)?));
-            }
-        }
-        drop(rows);
-        for (rows, number) in wrong {
-            self.new.execute(&format!("DELETE FROM {rows} = ?1"), [number])?;
-        }
-        self.new.execute_batch(
-            "DELETE FROM unit_versions WHERE version NOT BETWEEN 1 AND 4294967295
-                 OR parent_version NOT BETWEEN 1 AND 4294967295;
-             DELETE FROM active_contexts WHERE \"window\" NOT BETWEEN 0 AND 4294967295;
-             DELETE FROM active_context_items WHERE rank NOT BETWEEN 0 AND 4294967295;",
-        )
-    }
-
-    /// Sums up what the units say and reads it.
-    ///
-    /// # Errors
-    /// A row that is not what its columns are for.
-    fn sum_graph(&self) -> rusqlite::Result<()> {
-        let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
-        GraphWriter::sum_all(self.new, self.new.query_row(last, [], |row| row.get(0))?)?;
-        let mut reader = extraction::Reader::new(self.new)?;
-        for unit in ids(self.new, "SELECT DISTINCT unit_id FROM unit_entities")? {
-            reader.extraction(RowId::new(unit.cast_unsigned()))?;
-        }
-        graph::rows(self.new)?;
-        communities(self.new).map(drop)
-    }
-
-    /// Drops rows whose owner is gone, and units of which nothing else is left.
-    fn drop_orphans(&self) -> rusqlite::Result<()> {
-        let references: Vec<(String, String, String, String, String)> = self
-            .new
-            .prepare(
-                "SELECT t.name, f.\"from\", f.\"table\", ifnull(f.\"to\", 'id'), f.on_delete
-                 FROM pragma_table_list t, pragma_foreign_key_list(t.name) f
-                 WHERE t.schema = 'main' ORDER BY t.name, f.id",
-            )?
-            .query_map([], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-            })?
-            .collect::<rusqlite::Result<_>>()?;
-        let bodies: Vec<String> = self
-            .new
-            .prepare(
-                "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name LIKE 'payload_%'",
-            )?
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        loop {
-            let mut changed = 0;
-            for (table, column, owner, of, rule) in &references {
-                let lost =
-                    format!("{column} IS NOT NULL AND {column} NOT IN (SELECT {of} FROM {owner})");
-                changed += self.new.execute(
-                    &if rule == "SET NULL" {
-                        format!("UPDATE {table} SET {column} = NULL WHERE {lost}")
-                    } else {
-                        format!("DELETE FROM {table} WHERE {lost}")
-                    },
-                    [],
-                )?;
-            }
-            let body = |table: &String| format!("SELECT unit_id FROM {table}");
-            let bodies: Vec<String> = bodies.iter().map(body).collect();
-            changed += self.new.execute(
-                &format!("DELETE FROM units WHERE id NOT IN ({})", bodies.join(" UNION ALL ")),
-                [],
-            )?;
-            if changed == 0 {
-                return Ok(());
-            }
-        }
-    }
-
-    /// True if the graph says something of units that are gone, or sums up other than it says.
-    fn has_orphans_in_graph(&self) -> rusqlite::Result<bool> {
-        self.new.query_row(
-            "SELECT EXISTS (SELECT 1 FROM unit_edges
-                 WHERE src_entity_id NOT IN (SELECT id FROM entities)
-                    OR dst_entity_id NOT IN (SELECT id FROM entities))
-             OR EXISTS (SELECT 1 FROM edges e
-                 LEFT JOIN (SELECT src_entity_id s, relation_label l, dst_entity_id d, sum(count) n
-                            FROM unit_edges GROUP BY s, l, d) u
-                     ON u.s = e.src_entity_id AND u.l = e.relation_label AND u.d = e.dst_entity_id
-                 WHERE u.n IS NOT e.count)
-             OR EXISTS (SELECT 1 FROM unit_edges u WHERE NOT EXISTS (SELECT 1 FROM edges e
-                 WHERE e.src_entity_id = u.src_entity_id AND e.relation_label = u.relation_label
-                     AND e.dst_entity_id = u.dst_entity_id))
-             OR EXISTS (SELECT 1 FROM entities e
-                 WHERE NOT EXISTS (SELECT 1 FROM unit_entities WHERE entity_id = e.id)
-                     AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE subject_entity_id = e.id)
-                     AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE object_entity_id = e.id))",
-            [],
-            |row| row.get(0),
-        )
-    }
-
     /// Paths of the files that lost something, told from indexes that are not the tables that
     /// were lost; of all files if those cannot be read either. Their stamps are forgotten, so
     /// that they are read again.
@@ -569,10 +409,6 @@ fn noted(connection: &Connection) -> rusqlite::Result<BTreeMap<String, i64>> {
 
 fn count(connection: &Connection, table: &str) -> rusqlite::Result<usize> {
     connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
-}
-
-fn ids(connection: &Connection, select: &str) -> rusqlite::Result<BTreeSet<i64>> {
-    connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
 }
 
 fn pairs(connection: &Connection, select: &str) -> rusqlite::Result<Vec<(i64, i64)>> {

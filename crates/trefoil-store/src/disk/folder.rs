@@ -1,16 +1,11 @@
 //! The files of a store in the directory of an index. Nobody outside of this crate knows their
 //! names.
 
-use std::{
-    fs,
-    io::ErrorKind,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, io::ErrorKind, path::Path, sync::Arc};
 
 use trefoil_core::{Error, Result, sync};
 
-use crate::{Clock, Salvaged, Store, salvage::salvage_file};
+use crate::{Clock, Salvaged, Store, disk::salvage::salvage_file, store::file_in};
 
 /// What is saved of a damaged store, complete under this name and not yet in its place.
 const SAVED: &str = "store.saved";
@@ -18,21 +13,6 @@ const SAVED: &str = "store.saved";
 const SAVING: &str = "store.saving";
 /// What SQLite adds to the name of a database for the files that it keeps beside it.
 const BESIDE: [&str; 2] = ["-wal", "-shm"];
-
-impl Store {
-    /// The name of the store's file, as snapshots list it among their parts.
-    pub const FILE_NAME: &str = "store.db";
-
-    /// True if there is a store in `dir`.
-    pub fn exists(dir: &Path) -> bool {
-        file_in(dir).exists()
-    }
-}
-
-/// The file of the store in `dir`.
-pub(crate) fn file_in(dir: &Path) -> PathBuf {
-    dir.join(Store::FILE_NAME)
-}
 
 /// Copies what can be read of the damaged store in `dir` into a new one beside it, which
 /// [`replace_with_salvaged`] puts in its place. The damaged one is not changed. `complete` is

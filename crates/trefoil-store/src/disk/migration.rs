@@ -9,12 +9,12 @@ use crate::WriteTx;
 
 /// One script a format; the number of those that ran is the file's `user_version`.
 const MIGRATIONS: &[&str] = &[
-    include_str!("../migrations/001.sql"),
-    include_str!("../migrations/002.sql"),
-    include_str!("../migrations/003.sql"),
-    include_str!("../migrations/004.sql"),
-    include_str!("../migrations/005.sql"),
-    include_str!("../migrations/006.sql"),
+    include_str!("../../migrations/001.sql"),
+    include_str!("../../migrations/002.sql"),
+    include_str!("../../migrations/003.sql"),
+    include_str!("../../migrations/004.sql"),
+    include_str!("../../migrations/005.sql"),
+    include_str!("../../migrations/006.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
@@ -87,7 +87,7 @@ mod tests {
     use trefoil_core::{Change, Collection, RowId, Seq};
 
     use super::*;
-    use crate::{Access, Store, SystemClock, folder::file_in};
+    use crate::{Access, Store, SystemClock, store::file_in};
 
     #[test]
     fn a_file_of_format_1_keeps_its_log_and_its_place_in_it() {

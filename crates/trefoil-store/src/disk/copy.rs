@@ -3,11 +3,12 @@ use std::path::Path;
 use trefoil_core::{Error, Result, make_private};
 
 use crate::{
+    disk::{
+        migration::{self, Format},
+        pages,
+    },
     fault::fault,
-    folder::file_in,
-    migration::{self, Format},
-    pages,
-    store::open_reader,
+    store::{file_in, open_reader},
 };
 
 /// Writes what the store in the directory `from` holds now, whatever version wrote it, into a new

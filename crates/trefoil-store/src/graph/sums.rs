@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 
-use crate::chunk::texts;
+use crate::codec::texts;
 
 /// How one entity bears on another, by all the units that say so.
 #[derive(Clone, Debug, PartialEq)]
