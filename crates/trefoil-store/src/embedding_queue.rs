@@ -79,7 +79,7 @@ impl Store {
     /// its lease ran out or the vector space changed, is passed over.
     ///
     /// # Errors
-    /// [`Error::InvalidConfig`] if no vector space is set.
+    /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig) if no vector space is set.
     pub fn finish_embed_jobs(&self, done: &[(i64, RowId, Vec<f32>)]) -> Result<Seq> {
         let finished = self.write("store embeddings", |tx, now| {
             let Some(space) = space(tx)? else { return Ok(None) };
