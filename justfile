@@ -23,6 +23,10 @@ bench:
     cargo bench -p benches
     cargo run --release -p benches --bin table
 
+# What each operation costs by the size of the index, on real text; `just bench` publishes it.
+bench-growth DATA *SIZES="1000 10000 100000":
+    cargo run --release -p benches --bin growth -- {{DATA}} {{SIZES}}
+
 # What a question and an index of each collection cost, printed.
 costs *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- --costs {{COLLECTIONS}}

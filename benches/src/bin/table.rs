@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use benches::{Outcome, target};
+use benches::{Outcome, folder, target};
 use serde::{Deserialize, de::DeserializeOwned};
 
 const HEAD: &str = "\
@@ -30,6 +30,14 @@ Time is the median of one call. Ratio is to the row that the text of its table n
 size; growth is to the smallest size of the same row. Both are of one run, and tell more than \
 times do on another machine.
 ";
+
+/// What the table of growth says.
+const GROWTH: &str = "\
+`just bench-growth DATA` measures each operation in a process of its own: CPU seconds of all \
+cores and peak memory, by chunks in the index. The documents are those of DATA, mixed; beyond \
+what is there, documents whose sentences come from two real ones in turn, so that entities and \
+relations stay real. Vectors were embedded before and are looked up; a question is timed after a \
+round that warms caches, without its embedding, without reranking.";
 
 /// One table.
 struct Section {
@@ -176,6 +184,9 @@ fn main() -> Outcome {
             let table = table(rows(&folder)?, baseline);
             write!(page, "\n## {group}\n\n{what} Ratios are to `{baseline}`.\n\n{table}")?;
         }
+    }
+    if let Ok(growth) = fs::read_to_string(folder()?.join("growth.md")) {
+        write!(page, "\n## growth\n\n{GROWTH}\n\n{growth}")?;
     }
     fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/BENCHMARKS.md"), page)?;
     Ok(())
