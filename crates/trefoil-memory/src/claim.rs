@@ -9,7 +9,6 @@ pub mod integrate;
 mod lifecycle;
 mod probe;
 mod source_tag;
-mod ttl;
 
 pub use content_hash::ContentHash;
 pub(crate) use content_hash::sha256_hex;
@@ -22,7 +21,6 @@ pub use lifecycle::{
 };
 pub use probe::{ContentProbe, Fingerprints, GitProbe, NoProbe, SourceProbe};
 pub use source_tag::SourceTag;
-pub use ttl::Ttl;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -30,6 +28,7 @@ use trefoil_core::{
     BoundaryClass, ClaimId, ClaimKind, EpistemicStatus, Error, Importance, ObservationId, Result,
     Scope, Score, SessionId, UnitKind, UnitState,
 };
+use trefoil_policy::{ClaimFacts, Ttl};
 
 use crate::{Provenance, Tags, Unit, UnitId};
 
@@ -152,6 +151,22 @@ impl Claim {
             pin: self.pin,
             tags: self.tags.clone(),
             ..Unit::new(UnitId::Claim(self.id.clone()), self.unit_kind(), self.created_at)
+        }
+    }
+
+    /// What rules of a policy see of it.
+    pub fn facts(&self) -> ClaimFacts<'_> {
+        ClaimFacts {
+            kind: self.kind,
+            scope: self.scope,
+            boundary_class: self.boundary_class,
+            text: &self.text,
+            confidence: f64::from(self.confidence.get()),
+            quality: f64::from(self.quality.get()),
+            utility: self.utility,
+            created_at: self.created_at,
+            sources: self.sources.iter().map(ToString::to_string).collect(),
+            tags: self.tags.iter().collect(),
         }
     }
 

@@ -38,9 +38,9 @@ mod claim;
 mod id;
 mod memory;
 mod observation;
-mod policy;
 mod provenance;
 pub mod recall;
+mod redact;
 mod rows;
 mod summary;
 mod tags;
@@ -50,7 +50,7 @@ mod unit;
 pub use claim::{
     Action, Claim, ClaimDraft, ClaimEvidence, ClaimScores, ContentHash, ContentProbe, Corrected,
     Critic, Feedback, Fingerprints, GitProbe, NoProbe, Origin, QUALITY_HALF_LIFE_DAYS, Rating,
-    SourceProbe, SourceTag, SummaryGroup, Ttl, UTILITY_HALF_LIFE_DAYS, action, by_topic, integrate,
+    SourceProbe, SourceTag, SummaryGroup, UTILITY_HALF_LIFE_DAYS, action, by_topic, integrate,
     is_stale, status, summary_groups, verify,
 };
 pub use id::{IdGenerator, MemoryId};
@@ -64,20 +64,21 @@ pub use observation::{
     Compressor, ContextNote, Observation, ObservationDraft, OpenLoop, Reflection, ReflectionReason,
     Session, open_loops, reflect,
 };
-pub use policy::{
-    AllowTag, Boundary, ClassPolicy, HybridPolicy, Invariant, InvariantDefinition, Payload, Policy,
-    PolicyRule, PolicyValidator, PolicyVersion, RecencyPolicy, Requester, RerankPolicy,
-    RetrievalPolicy, RuleEvaluator, RuleFacts, ScopePolicy, Validation, admit, admit_claim,
-};
 pub use provenance::{GitProvenance, Provenance};
 pub use recall::{
     ActiveContext, ContextItem, FoundUnit, Layer, ScoreBreakdown, ScoredClaim, View, pack, views,
 };
+pub use redact::{admit, admit_claim};
 pub use summary::{KeyEvent, RollingKey, SharedLoop, SharedState, SummaryBody, rolling_input};
 pub use tags::Tags;
 pub use text::extract;
 pub use trefoil_core::{
     AffectLabel, ClaimKind, EpistemicStatus, EvidenceMethod, FeedbackSignal, Importance,
     ObservationKind, Scope, SourceType,
+};
+pub use trefoil_policy::{
+    AllowTag, Boundary, ClaimFacts, ClassPolicy, HybridPolicy, Invariant, InvariantDefinition,
+    Payload, Policy, PolicyRule, PolicyValidator, PolicyVersion, RecencyPolicy, Requester,
+    RerankPolicy, RetrievalPolicy, RuleEvaluator, RuleFacts, ScopePolicy, Ttl, Validation,
 };
 pub use unit::{Affect, Unit, UnitId};

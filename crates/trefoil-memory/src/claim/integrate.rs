@@ -116,7 +116,7 @@ pub fn integrate(
     };
     claim.state = claim.state.max(UnitState::Validated);
     if options.validate_invariants
-        && let Some(broken) = evaluator.first_broken(invariants, &claim)
+        && let Some(broken) = evaluator.first_broken(invariants, &claim.facts())
     {
         return Err(Error::BoundaryDenied {
             boundary: format!("the invariant `{}`", broken.name),

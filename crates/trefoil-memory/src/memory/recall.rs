@@ -21,6 +21,7 @@ use crate::{
     recall::{
         Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha, is_exact_match,
     },
+    redact::cut_out,
     rows,
     unit::whole_seconds,
 };
@@ -110,7 +111,7 @@ impl Memory {
             if !query.include_meta {
                 one.breakdown = None;
             }
-            policy.cut_out(&mut one.claim);
+            cut_out(&mut one.claim, policy);
         }
         let rows: Vec<RowId> = ranked
             .iter()
@@ -248,7 +249,7 @@ impl Rules {
 
     /// The first rule that does not hold for a claim.
     pub(super) fn broken(&self, claim: &Claim) -> Option<&Invariant> {
-        self.evaluator.first_broken(&self.invariants, claim)
+        self.evaluator.first_broken(&self.invariants, &claim.facts())
     }
 }
 

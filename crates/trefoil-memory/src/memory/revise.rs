@@ -109,15 +109,8 @@ impl Memory {
                 ..claim.clone()
             };
             for one in [&claim, &wider] {
-                let payload = crate::Payload {
-                    text: &one.text,
-                    class: one.boundary_class,
-                    scope: Some(one.scope),
-                    allow: &request.allow,
-                    actor: request.requester.actor.as_deref(),
-                    tool: request.requester.tool.as_deref(),
-                    claim: Some(one),
-                };
+                let facts = one.facts();
+                let payload = request.payload(&one.text, one.boundary_class, Some(&facts));
                 let said = validator.validate(&payload, boundary, &policy);
                 if let Some(reason) = said.reason {
                     return Err(Error::BoundaryDenied { boundary: "the boundary".into(), reason });

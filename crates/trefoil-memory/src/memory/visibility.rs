@@ -9,7 +9,7 @@ use trefoil_core::{Allowed, BoundaryClass, Result, UnitKind, UnitState};
 
 use super::{Memory, search::Filtered};
 use crate::{
-    Boundary, ContextNote, Observation, Policy, PolicyValidator, Validation,
+    Boundary, Claim, ContextNote, Observation, Policy, PolicyValidator, Validation,
     recall::{Admission, RecallQuery},
     rows,
 };
@@ -126,15 +126,8 @@ impl<'a> Visibility<'a> {
     /// Whether `text`, which is of a unit, may be shown.
     fn asked_of(&self, unit: &MemoryUnit, text: &str) -> Result<Validation> {
         let claim = rows::to_claim(unit)?;
-        let payload = crate::Payload {
-            text,
-            class: unit.unit.boundary,
-            scope: claim.as_ref().map(|claim| claim.scope),
-            allow: &self.query.allow,
-            actor: self.query.requester.actor.as_deref(),
-            tool: self.query.requester.tool.as_deref(),
-            claim: claim.as_ref(),
-        };
+        let facts = claim.as_ref().map(Claim::facts);
+        let payload = self.query.payload(text, unit.unit.boundary, facts.as_ref());
         Ok(PolicyValidator { now: self.now }.validate(&payload, self.boundary, &self.policy))
     }
 }

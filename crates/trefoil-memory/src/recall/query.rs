@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, Error, Result, SessionId, UnitState, string_enum};
 
-use crate::{AllowTag, Boundary, Claim, Policy, Requester, Scope};
+use crate::{AllowTag, Boundary, Claim, ClaimFacts, Payload, Policy, Requester, Scope};
 
 string_enum!(
     /// How memory is searched.
@@ -93,6 +93,24 @@ impl RecallQuery {
     /// Asks `q`.
     pub fn new(q: impl Into<String>) -> Self {
         Self { q: q.into(), ..Self::default() }
+    }
+
+    /// A text of a class, which may be that of a claim, as this request asks to see it.
+    pub(crate) fn payload<'a>(
+        &'a self,
+        text: &'a str,
+        class: BoundaryClass,
+        claim: Option<&'a ClaimFacts<'a>>,
+    ) -> Payload<'a> {
+        Payload {
+            text,
+            class,
+            scope: claim.map(|claim| claim.scope),
+            allow: &self.allow,
+            actor: self.requester.actor.as_deref(),
+            tool: self.requester.tool.as_deref(),
+            claim,
+        }
     }
 
     /// What it may find within a boundary, under a policy. A query narrows and never widens:

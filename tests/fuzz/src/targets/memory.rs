@@ -21,7 +21,7 @@ pub(crate) fn policy(bytes: &[u8]) {
     let ready = |one| Invariant::try_from(one).unwrap();
     let invariants: Vec<Invariant> = policy.invariants.iter().map(ready).collect();
     let claim = claim("Mika lives in Kyoto; call 010-1234-5678");
-    RuleEvaluator::new(NOW).evaluate_all(&invariants, &[claim]);
+    RuleEvaluator::new(NOW).evaluate_all(&invariants, &[claim.facts()]);
     policy.stores_secrets();
     serde_json::to_string(&policy).unwrap();
 }
@@ -33,6 +33,7 @@ pub(crate) fn rule(bytes: &[u8]) {
     let Ok(rule) = rule.parse::<PolicyRule>() else { return };
     assert_eq!(rule.to_string().parse::<PolicyRule>().unwrap(), rule);
     let claim = claim("Deploy on Friday");
+    let claim = claim.facts();
     let nothing = RuleFacts::default();
     let all = RuleFacts {
         claim: Some(&claim),

@@ -182,7 +182,7 @@ proptest! {
         let options = IntegrateOptions { merge_strategy: MergeStrategy::ALL[strategy], ..IntegrateOptions::default() };
         let old = of("clm_1", old);
         match integrate(of("clm_2", new), Some(&old), &[], &invariants, &evaluator(), &options) {
-            Ok(done) => prop_assert!(evaluator().evaluate_all(&invariants, &[done.claim])),
+            Ok(done) => prop_assert!(evaluator().evaluate_all(&invariants, &[done.claim.facts()])),
             Err(error) => prop_assert_eq!(error.http_status(), 403),
         }
     }

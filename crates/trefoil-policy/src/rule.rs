@@ -7,9 +7,7 @@ use std::{fmt, str::FromStr};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Result};
-
-use crate::Claim;
+use trefoil_core::{BoundaryClass, ClaimKind, Error, Result, Scope};
 
 /// What must hold, as an expression that is true or false.
 ///
@@ -30,7 +28,7 @@ use crate::Claim;
 /// (a string with a number) is a failure, and a rule that fails does not hold.
 ///
 /// ```
-/// use trefoil_memory::{PolicyRule, RuleFacts};
+/// use trefoil_policy::{PolicyRule, RuleFacts};
 ///
 /// let rule: PolicyRule = "tool notin ('mail', 'web') || !payload.contains_pii".parse()?;
 /// let facts = RuleFacts { tool: Some("mail"), contains_pii: Some(true), ..RuleFacts::default() };
@@ -88,7 +86,7 @@ trefoil_core::string_conversions!(PolicyRule);
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleFacts<'a> {
     /// The claim that the rule is to hold for.
-    pub claim: Option<&'a Claim>,
+    pub claim: Option<&'a ClaimFacts<'a>>,
     /// When it is asked.
     pub now: Option<Timestamp>,
     /// The text that is to pass.
@@ -101,6 +99,31 @@ pub struct RuleFacts<'a> {
     pub actor: Option<&'a str>,
     /// The tool that asks.
     pub tool: Option<&'a str>,
+}
+
+/// What a rule sees of a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimFacts<'a> {
+    /// What it says, in kind.
+    pub kind: ClaimKind,
+    /// How far it holds.
+    pub scope: Scope,
+    /// Who may see it.
+    pub boundary_class: BoundaryClass,
+    /// What it says.
+    pub text: &'a str,
+    /// How far it is believed, 0–1.
+    pub confidence: f64,
+    /// How well it is put, 0–1.
+    pub quality: f64,
+    /// How much it has helped.
+    pub utility: f64,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// What can be looked at to verify it, as source tags.
+    pub sources: Vec<String>,
+    /// Its labels.
+    pub tags: Vec<&'a str>,
 }
 
 /// A parsed rule. Conditions of one operator stand beside each other, so that only
@@ -148,19 +171,22 @@ enum Operator {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use trefoil_core::{ClaimId, ObservationId};
 
     use super::*;
-    use crate::ClaimDraft;
 
-    fn claim() -> Claim {
-        let draft = ClaimDraft {
-            sources: vec!["test:a".into(), "adr:7".into()],
-            tags: crate::Tags::new(["work"]).unwrap(),
+    fn claim() -> ClaimFacts<'static> {
+        ClaimFacts {
+            kind: ClaimKind::Fact,
+            scope: Scope::Project,
+            boundary_class: BoundaryClass::Internal,
+            text: "Deploy on Friday",
+            confidence: 0.5,
+            quality: 0.5,
             utility: -0.5,
-            ..ClaimDraft::observed("Deploy on Friday", ObservationId::new("obs_1").unwrap())
-        };
-        draft.into_claim(ClaimId::new("clm_1").unwrap(), Timestamp::UNIX_EPOCH).unwrap().0
+            created_at: Timestamp::UNIX_EPOCH,
+            sources: vec!["adr:7".to_owned(), "test:a".to_owned()],
+            tags: vec!["work"],
+        }
     }
 
     #[track_caller]

@@ -1,10 +1,11 @@
-use std::{collections::BTreeSet, fmt::Debug};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use trefoil_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Result, Scope};
 use trefoil_text::{Redaction, find_sensitive};
 
-use crate::{Claim, InvariantDefinition, PolicyRule, Requester, RuleFacts, Scope};
+use crate::{ClaimFacts, InvariantDefinition, PolicyRule, RuleFacts};
 
 /// A rule that must hold, ready to be asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,18 @@ impl TryFrom<&InvariantDefinition> for Invariant {
     }
 }
 
+/// Who asks: what rules see as `actor` and `tool`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Requester {
+    /// A person or a program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actor: Option<String>,
+    /// The tool that asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
 /// Asks the rules of this crate's language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleEvaluator {
@@ -54,7 +67,7 @@ impl RuleEvaluator {
 
     /// True if each invariant holds for every claim of the scopes that it applies to. One
     /// that cannot be told does not hold.
-    pub fn evaluate_all(&self, invariants: &[Invariant], claims: &[Claim]) -> bool {
+    pub fn evaluate_all(&self, invariants: &[Invariant], claims: &[ClaimFacts<'_>]) -> bool {
         claims.iter().all(|claim| self.first_broken(invariants, claim).is_none())
     }
 
@@ -62,16 +75,16 @@ impl RuleEvaluator {
     pub fn first_broken<'i>(
         &self,
         invariants: &'i [Invariant],
-        claim: &Claim,
+        claim: &ClaimFacts<'_>,
     ) -> Option<&'i Invariant> {
         let mut concerned =
             invariants.iter().filter(|one| one.applies_to.contains(&claim.scope)).peekable();
         concerned.peek()?;
-        let found = kinds_in(&claim.text);
+        let found = kinds_in(claim.text);
         let facts = RuleFacts {
             claim: Some(claim),
             now: Some(self.now),
-            text: Some(&claim.text),
+            text: Some(claim.text),
             contains_pii: Some(contains_pii(&found)),
             contains_secret: Some(found.contains(&Redaction::Secret)),
             actor: self.requester.actor.as_deref(),
@@ -93,19 +106,23 @@ pub(crate) fn contains_pii(found: &BTreeSet<Redaction>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{ClaimId, ObservationId};
+    use trefoil_core::{BoundaryClass, ClaimKind};
 
     use super::*;
-    use crate::ClaimDraft;
 
-    fn claim(text: &str, scope: Scope) -> Claim {
-        let session = Some("ses_1".parse().unwrap());
-        let draft = ClaimDraft {
+    fn claim(text: &str, scope: Scope) -> ClaimFacts<'_> {
+        ClaimFacts {
+            kind: ClaimKind::Fact,
             scope,
-            session,
-            ..ClaimDraft::observed(text, ObservationId::new("obs_1").unwrap())
-        };
-        draft.into_claim(ClaimId::new("clm_1").unwrap(), Timestamp::UNIX_EPOCH).unwrap().0
+            boundary_class: BoundaryClass::Internal,
+            text,
+            confidence: 0.5,
+            quality: 0.5,
+            utility: 0.0,
+            created_at: Timestamp::UNIX_EPOCH,
+            sources: Vec::new(),
+            tags: Vec::new(),
+        }
     }
 
     fn invariant(applies_to: &[&str], rule: &str) -> Result<Invariant> {

@@ -1,16 +1,15 @@
 //! Whether something may pass a boundary.
 
-use std::{collections::BTreeSet, fmt::Debug};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use trefoil_core::{BoundaryClass, Error, Result};
+use trefoil_core::{BoundaryClass, Scope};
 use trefoil_text::Redaction;
 
-use super::invariant::{contains_pii, kinds_in};
 use crate::{
-    AllowTag, Boundary, Claim, ClaimDraft, ClassPolicy, Invariant, ObservationDraft, Policy,
-    PolicyVersion, RuleFacts, Scope, SourceType,
+    AllowTag, Boundary, ClaimFacts, Invariant, Policy, PolicyVersion, RuleFacts,
+    invariant::{contains_pii, kinds_in},
 };
 
 /// What is to pass a boundary.
@@ -29,7 +28,7 @@ pub struct Payload<'a> {
     /// The tool that asks.
     pub tool: Option<&'a str>,
     /// The claim that it is, if it is one.
-    pub claim: Option<&'a Claim>,
+    pub claim: Option<&'a ClaimFacts<'a>>,
 }
 
 /// Whether something may pass, and as what.
@@ -108,7 +107,7 @@ impl PolicyValidator {
         let Some(rules) = policy.boundary_classes.get(&class) else {
             return Some(format!("the policy names no one who may see the class `{class}`"));
         };
-        if rules.escalation.as_deref() == Some(ClassPolicy::DENY) {
+        if rules.denies() {
             return Some(format!("the policy denies the class `{class}`"));
         }
         if !policy.admitted_classes(boundary, None, payload.allow).contains(&class) {
@@ -150,58 +149,6 @@ impl PolicyValidator {
     }
 }
 
-/// Makes an observation fit to be stored: what the policy names is cut out of its texts, and
-/// what was found raises its class.
-///
-/// # Errors
-/// [`Error::BoundaryDenied`] for a file that holds credentials by its name, and for what its
-/// writer marks secret where the policy names no tag that may see it.
-pub fn admit(draft: ObservationDraft, policy: &Policy) -> Result<ObservationDraft> {
-    let denied = |boundary: &str, reason: &str| {
-        Err(Error::BoundaryDenied { boundary: boundary.to_owned(), reason: reason.to_owned() })
-    };
-    let file = draft.source_id.as_deref().filter(|_| draft.source_type == SourceType::File);
-    if file.is_some_and(trefoil_text::is_credential_file) {
-        return denied("the file's name", "files of this name hold credentials");
-    }
-    if draft.boundary_class == BoundaryClass::Secret && !policy.stores_secrets() {
-        return denied("the class `secret`", "the policy names no tag that may see it");
-    }
-    let mut boundary_class = draft.boundary_class;
-    let clean = draft.map_texts(&mut |text| {
-        let redacted = policy.redact.redact(text);
-        boundary_class = redacted.class(boundary_class);
-        Ok(redacted.text)
-    })?;
-    Ok(ObservationDraft { boundary_class, ..clean })
-}
-
-/// Makes a claim fit to be stored, as [`admit`] does an observation. A claim whose text is
-/// changed by it has the hash of what is left.
-///
-/// # Errors
-/// [`Error::BoundaryDenied`] for what its writer marks secret where the policy names no tag
-/// that may see it.
-pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
-    if draft.boundary_class == BoundaryClass::Secret && !policy.stores_secrets() {
-        return Err(Error::BoundaryDenied {
-            boundary: "the class `secret`".to_owned(),
-            reason: "the policy names no tag that may see it".to_owned(),
-        });
-    }
-    let mut boundary_class = draft.boundary_class;
-    let mut clean = |text: &str| {
-        let redacted = policy.redact.redact(text);
-        boundary_class = redacted.class(boundary_class);
-        redacted.text
-    };
-    let text = clean(&draft.text);
-    let [subject, object] =
-        [&draft.subject, &draft.object].map(|term| term.as_deref().map(&mut clean));
-    let content_hash = draft.content_hash.filter(|_| text == draft.text);
-    Ok(ClaimDraft { text, boundary_class, content_hash, subject, object, ..draft })
-}
-
 /// What must not be kept and is in a text: of the known kinds, whatever the policy cuts out,
 /// and of its own patterns.
 struct Sensitive {
@@ -224,6 +171,7 @@ impl Sensitive {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trefoil_core::ClaimKind;
 
     use super::*;
     use crate::InvariantDefinition;
@@ -318,11 +266,21 @@ mod tests {
     fn a_rule_about_claims_is_asked_of_claims_only() {
         let boundary = Boundary { invariants: vec![invariant("claim.confidence > .9")], ..open() };
         check(&Payload { text: "x", ..Payload::default() }, &boundary, "allowed");
-        let json = r#"{"id":"clm_1","text":"x","origin":{"observed":"obs_1"},"created_at":"2026-11-22T00:00:00Z"}"#;
-        let claim: Claim = serde_json::from_str(json).unwrap();
+        let claim = ClaimFacts {
+            kind: ClaimKind::Fact,
+            scope: Scope::Project,
+            boundary_class: BoundaryClass::Internal,
+            text: "x",
+            confidence: 0.5,
+            quality: 0.5,
+            utility: 0.0,
+            created_at: Timestamp::UNIX_EPOCH,
+            sources: Vec::new(),
+            tags: Vec::new(),
+        };
         let payload = Payload { text: "x", claim: Some(&claim), ..Payload::default() };
         check(&payload, &boundary, "the invariant `norm` does not hold");
-        let claim = Claim { scope: Scope::Principle, ..claim };
+        let claim = ClaimFacts { scope: Scope::Principle, ..claim };
         let payload = Payload { text: "x", claim: Some(&claim), ..Payload::default() };
         check(&payload, &boundary, "allowed");
     }
@@ -336,41 +294,6 @@ mod tests {
             &none,
             "the boundary is invalid: it has no scope; correct it and ask again",
         );
-    }
-
-    #[test]
-    fn an_observation_is_cut_before_it_is_stored() {
-        let draft = ObservationDraft::message("전화 010-1234-5678, key sk-abcdef0123456789xy");
-        let admitted = admit(draft, &policy()).unwrap();
-        assert_eq!(admitted.content, "전화 [phone], key [secret]");
-        assert_eq!(admitted.boundary_class, BoundaryClass::Pii);
-        let plain = admit(ObservationDraft::message("Owls hunt."), &policy()).unwrap();
-        assert_eq!(plain.boundary_class, BoundaryClass::Internal);
-    }
-
-    #[test]
-    fn secrets_and_credential_files_are_refused() {
-        let secret = BoundaryClass::Secret;
-        let draft =
-            || ObservationDraft { boundary_class: secret, ..ObservationDraft::message("x") };
-        let refused = admit(draft(), &policy());
-        assert!(matches!(refused, Err(Error::BoundaryDenied { .. })));
-        let yaml = Policy::BUILT_IN.replace(
-            "secret: { allow: [], escalation: deny }",
-            "secret: { allow: [\"tool:vault\"] }",
-        );
-        let admitted = admit(draft(), &Policy::from_yaml(&yaml).unwrap()).unwrap();
-        assert_eq!(admitted.boundary_class, secret);
-        let file = |source_type, name: &str| {
-            let source_id = Some(name.to_owned());
-            admit(
-                ObservationDraft { source_type, source_id, ..ObservationDraft::message("x") },
-                &policy(),
-            )
-        };
-        assert!(file(SourceType::File, "a/prod.env").is_err());
-        assert!(file(SourceType::File, "a/prod.md").is_ok());
-        assert!(file(SourceType::Chat, "passwords").is_ok());
     }
 
     proptest! {

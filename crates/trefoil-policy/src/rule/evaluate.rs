@@ -1,7 +1,5 @@
 //! Whether a rule is true of some facts.
 
-use std::borrow::Cow;
-
 use super::{Expression, Operator, RuleFacts};
 
 /// Seconds of a day.
@@ -47,7 +45,7 @@ enum Value<'a> {
     Undefined,
     Bool(bool),
     Number(f64),
-    Text(Cow<'a, str>),
+    Text(&'a str),
     List(Vec<Self>),
 }
 
@@ -55,7 +53,7 @@ fn value<'a>(expression: &'a Expression, facts: &RuleFacts<'a>) -> Option<Value<
     Some(match expression {
         Expression::Bool(bool) => Value::Bool(*bool),
         Expression::Number(number) => Value::Number(*number),
-        Expression::Text(text) => Value::Text(Cow::Borrowed(text)),
+        Expression::Text(text) => Value::Text(text),
         Expression::Name(name) => named(name, facts).unwrap_or(Value::Undefined),
         Expression::List(items) => {
             Value::List(items.iter().map(|item| value(item, facts)).collect::<Option<_>>()?)
@@ -67,24 +65,21 @@ fn value<'a>(expression: &'a Expression, facts: &RuleFacts<'a>) -> Option<Value<
 }
 
 fn named<'a>(name: &str, facts: &RuleFacts<'a>) -> Option<Value<'a>> {
-    let text = |text: &'a str| Value::Text(Cow::Borrowed(text));
+    let text = Value::Text;
     Some(match name {
         "claim.kind" => text(facts.claim?.kind.as_str()),
         "claim.scope" => text(facts.claim?.scope.as_str()),
         "claim.boundary_class" => text(facts.claim?.boundary_class.as_str()),
-        "claim.text" => text(&facts.claim?.text),
-        "claim.confidence" => Value::Number(f64::from(facts.claim?.confidence.get())),
-        "claim.quality" => Value::Number(f64::from(facts.claim?.quality.get())),
+        "claim.text" => text(facts.claim?.text),
+        "claim.confidence" => Value::Number(facts.claim?.confidence),
+        "claim.quality" => Value::Number(facts.claim?.quality),
         "claim.utility" => Value::Number(facts.claim?.utility),
         "claim.age_days" => {
             let age = facts.now?.duration_since(facts.claim?.created_at);
             Value::Number(age.as_secs_f64().max(0.0) / DAY)
         }
-        "claim.sources" => {
-            let sources = facts.claim?.sources.iter();
-            Value::List(sources.map(|tag| Value::Text(Cow::Owned(tag.to_string()))).collect())
-        }
-        "claim.tags" => Value::List(facts.claim?.tags.iter().map(text).collect()),
+        "claim.sources" => Value::List(facts.claim?.sources.iter().map(|tag| text(tag)).collect()),
+        "claim.tags" => Value::List(facts.claim?.tags.iter().copied().map(text).collect()),
         "payload.text" => text(facts.text?),
         "payload.contains_pii" => Value::Bool(facts.contains_pii?),
         "payload.contains_secret" => Value::Bool(facts.contains_secret?),
@@ -130,7 +125,7 @@ fn holds_value(whole: &Value<'_>, part: &Value<'_>) -> Option<bool> {
     match (whole, part) {
         (Value::List(_), Value::List(_)) => None,
         (Value::List(items), part) => Some(items.contains(part)),
-        (Value::Text(whole), Value::Text(part)) => Some(whole.contains(&**part)),
+        (Value::Text(whole), Value::Text(part)) => Some(whole.contains(part)),
         _ => None,
     }
 }

@@ -1,9 +1,7 @@
 use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{BoundaryClass, Error, Result};
-
-use crate::Scope;
+use trefoil_core::{BoundaryClass, Error, Result, Scope};
 
 /// What a request says of itself (`answer:task`, `tool:calendar`), or a pattern of such
 /// tags: `*` is all of them, and a `*` at the end any that begin so.
@@ -41,6 +39,12 @@ impl AllowTag {
     /// True if this pattern covers `tag`; a tag with a `*` is covered only as a whole.
     pub fn matches(&self, tag: &Self) -> bool {
         self.0.strip_suffix('*').map_or(self.0 == tag.0, |stem| tag.0.starts_with(stem))
+    }
+}
+
+impl Default for AllowTag {
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
     }
 }
 
@@ -117,7 +121,7 @@ impl Default for Boundary {
     fn default() -> Self {
         Self {
             scope: Scope::ALL.iter().copied().collect(),
-            allow: BTreeSet::from([AllowTag(AllowTag::DEFAULT.to_owned())]),
+            allow: BTreeSet::from([AllowTag::default()]),
             boundary_classes: BTreeSet::from([BoundaryClass::Public, BoundaryClass::Internal]),
             invariants: Vec::new(),
         }

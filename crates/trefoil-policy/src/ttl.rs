@@ -9,7 +9,7 @@ use trefoil_core::{Error, Result, Scope};
 /// Written `24h`, `7d`, `unlimited`.
 ///
 /// ```
-/// use trefoil_memory::Ttl;
+/// use trefoil_policy::Ttl;
 ///
 /// assert_eq!("7d".parse::<Ttl>()?, Ttl::days(7)?);
 /// assert_eq!("36h".parse::<Ttl>()?.to_string(), "36h");
@@ -35,16 +35,12 @@ impl Ttl {
     /// Without end.
     pub const UNLIMITED: Self = Self(Hours::Unlimited);
 
-    /// Seven days: what a claim of a session has.
-    pub(crate) const SESSION: Self = Self(Hours::Finite(7 * 24));
-    /// 120 days: what a claim of a project has.
-    pub(crate) const PROJECT: Self = Self(Hours::Finite(120 * 24));
-
-    /// How long a claim of a scope stays fresh where no policy says otherwise.
+    /// How long a claim of a scope stays fresh where no policy says otherwise: seven days in a
+    /// session, 120 in a project, and without end as a principle.
     pub const fn of(scope: Scope) -> Self {
         match scope {
-            Scope::Session => Self::SESSION,
-            Scope::Project => Self::PROJECT,
+            Scope::Session => Self(Hours::Finite(7 * 24)),
+            Scope::Project => Self(Hours::Finite(120 * 24)),
             Scope::Principle => Self::UNLIMITED,
         }
     }

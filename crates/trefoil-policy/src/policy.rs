@@ -1,28 +1,10 @@
-//! What may be kept, seen and injected, and how recall weighs it.
-
-mod boundary;
-mod errors;
-mod invariant;
-mod read;
-mod requester;
-mod rule;
-mod validate;
-mod version;
-
-pub use boundary::{AllowTag, Boundary, InvariantDefinition};
-pub use invariant::{Invariant, RuleEvaluator};
-pub use requester::Requester;
-pub use rule::{PolicyRule, RuleFacts};
-pub use validate::{Payload, PolicyValidator, Validation, admit, admit_claim};
-pub use version::PolicyVersion;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use trefoil_core::{BoundaryClass, Result};
+use trefoil_core::{BoundaryClass, ClaimKind, Error, Result, Scope};
 use trefoil_text::RedactionRules;
 
-use crate::{Claim, ClaimKind, ContentHash, Scope, Ttl};
+use crate::{AllowTag, Boundary, InvariantDefinition, PolicyVersion, Ttl, read};
 
 /// One version of a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,9 +51,13 @@ impl ClassPolicy {
 
     /// True if one of `tags` may see the class.
     pub fn admits<'a>(&self, tags: impl IntoIterator<Item = &'a AllowTag>) -> bool {
-        let denies = self.escalation.as_deref() == Some(Self::DENY);
         let mut tags = tags.into_iter();
-        !denies && tags.any(|tag| self.allow.iter().any(|pattern| pattern.matches(tag)))
+        !self.denies() && tags.any(|tag| self.allow.iter().any(|pattern| pattern.matches(tag)))
+    }
+
+    /// True if nobody may see the class, whatever else the policy says.
+    pub fn denies(&self) -> bool {
+        self.escalation.as_deref() == Some(Self::DENY)
     }
 
     /// A text without what is cut out before it is shown; absent if that is nothing.
@@ -154,13 +140,13 @@ pub struct RecencyPolicy {
 
 impl Policy {
     /// The YAML of the policy that holds until another is applied.
-    pub const BUILT_IN: &'static str = include_str!("policy/default.yaml");
+    pub const BUILT_IN: &'static str = include_str!("default.yaml");
 
     /// Reads a policy and tells all mistakes in it at once.
     ///
     /// ```
     /// use trefoil_core::Error;
-    /// use trefoil_memory::Policy;
+    /// use trefoil_policy::Policy;
     ///
     /// let yaml = Policy::BUILT_IN.replace("alpha: 0.65", "alpha: 2").replace("k_txt", "k_text");
     /// let Err(Error::InvalidPolicy { errors }) = Policy::from_yaml(&yaml) else { panic!() };
@@ -191,7 +177,8 @@ impl Policy {
         classes: Option<&BTreeSet<BoundaryClass>>,
         tags: &[AllowTag],
     ) -> BTreeSet<BoundaryClass> {
-        let tags = requested(tags);
+        let default = [AllowTag::default()];
+        let tags = if tags.is_empty() { &default } else { tags };
         let within = |tag: &&AllowTag| boundary.allow.iter().any(|pattern| pattern.matches(tag));
         let tags: Vec<&AllowTag> = tags.iter().filter(within).collect();
         boundary
@@ -207,20 +194,6 @@ impl Policy {
             .collect()
     }
 
-    /// Cuts out of a claim that is to be shown what its class's policy says; then it has the
-    /// hash of what is left.
-    pub fn cut_out(&self, claim: &mut Claim) {
-        let Some(rules) = self.boundary_classes.get(&claim.boundary_class) else { return };
-        if let Some(text) = rules.cut(&claim.text) {
-            claim.content_hash = ContentHash::of(&text);
-            claim.text = text;
-        }
-        for term in [&mut claim.subject, &mut claim.object] {
-            let left = term.as_deref().and_then(|term| rules.cut(term));
-            *term = left.or_else(|| term.take());
-        }
-    }
-
     /// How long a claim of this scope stays fresh.
     pub fn ttl(&self, scope: Scope) -> Ttl {
         self.scopes.get(&scope).map_or_else(|| Ttl::of(scope), |policy| policy.ttl)
@@ -229,19 +202,23 @@ impl Policy {
     /// True if a unit that its writer marks secret may be stored: then the policy names a tag
     /// that may see it.
     pub fn stores_secrets(&self) -> bool {
-        self.boundary_classes.get(&BoundaryClass::Secret).is_some_and(|class| {
-            !class.allow.is_empty() && class.escalation.as_deref() != Some(ClassPolicy::DENY)
-        })
+        self.boundary_classes
+            .get(&BoundaryClass::Secret)
+            .is_some_and(|class| !class.allow.is_empty() && !class.denies())
     }
-}
 
-/// The tags of a request, or the one that it has without any.
-pub(crate) fn requested(tags: &[AllowTag]) -> std::borrow::Cow<'_, [AllowTag]> {
-    use std::borrow::Cow;
-    if tags.is_empty() {
-        Cow::Owned(AllowTag::new(AllowTag::DEFAULT).into_iter().collect())
-    } else {
-        Cow::Borrowed(tags)
+    /// Checks that a unit of a class may be stored at all.
+    ///
+    /// # Errors
+    /// [`Error::BoundaryDenied`] for a secret that no tag may see.
+    pub fn check_class(&self, class: BoundaryClass) -> Result<()> {
+        if class == BoundaryClass::Secret && !self.stores_secrets() {
+            return Err(Error::BoundaryDenied {
+                boundary: "the class `secret`".to_owned(),
+                reason: "the policy names no tag that may see it".to_owned(),
+            });
+        }
+        Ok(())
     }
 }
 
