@@ -35,6 +35,7 @@
 //! ```
 
 mod claim;
+pub mod extract;
 mod id;
 mod memory;
 mod observation;
@@ -44,7 +45,6 @@ mod redact;
 mod rows;
 mod summary;
 mod tags;
-mod text;
 mod unit;
 
 pub use claim::{
@@ -71,7 +71,6 @@ pub use recall::{
 pub use redact::{admit, admit_claim};
 pub use summary::{KeyEvent, RollingKey, SharedLoop, SharedState, SummaryBody, rolling_input};
 pub use tags::Tags;
-pub use text::extract;
 pub use trefoil_core::{
     AffectLabel, ClaimKind, EpistemicStatus, EvidenceMethod, FeedbackSignal, Importance,
     ObservationKind, Scope, SourceType,

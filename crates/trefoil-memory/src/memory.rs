@@ -46,8 +46,8 @@ pub use self::{
 };
 use crate::{
     Boundary, Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Payload, Policy,
-    PolicyValidator, PolicyVersion, Session, SourceProbe, Validation, admit, rows,
-    text::extract::ClaimExtractor,
+    PolicyValidator, PolicyVersion, Session, SourceProbe, Validation, admit,
+    extract::ClaimExtractor, rows,
 };
 
 /// Governed memory on an engine. Share it by reference; what it writes is durable when the

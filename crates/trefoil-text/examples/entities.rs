@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..TitledText::default()
         })
         .collect();
-    let extractor = extractor(language, arguments.next())?;
+    let extractor = extractor(language, arguments.next().as_deref())?;
     let started = Instant::now();
     let extractions = extractor.extract(&texts)?;
     let seconds = started.elapsed().as_secs_f64();
@@ -96,10 +96,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 #[cfg(feature = "lindera")]
 fn extractor(
     language: Language,
-    dictionary: Option<String>,
+    dictionary: Option<&str>,
 ) -> Result<Box<dyn EntityExtractor>, Box<dyn Error>> {
     let Some(folder) = dictionary else { return Ok(Box::new(ScriptExtractor)) };
-    let of = |wanted| (language == wanted).then_some(std::path::Path::new(&folder));
+    let of = |wanted| (language == wanted).then_some(std::path::Path::new(folder));
     let extractor = trefoil_text::MorphologicalExtractor::open(of(Language::Ja), of(Language::Ko))?;
     Ok(Box::new(extractor))
 }
@@ -107,7 +107,7 @@ fn extractor(
 #[cfg(not(feature = "lindera"))]
 fn extractor(
     _: Language,
-    dictionary: Option<String>,
+    dictionary: Option<&str>,
 ) -> Result<Box<dyn EntityExtractor>, Box<dyn Error>> {
     match dictionary {
         Some(_) => Err("dictionaries need the feature `lindera`".into()),

@@ -17,6 +17,7 @@
 
 mod analyze;
 mod chunk;
+pub mod claims;
 mod entity;
 mod front_matter;
 mod highlight;
@@ -24,6 +25,7 @@ mod language;
 mod load;
 mod normalize;
 mod number;
+pub mod paraphrase;
 mod particle;
 mod redact;
 mod script;

@@ -9,7 +9,9 @@ use trefoil::{
 use trefoil_core::{ClaimId, Result, Score};
 
 use super::Memory;
-use crate::{Claim, ScoredClaim, text::Trigrams};
+use trefoil_text::paraphrase::Trigrams;
+
+use crate::{Claim, ScoredClaim};
 
 /// A claim as it is compared: by its vector, or where one has none by its letters.
 struct Compared {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     index::RowId,
@@ -10,11 +11,12 @@ use trefoil::{
     },
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result, Role, UnitKind};
+use trefoil_text::paraphrase::{ABOUT_THE_SAME, background, difference, nearness};
 
 use super::{Memory, learn::put_claim};
 use crate::{
-    Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, rows,
-    text::same::{ABOUT_THE_SAME, background, claims_differ, nearness},
+    Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, claim::integrate::contradict,
+    rows,
 };
 
 /// How many neighbours of a duplicate are looked at: what says another thing of the same is
@@ -117,7 +119,7 @@ impl Memory {
         let rows: Vec<RowId> = found.iter().map(|one| one.row).filter(|&one| one != row).collect();
         let mut claims: BTreeMap<RowId, Claim> = self.claims_of(&rows)?.into_iter().collect();
         let now = self.now()?;
-        claims.retain(|_, other| claims_differ(claim, other, now).is_none());
+        claims.retain(|_, other| say_the_same(claim, other, now));
         if claims.is_empty() {
             return Ok(None);
         }
@@ -144,6 +146,12 @@ impl Memory {
         let vector = |one: &String| memory.embed(Role::Passage, one).ok().flatten();
         background(text).iter().filter_map(vector).collect()
     }
+}
+
+/// Whether two claims hold at the same time and nothing in what they say differs.
+fn say_the_same(a: &Claim, b: &Claim, now: Timestamp) -> bool {
+    let has_ended = |claim: &Claim| claim.valid_to.is_some_and(|end| end <= now);
+    has_ended(a) == has_ended(b) && !contradict(a, b) && difference(&a.text, &b.text).is_none()
 }
 
 fn apply_feedback(

@@ -13,7 +13,7 @@ use trefoil_core::BoundaryClass;
 use super::*;
 use crate::{
     AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Requester, Scope,
-    claim::integrate::IntegrateOptions, recall::RecallQuery, text::extract::RuleExtractor,
+    claim::integrate::IntegrateOptions, extract::RuleExtractor, recall::RecallQuery,
 };
 
 /// Words only, and nothing is learnt unless a test asks for it.

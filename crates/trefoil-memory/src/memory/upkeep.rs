@@ -18,7 +18,7 @@ use trefoil_core::Result;
 use super::{Memory, work::JobBatch};
 use crate::{
     IdGenerator, MaintainOptions, NoProbe, Policy, SourceProbe,
-    text::extract::{ClaimExtractor, RuleExtractor},
+    extract::{ClaimExtractor, RuleExtractor},
 };
 
 /// The event that tells when memory was last looked after by itself.

@@ -20,7 +20,7 @@ use super::{
     roll::{Rolling, SUMMARIZE},
 };
 use crate::{
-    Boundary, OpenLoop, claim::integrate::IntegrateOptions, reflect, rows, text::extract::LoopDraft,
+    Boundary, OpenLoop, claim::integrate::IntegrateOptions, extract::LoopDraft, reflect, rows,
 };
 
 /// The kinds of work, in the order in which they are done.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use trefoil_core::{BoundaryClass, Score, UnitState};
 
-use crate::{Unit, UnitId, text::Trigrams, text::same::difference};
+use trefoil_text::paraphrase::{Trigrams, difference};
+
+use crate::{Unit, UnitId};
 
 /// The numbers of the profile of episodes.
 #[derive(Clone, Copy, Debug, PartialEq)]

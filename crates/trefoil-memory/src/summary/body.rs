@@ -6,13 +6,11 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil::memory::{MemoryUnit, Payload};
 use trefoil_core::{Result, Score, UnitState};
-use trefoil_text::{canonical_text, language_of, sentences};
+use trefoil_text::{canonical_text, claims::due_date, language_of, sentences};
 
 use crate::{
-    ClaimKind, Observation, OpenLoop, UnitId,
-    claim::integrate::one_at_a_time,
+    ClaimKind, Observation, OpenLoop, UnitId, claim::integrate::one_at_a_time, extract::statements,
     rows,
-    text::extract::{due_date, statements},
 };
 
 /// A summary in parts, each taken from the units that it is made of and from nothing else.

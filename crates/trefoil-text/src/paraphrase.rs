@@ -1,71 +1,57 @@
-//! Whether two claims say the same.
+//! Whether two short texts say the same.
 //!
-//! The cosine of two short claims tells what they are about, and little of what they say of
-//! it: "I live in Kyoto" and "I live in Osaka", or what somebody likes and what he dislikes,
-//! are nearer to each other than many a claim is to its paraphrase. So the cosine only says
-//! that two claims are about one thing. Then they are taken apart, by words of each language
-//! that are data, and are the same only if nothing in them differs (decision 012). Where that
-//! is not sure, they are not.
+//! Their cosine says what they are about, and little of what they say of it: "I live in
+//! Kyoto" and "I live in Osaka", or what somebody likes and what he dislikes, are nearer to
+//! each other than many a text is to its paraphrase. So the cosine only decides whether two
+//! texts are about one thing. Then both are parsed, by words of each language that are data,
+//! and say the same only if nothing in them differs (decision 012). Where the words do not
+//! decide it, they do not.
 
 mod korean;
 mod lexicon;
 mod statement;
 #[cfg(test)]
 mod tests;
-
-use jiff::Timestamp;
-use trefoil_text::language_of;
+mod trigrams;
 
 use self::{
     lexicon::Lexicon,
     statement::{Clause, Statement, is_number},
 };
-use crate::{Claim, claim::integrate::contradict};
+use crate::language_of;
 
-/// From here on two claims are about one thing ([`nearness`]). All but none of the pairs that
-/// say the same are above it, and hardly any two claims that have nothing in common.
-pub(crate) const ABOUT_THE_SAME: f32 = 0.6;
+pub use trigrams::Trigrams;
 
-/// How two claims differ: the first thing that does.
+/// From this [`nearness`] on two texts are about one thing. Nearly all pairs that say the same
+/// are above it, and hardly any two texts that have nothing in common.
+pub const ABOUT_THE_SAME: f32 = 0.6;
+
+/// The first thing in which two texts differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Difference {
+pub enum Difference {
     /// They are in two languages, or in one whose words are not known.
     Language,
-    /// One tells of the past, or no longer holds.
+    /// One is about the past.
     Time,
     /// One denies what the other says.
     Denial,
     /// Another number.
     Number,
-    /// Words of either that nothing in the other stands for.
+    /// Words of either that nothing in the other means.
     Words(Vec<String>, Vec<String>),
     /// Words have changed places: "from A to B" and "from B to A".
     Role,
-    /// They contradict each other by what they say of whom.
-    Contradiction,
 }
 
 impl Difference {
     /// True if one text only says more than the other.
-    pub(crate) fn is_detail(&self) -> bool {
+    pub fn is_detail(&self) -> bool {
         matches!(self, Self::Words(ours, theirs) if ours.is_empty() || theirs.is_empty())
     }
 }
 
-/// The first thing in which two claims differ at a time; none if they say the same.
-pub(crate) fn claims_differ(a: &Claim, b: &Claim, now: Timestamp) -> Option<Difference> {
-    let has_ended = |claim: &Claim| claim.valid_to.is_some_and(|end| end <= now);
-    if has_ended(a) != has_ended(b) {
-        return Some(Difference::Time);
-    }
-    if contradict(a, b) {
-        return Some(Difference::Contradiction);
-    }
-    difference(&a.text, &b.text)
-}
-
 /// The first thing in which two texts differ; none if they say the same.
-pub(crate) fn difference(a: &str, b: &str) -> Option<Difference> {
+pub fn difference(a: &str, b: &str) -> Option<Difference> {
     let (Some(a), Some(b)) = (Statement::of(a), Statement::of(b)) else {
         return Some(Difference::Language);
     };
@@ -78,15 +64,15 @@ pub(crate) fn difference(a: &str, b: &str) -> Option<Difference> {
     clauses_differ(&a.clauses, &b.clauses).or_else(|| roles_differ(&a, &b))
 }
 
-/// Sentences in the language of a text that have to do with nothing that is remembered.
-pub(crate) fn background(text: &str) -> &'static [String] {
+/// Sentences in the language of a text about nothing in particular, for [`nearness`].
+pub fn background(text: &str) -> &'static [String] {
     Lexicon::of(language_of(text)).map_or(&[], |lexicon| &lexicon.background)
 }
 
 /// How near two unit vectors are, by how near they are to a background of vectors: 0 is the
 /// mean cosine with those, 1 the same. Models differ in what their cosines are of texts that
 /// have nothing in common (.8 and more with the default one), and so do languages.
-pub(crate) fn nearness(a: &[f32], b: &[f32], background: &[Vec<f32>]) -> f32 {
+pub fn nearness(a: &[f32], b: &[f32], background: &[Vec<f32>]) -> f32 {
     let cosine = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let all: f32 = background.iter().map(|other| cosine(a, other) + cosine(b, other)).sum();
     let unrelated = all / (2 * background.len().max(1)) as f32;

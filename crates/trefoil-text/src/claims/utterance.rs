@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
+use crate::Redaction;
 use regex::{Captures, Regex};
-use trefoil_text::Redaction;
 
 /// A text and who says it.
 #[derive(Debug)]
-pub(super) struct Utterance<'t> {
+pub struct Utterance<'t> {
     speaker: Option<&'t str>,
     text: String,
 }
@@ -22,7 +22,7 @@ impl<'t> Utterance<'t> {
     /// What is said by the name before a colon that it begins with, else by `actor`. What
     /// stands in brackets, as the description of a picture, is not said, but for what was cut
     /// out.
-    pub(super) fn new(text: &'t str, actor: Option<&'t str>) -> Self {
+    pub fn new(text: &'t str, actor: Option<&'t str>) -> Self {
         static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
             Regex::new(
                 r"^\s*(\p{Lu}[\p{L}.'-]{0,20}(?: \p{Lu}[\p{L}.'-]{0,20}){0,2}|[\p{Han}\p{Hiragana}\p{Katakana}ー]{1,10}|\p{Hangul}{1,8})[:：]\s*",
@@ -50,17 +50,17 @@ impl<'t> Utterance<'t> {
     }
 
     /// What is said.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Who says it, if that is known.
-    pub(super) fn speaker(&self) -> Option<&'t str> {
+    pub fn speaker(&self) -> Option<&'t str> {
         self.speaker
     }
 
     /// A clause with who says it, as it is kept.
-    pub(super) fn attributed(&self, clause: &str) -> String {
+    pub fn attributed(&self, clause: &str) -> String {
         self.speaker.map_or_else(|| clause.to_owned(), |name| format!("{name}: {clause}"))
     }
 }

@@ -10,14 +10,14 @@ use jiff::{
 use regex::{Captures, Regex};
 use trefoil_core::Language;
 
-/// The end of the day on which a sentence says that something is due, told at `said_at`: the
+/// The end of the day on which a sentence says that something is due, if it was said at `said_at`: the
 /// first day that it names, as a date, a weekday or so many days from now. Days are those of
 /// UTC.
 ///
 /// ```
 /// use jiff::Timestamp;
 /// use trefoil_core::Language;
-/// use trefoil_memory::extract::due_date;
+/// use trefoil_text::claims::due_date;
 ///
 /// let sunday: Timestamp = "2026-11-22T10:00:00Z".parse()?;
 /// let due = due_date("Send it by Friday.", Language::En, sunday).unwrap();

@@ -1,6 +1,6 @@
 //! Korean words without their endings.
 
-use trefoil_text::split_particle;
+use crate::split_particle;
 
 /// Endings of verbs and of "to be" in letters, longest first within what shares an end.
 #[rustfmt::skip]

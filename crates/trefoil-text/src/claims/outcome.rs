@@ -4,18 +4,23 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use regex::{Captures, Regex};
 
-use super::sources::source_tags;
-use crate::{Observation, ObservationKind, SourceType};
+use trefoil_core::{ObservationKind, SourceType};
 
-/// Something that a program showed.
+use super::sources::{ToolOutput, source_tags};
+
+/// What the output of a program shows, as a statement of who, what and which.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
-    pub(super) text: String,
-    pub(super) subject: String,
-    pub(super) predicate: &'static str,
-    pub(super) object: String,
-    /// The source tags that show it.
-    pub(super) sources: Vec<String>,
+pub struct Outcome {
+    /// A sentence.
+    pub text: String,
+    /// What it is about: a test, a command, a file, a commit.
+    pub subject: String,
+    /// `test_result`, `fails_with`, `message` or `was`.
+    pub predicate: &'static str,
+    /// The result, the error, the subject line of the commit, or what was done to the file.
+    pub object: String,
+    /// Tags of what proves it, such as `file:src/lib.rs:12`.
+    pub sources: Vec<String>,
 }
 
 /// Most characters that are kept of a command or a line of its output.
@@ -23,8 +28,8 @@ const CHARACTERS: usize = 160;
 
 /// What an observation of a tool or a command shows: tests that fail first, then the totals of
 /// its tests, that it failed, commits, files, and tests that pass.
-pub(super) fn outcomes(observation: &Observation) -> Vec<Outcome> {
-    let run = Run::new(observation);
+pub fn outcomes(observation: &ToolOutput<'_>) -> Vec<Outcome> {
+    let run = Run::new(*observation);
     let (failing, passing): (Vec<_>, Vec<_>) =
         run.tests().into_iter().partition(|test| test.object == FAILED);
     let mut found = failing;
@@ -83,7 +88,7 @@ pattern!(READING_TOOL, r"(?i)read|view|open|cat");
 
 /// An observation of a tool or a command, with what all its outcomes have in common.
 struct Run<'o> {
-    observation: &'o Observation,
+    observation: ToolOutput<'o>,
     /// The command, if it is one.
     command: Option<String>,
     /// The commit at which it ran, if its output names one.
@@ -91,8 +96,8 @@ struct Run<'o> {
 }
 
 impl<'o> Run<'o> {
-    fn new(observation: &'o Observation) -> Self {
-        let content = &observation.content;
+    fn new(observation: ToolOutput<'o>) -> Self {
+        let content = observation.content;
         let first = content.lines().map(str::trim).find(|line| !line.is_empty());
         let command = first
             .filter(|_| observation.kind == ObservationKind::Bash)
@@ -104,7 +109,7 @@ impl<'o> Run<'o> {
     }
 
     fn content(&self) -> &'o str {
-        &self.observation.content
+        self.observation.content
     }
 
     /// ` at commit …` where one is known.
@@ -184,7 +189,7 @@ impl<'o> Run<'o> {
             (None, None) => return None,
         };
         let what = self.command.clone().or_else(|| self.tool())?;
-        let mut sources: Vec<String> = source_tags(self.observation);
+        let mut sources: Vec<String> = source_tags(&self.observation);
         sources.retain(|tag| tag.starts_with("file:"));
         sources.extend(self.commit_tag());
         Some(Outcome {
@@ -197,7 +202,7 @@ impl<'o> Run<'o> {
     }
 
     fn tool(&self) -> Option<String> {
-        let id = self.observation.source_id.as_deref();
+        let id = self.observation.source_id;
         id.filter(|_| self.observation.source_type == SourceType::Tool).map(cut)
     }
 
@@ -232,7 +237,7 @@ impl<'o> Run<'o> {
                 }
             }
         }
-        let source = self.observation.source_id.as_deref();
+        let source = self.observation.source_id;
         if let (true, Some(path)) = (is_file, source) {
             saw(path, false);
         }

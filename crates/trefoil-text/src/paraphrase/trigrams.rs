@@ -1,14 +1,14 @@
 use std::collections::BTreeSet;
 
-use trefoil_text::normalize;
+use crate::normalize;
 
 /// The runs of three characters in a text, whatever its case, width and spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trigrams(BTreeSet<[char; 3]>);
+pub struct Trigrams(BTreeSet<[char; 3]>);
 
 impl Trigrams {
     /// Of a text; one of fewer than three characters is filled up.
-    pub(crate) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let plain = normalize(text).to_lowercase();
         let mut letters: Vec<char> = Vec::new();
         for word in plain.split_whitespace() {
@@ -25,7 +25,7 @@ impl Trigrams {
 
     /// Dice's coefficient, twice what both have over what each has: 0 for nothing in common
     /// (also of two empty texts), 1 for the same.
-    pub(crate) fn similarity(&self, other: &Self) -> f64 {
+    pub fn similarity(&self, other: &Self) -> f64 {
         let all = self.0.len() + other.0.len();
         if all == 0 {
             return 0.0;

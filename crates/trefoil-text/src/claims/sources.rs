@@ -1,14 +1,27 @@
-//! What an observation names that can be looked at.
+//! What an output names that can be looked at.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::{Observation, ObservationKind, SourceType};
+use trefoil_core::{ObservationKind, SourceType};
 
-/// The source tags of an observation: the file that was read, with the lines that are named,
+/// What was observed, as far as rules look at it.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolOutput<'t> {
+    /// What was observed: a message, a command with its output, the use of a tool…
+    pub kind: ObservationKind,
+    /// Where it comes from.
+    pub source_type: SourceType,
+    /// The name of that: the tool, the path of the file.
+    pub source_id: Option<&'t str>,
+    /// The text.
+    pub content: &'t str,
+}
+
+/// The source tags of an output: the file that was read, with the lines that are named,
 /// tests with a result, and commits.
-pub fn source_tags(observation: &Observation) -> Vec<String> {
+pub fn source_tags(output: &ToolOutput<'_>) -> Vec<String> {
     static FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?:^|[\s(`'\x22])((?:[\w.-]+/)*[\w.-]+\.[A-Za-z]{1,5}):(\d{1,7})\b").ok()
     });
@@ -21,10 +34,10 @@ pub fn source_tags(observation: &Observation) -> Vec<String> {
     static COMMIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r"(?i)(?:\bcommit\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)|(?m)^\[[\w./-]+(?: \(root-commit\))? ([0-9a-f]{7,40})\]").ok()
     });
-    let text = &observation.content;
+    let text = output.content;
     let mut tags = Vec::new();
-    if observation.source_type == SourceType::File
-        && let Some(path) = &observation.source_id
+    if output.source_type == SourceType::File
+        && let Some(path) = output.source_id
     {
         tags.push(format!("file:{path}:1"));
     }
@@ -33,7 +46,7 @@ pub fn source_tags(observation: &Observation) -> Vec<String> {
             tags.push(format!("file:{}:{}", path.as_str(), line.as_str()));
         }
     }
-    let tells_results = observation.kind != ObservationKind::Message;
+    let tells_results = output.kind != ObservationKind::Message;
     for (pattern, kind) in [(&TEST, "test"), (&COMMIT, "commit")] {
         if kind == "test" && !tells_results {
             continue;
@@ -50,21 +63,13 @@ pub fn source_tags(observation: &Observation) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-    use trefoil_core::ObservationId;
-
     use super::*;
-    use crate::ObservationDraft;
 
     #[track_caller]
     fn check(kind: ObservationKind, source: Option<&str>, content: &str, expected: &[&str]) {
         let source_type = if source.is_some() { SourceType::File } else { SourceType::Tool };
-        let source_id = source.map(str::to_owned);
-        let draft =
-            ObservationDraft { kind, source_type, source_id, ..ObservationDraft::message(content) };
-        let id = ObservationId::new("obs_1").unwrap();
-        let observation = draft.into_observation(id, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(source_tags(&observation), expected, "{content}");
+        let output = ToolOutput { kind, source_type, source_id: source, content };
+        assert_eq!(source_tags(&output), expected, "{content}");
     }
 
     #[test]

@@ -1,27 +1,29 @@
-//! The rules of a language, and what they find in a clause.
+//! The rules of a language, and what they match in a clause.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use regex::{Captures, Regex};
 use serde::Deserialize;
-use trefoil_core::Language;
-
-use super::RuleExtractor;
-use crate::ClaimKind;
+use trefoil_core::{ClaimKind, Language};
 
 /// What a rule found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
-    pub(super) kind: ClaimKind,
-    pub(super) subject: Option<String>,
-    pub(super) predicate: Option<String>,
-    pub(super) object: Option<String>,
-    pub(super) confidence: f32,
+pub struct ClaimMatch {
+    /// What kind of claim it is.
+    pub kind: ClaimKind,
+    /// Who or what it is about, if the clause names it.
+    pub subject: Option<String>,
+    /// What is said of the subject, if the rule has a word for it.
+    pub predicate: Option<String>,
+    /// The other end of the predicate.
+    pub object: Option<String>,
+    /// How often clauses that match the rule are such a claim, 0.5–0.95.
+    pub confidence: f32,
 }
 
 /// The rules of a language, ready to be asked.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub struct ClaimRules {
     cut: Option<Regex>,
     lead: Option<Regex>,
     skip: Option<Regex>,
@@ -56,13 +58,16 @@ struct Written {
     confidence: f32,
 }
 
-static ENGLISH: LazyLock<Rules> = LazyLock::new(|| Rules::read(include_str!("en.toml")));
-static JAPANESE: LazyLock<Rules> = LazyLock::new(|| Rules::read(include_str!("ja.toml")));
-static KOREAN: LazyLock<Rules> = LazyLock::new(|| Rules::read(include_str!("ko.toml")));
+static ENGLISH: LazyLock<ClaimRules> = LazyLock::new(|| ClaimRules::read(include_str!("en.toml")));
+static JAPANESE: LazyLock<ClaimRules> = LazyLock::new(|| ClaimRules::read(include_str!("ja.toml")));
+static KOREAN: LazyLock<ClaimRules> = LazyLock::new(|| ClaimRules::read(include_str!("ko.toml")));
 
-impl Rules {
+impl ClaimRules {
+    /// Lengths of a clause that is looked at, in characters.
+    pub const CHARACTERS: std::ops::RangeInclusive<usize> = 4..=400;
+
     /// The rules of a language.
-    pub(super) fn of(language: Language) -> &'static Self {
+    pub fn of(language: Language) -> &'static Self {
         match language {
             Language::Ja => &JAPANESE,
             Language::Ko => &KOREAN,
@@ -86,7 +91,7 @@ impl Rules {
     }
 
     /// The clauses of a sentence that may state something, without what leads to them.
-    pub(super) fn clauses(&self, sentence: &str) -> Vec<String> {
+    pub fn clauses(&self, sentence: &str) -> Vec<String> {
         let sentence = sentence.trim().replace('’', "'");
         if self.skip.as_ref().is_some_and(|skip| skip.is_match(&sentence)) {
             return Vec::new();
@@ -108,7 +113,7 @@ impl Rules {
         clauses
             .into_iter()
             .map(|clause| self.without_lead(clause).trim().trim_end_matches(['、', ',']).to_owned())
-            .filter(|clause| RuleExtractor::CHARACTERS.contains(&clause.chars().count()))
+            .filter(|clause| Self::CHARACTERS.contains(&clause.chars().count()))
             .collect()
     }
 
@@ -119,7 +124,7 @@ impl Rules {
     }
 
     /// What the first rule that matches says.
-    pub(super) fn first_match(&self, clause: &str) -> Option<Found> {
+    pub fn first_match(&self, clause: &str) -> Option<ClaimMatch> {
         self.ready.iter().find_map(|(pattern, not, rule)| {
             let groups = pattern.captures(clause)?;
             let object = group(&groups, "object").or_else(|| group(&groups, "object2"));
@@ -139,7 +144,7 @@ impl Rules {
             let object = object.filter(|_| predicate.is_some());
             let subject = group(&groups, "subject");
             let confidence = rule.confidence;
-            Some(Found { kind: rule.kind, subject, predicate, object, confidence })
+            Some(ClaimMatch { kind: rule.kind, subject, predicate, object, confidence })
         })
     }
 }

@@ -1,29 +1,19 @@
 //! What an observation says, as claims.
 
-mod clause;
-mod due_date;
-mod outcome;
-mod rules;
-mod sources;
-
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use jiff::Timestamp;
 use trefoil_core::{BoundaryClass, EntityExtractor, Extraction, Result, Score, TitledText};
-use trefoil_text::{ScriptExtractor, language_of, sentences};
-
-use self::{
-    clause::Utterance,
-    outcome::outcomes,
-    rules::{Found, Rules},
+use trefoil_text::{
+    ScriptExtractor,
+    claims::{ClaimMatch, ClaimRules, ToolOutput, Utterance, due_date, outcomes, source_tags},
+    language_of, sentences,
 };
+
 use crate::{
     Boundary, ClaimDraft, ClaimKind, ContentHash, EvidenceMethod, Observation, ObservationKind,
     Scope, SourceType,
 };
-
-pub use due_date::due_date;
-pub use sources::source_tags;
 
 /// What was found in an observation.
 #[derive(Clone, Debug)]
@@ -73,8 +63,6 @@ pub struct RuleExtractor {
 impl RuleExtractor {
     /// The most claims of an observation.
     pub const MAX_CLAIMS: usize = 12;
-    /// The shortest and the longest clause that is read, in characters.
-    pub const CHARACTERS: std::ops::RangeInclusive<usize> = 4..=400;
 
     /// Finds mentions with `entities`.
     pub fn new(entities: Arc<dyn EntityExtractor>) -> Self {
@@ -154,7 +142,7 @@ fn read(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
 const SHOWN: f32 = 0.9;
 
 fn read_outcomes(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
-    for outcome in outcomes(observation).into_iter().take(RuleExtractor::MAX_CLAIMS) {
+    for outcome in outcomes(&output_of(observation)).into_iter().take(RuleExtractor::MAX_CLAIMS) {
         extracted.claims.push(ClaimDraft {
             scope,
             boundary_class: observation.boundary_class,
@@ -171,9 +159,18 @@ fn read_outcomes(observation: &Observation, scope: Scope, extracted: &mut Extrac
     }
 }
 
+fn output_of(observation: &Observation) -> ToolOutput<'_> {
+    ToolOutput {
+        kind: observation.kind,
+        source_type: observation.source_type,
+        source_id: observation.source_id.as_deref(),
+        content: &observation.content,
+    }
+}
+
 fn read_prose(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
     let language = language_of(&observation.content);
-    let sources = source_tags(observation);
+    let sources = source_tags(&output_of(observation));
     let said_at = observation.occurred_at.unwrap_or(observation.created_at);
     let spoken = Utterance::new(&observation.content, observation.actor.as_deref());
     let mut hashes = BTreeSet::new();
@@ -181,7 +178,7 @@ fn read_prose(observation: &Observation, scope: Scope, extracted: &mut Extracted
         let sentence = spoken.text().get(span.start..span.end).unwrap_or_default();
         // People change language in the middle of a text.
         let language = language_of(sentence);
-        let rules = Rules::of(language);
+        let rules = ClaimRules::of(language);
         for clause in rules.clauses(sentence) {
             let Some(found) = rules.first_match(&clause) else { continue };
             let text = spoken.attributed(&clause);
@@ -206,7 +203,7 @@ fn read_prose(observation: &Observation, scope: Scope, extracted: &mut Extracted
 fn draft(
     observation: &Observation,
     spoken: &Utterance<'_>,
-    found: Found,
+    found: ClaimMatch,
     text: String,
     scope: Scope,
 ) -> ClaimDraft {

@@ -5,9 +5,9 @@ use std::{
     sync::LazyLock,
 };
 
+use crate::{ScriptAnalyzer, language_of, normalize};
 use regex::{Captures, Regex};
 use trefoil_core::{Analyzer as _, Language};
-use trefoil_text::{ScriptAnalyzer, language_of, normalize};
 
 use super::{
     korean::{is_past, lemma},
