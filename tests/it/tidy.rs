@@ -9,7 +9,7 @@ use std::{
 use crate::source_files::{code, reached, uses};
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 12] = [
+const LAYERS: [(&str, &[&str]); 13] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
@@ -30,7 +30,11 @@ const LAYERS: [(&str, &[&str]); 12] = [
         ],
     ),
     ("trefoil-policy", &["trefoil-core", "trefoil-text"]),
-    ("trefoil-memory", &["trefoil", "trefoil-core", "trefoil-policy", "trefoil-text"]),
+    ("trefoil-memory-core", &["trefoil-core", "trefoil-policy", "trefoil-text"]),
+    (
+        "trefoil-memory",
+        &["trefoil", "trefoil-core", "trefoil-memory-core", "trefoil-policy", "trefoil-text"],
+    ),
     ("trefoil-eval", &["trefoil"]),
     ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory"]),
 ];

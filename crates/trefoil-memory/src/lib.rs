@@ -20,64 +20,39 @@
 //! # Ok::<(), trefoil::Error>(())
 //! ```
 //!
-//! [`Memory`] puts the domain on an engine. The domain itself is values and pure functions: it
-//! reads no clock, names no search strategy, and only a [`SourceProbe`] looks at files.
-//!
-//! ```
-//! use jiff::Timestamp;
-//! use trefoil_memory::{IdGenerator, ObservationDraft, Policy, admit};
-//!
-//! let (ids, now) = (IdGenerator::seeded(1), Timestamp::UNIX_EPOCH);
-//! let told = ObservationDraft::message("My mail is mika@example.com.");
-//! let observation = admit(told, &Policy::built_in()?)?.into_observation(ids.generate(now)?, now)?;
-//! assert_eq!(observation.content, "My mail is [email].");
-//! # Ok::<(), trefoil_core::Error>(())
-//! ```
+//! [`Memory`] puts `trefoil-memory-core` on an engine: its observations, claims and policies
+//! are values, and its rules are pure functions.
 
-mod claim;
-pub mod extract;
-mod id;
 mod memory;
-mod observation;
-mod provenance;
 pub mod recall;
-mod redact;
 mod rows;
 mod summary;
-mod tags;
-mod unit;
 
-pub use claim::{
-    Action, Claim, ClaimDraft, ClaimEvidence, ClaimScores, ContentHash, ContentProbe, Corrected,
-    Critic, Feedback, Fingerprints, GitProbe, NoProbe, Origin, QUALITY_HALF_LIFE_DAYS, Rating,
-    SourceProbe, SourceTag, SummaryGroup, UTILITY_HALF_LIFE_DAYS, action, by_topic, integrate,
-    is_stale, status, summary_groups, verify,
-};
-pub use id::{IdGenerator, MemoryId};
 pub use memory::{
     ContextRequest, FeedbackInput, FeedbackOutcome, FindOptions, FoundUnits, LinkedClaim,
     MaintainOptions, MaintenanceAction, MaintenanceReport, MaintenanceStep, Memory, MemoryRelation,
     MemoryView, Overview, PackedContext, RecalledClaims, RecalledEpisode, RecalledEpisodes,
     RecordedEvent, RelatedUnit, ScoringParams, UnitRecord, WorkReport,
 };
-pub use observation::{
-    Compressor, ContextNote, Observation, ObservationDraft, OpenLoop, Reflection, ReflectionReason,
-    Session, open_loops, reflect,
-};
-pub use provenance::{GitProvenance, Provenance};
 pub use recall::{
     ActiveContext, ContextItem, FoundUnit, Layer, ScoreBreakdown, ScoredClaim, View, pack, views,
 };
-pub use redact::{admit, admit_claim};
 pub use summary::{KeyEvent, RollingKey, SharedLoop, SharedState, SummaryBody, rolling_input};
-pub use tags::Tags;
 pub use trefoil_core::{
     AffectLabel, ClaimKind, EpistemicStatus, EvidenceMethod, FeedbackSignal, Importance,
     ObservationKind, Scope, SourceType,
+};
+pub use trefoil_memory_core::{
+    Action, Affect, Claim, ClaimDraft, ClaimEvidence, ClaimScores, Compressor, ContentHash,
+    ContentProbe, ContextNote, Corrected, Critic, Feedback, Fingerprints, GitProbe, GitProvenance,
+    IdGenerator, MemoryId, NoProbe, Observation, ObservationDraft, OpenLoop, Origin, Provenance,
+    QUALITY_HALF_LIFE_DAYS, Rating, Reflection, ReflectionReason, Session, SourceProbe, SourceTag,
+    SummaryGroup, Tags, UTILITY_HALF_LIFE_DAYS, Unit, UnitId, action, admit, admit_claim, by_topic,
+    extract, integrate, is_stale, open_loops, recency_decay, reflect, status, summary_groups,
+    verify,
 };
 pub use trefoil_policy::{
     AllowTag, Boundary, ClaimFacts, ClassPolicy, HybridPolicy, Invariant, InvariantDefinition,
     Payload, Policy, PolicyRule, PolicyValidator, PolicyVersion, RecencyPolicy, Requester,
     RerankPolicy, RetrievalPolicy, RuleEvaluator, RuleFacts, ScopePolicy, Ttl, Validation,
 };
-pub use unit::{Affect, Unit, UnitId};

@@ -46,9 +46,9 @@ pub use self::{
 };
 use crate::{
     Boundary, Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Payload, Policy,
-    PolicyValidator, PolicyVersion, Session, SourceProbe, Validation, admit,
-    extract::ClaimExtractor, rows,
+    PolicyValidator, PolicyVersion, Session, SourceProbe, Validation, admit, rows,
 };
+use trefoil_memory_core::extract::ClaimExtractor;
 
 /// Governed memory on an engine. Share it by reference; what it writes is durable when the
 /// call returns.

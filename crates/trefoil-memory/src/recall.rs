@@ -18,5 +18,5 @@ pub use layer::{FoundUnit, Layer, View, views};
 pub use query::{Admission, RecallProfile, RecallQuery};
 pub use score::{
     Candidate, MIN_SCORE, Scoring, Utilities, hybrid_fusion, is_exact_match, normalize_text,
-    normalize_vector, recency_decay,
+    normalize_vector,
 };

@@ -17,8 +17,9 @@ use super::{
 };
 use crate::{
     Action, Claim, Critic, FeedbackSignal, Fingerprints, RollingKey, SourceProbe, SourceTag,
-    SummaryBody, action, claim::sha256_hex, is_stale, rows, status, summary_groups, verify,
+    SummaryBody, action, is_stale, rows, status, summary_groups, verify,
 };
+use trefoil_memory_core::sha256_hex;
 
 /// The kind of summary that claims are folded into.
 const CLAIMS: &str = "claims";

@@ -14,10 +14,8 @@ use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result, Role, Unit
 use trefoil_text::paraphrase::{ABOUT_THE_SAME, background, difference, nearness};
 
 use super::{Memory, learn::put_claim};
-use crate::{
-    Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, claim::integrate::contradict,
-    rows,
-};
+use crate::{Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, rows};
+use trefoil_memory_core::integrate::contradict;
 
 /// How many neighbours of a duplicate are looked at: what says another thing of the same is
 /// often nearer than what says the same.

@@ -10,11 +10,8 @@ use trefoil::{
 use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
 use super::{Memory, digest::DISCARDED, fact::fact, recall::Rules};
-use crate::{
-    Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim,
-    claim::integrate::{IntegrateOptions, Integrated, insert_strictly, integrate},
-    rows,
-};
+use crate::{Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim, rows};
+use trefoil_memory_core::integrate::{IntegrateOptions, Integrated, insert_strictly, integrate};
 
 impl Memory {
     /// Stores a claim that is new, with what it comes from as evidence; its class is that of

@@ -21,10 +21,9 @@ use crate::{
     recall::{
         Candidate, RecallProfile, RecallQuery, Scoring, Utilities, adapted_alpha, is_exact_match,
     },
-    redact::cut_out,
     rows,
-    unit::whole_seconds,
 };
+use trefoil_memory_core::{cut_out, whole_seconds};
 
 /// What a recall brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]

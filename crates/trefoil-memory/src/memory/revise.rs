@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     Boundary, Claim, ClaimDraft, ContentHash, PolicyValidator, Scope, SourceTag, SummaryGroup,
-    Tags, by_topic, recall::RecallQuery, rows, unit::whole_seconds,
+    Tags, by_topic, recall::RecallQuery, rows,
 };
+use trefoil_memory_core::whole_seconds;
 
 /// Why a claim that was taken back is out of search.
 const ROLLED_BACK: &str = "rolled_back";

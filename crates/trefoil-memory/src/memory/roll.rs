@@ -14,9 +14,8 @@ use super::{
     maintain::{MaintainOptions, MaintenanceAction, MaintenancePass, MaintenanceStep},
     work::Queue,
 };
-use crate::{
-    NoProbe, Observation, RollingKey, SummaryBody, Unit, claim::sha256_hex, rolling_input, rows,
-};
+use crate::{NoProbe, Observation, RollingKey, SummaryBody, Unit, rolling_input, rows};
+use trefoil_memory_core::sha256_hex;
 
 /// Seconds of the week that [`RollingKey::Week`] is of.
 const WEEK: i64 = 7 * 86_400;

@@ -15,7 +15,8 @@ use super::{
     digest::{NewSummary, happened_at},
     maintain::{MaintenanceAction, MaintenancePass, MaintenanceStep},
 };
-use crate::{ContentProbe, MaintainOptions, RollingKey, SummaryBody, claim::sha256_hex};
+use crate::{ContentProbe, MaintainOptions, RollingKey, SummaryBody};
+use trefoil_memory_core::sha256_hex;
 
 /// The kind of summary that stays of observations.
 const EXPIRED: &str = "expired";

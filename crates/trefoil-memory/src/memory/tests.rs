@@ -13,8 +13,9 @@ use trefoil_core::BoundaryClass;
 use super::*;
 use crate::{
     AllowTag, Boundary, ClaimDraft, FeedbackSignal, InvariantDefinition, Origin, Requester, Scope,
-    claim::integrate::IntegrateOptions, extract::RuleExtractor, recall::RecallQuery,
+    recall::RecallQuery,
 };
+use trefoil_memory_core::{extract::RuleExtractor, integrate::IntegrateOptions};
 
 /// Words only, and nothing is learnt unless a test asks for it.
 fn by_hand() -> EngineConfig {

@@ -16,10 +16,8 @@ use trefoil::{
 use trefoil_core::Result;
 
 use super::{Memory, work::JobBatch};
-use crate::{
-    IdGenerator, MaintainOptions, NoProbe, Policy, SourceProbe,
-    extract::{ClaimExtractor, RuleExtractor},
-};
+use crate::{IdGenerator, MaintainOptions, NoProbe, Policy, SourceProbe};
+use trefoil_memory_core::extract::{ClaimExtractor, RuleExtractor};
 
 /// The event that tells when memory was last looked after by itself.
 const MAINTAINED: &str = "maintained";

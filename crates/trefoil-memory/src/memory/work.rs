@@ -19,9 +19,8 @@ use super::{
     learn::Learning,
     roll::{Rolling, SUMMARIZE},
 };
-use crate::{
-    Boundary, OpenLoop, claim::integrate::IntegrateOptions, extract::LoopDraft, reflect, rows,
-};
+use crate::{Boundary, OpenLoop, reflect, rows};
+use trefoil_memory_core::{extract::LoopDraft, integrate::IntegrateOptions};
 
 /// The kinds of work, in the order in which they are done.
 const KINDS: [&str; 5] =

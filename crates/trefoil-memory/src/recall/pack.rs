@@ -11,7 +11,7 @@ use trefoil_core::{BoundaryClass, TokenCounter, UnitState, string_enum};
 
 use crate::{
     Claim, OpenLoop, Policy, RerankPolicy, Scope, UnitId, open_loops, recall::beginning,
-    recall::recency_decay,
+    recency_decay,
 };
 
 string_enum!(

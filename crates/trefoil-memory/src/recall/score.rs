@@ -7,13 +7,10 @@ use trefoil_core::Score;
 use trefoil_text::normalize;
 
 use super::shared_alpha;
-use crate::{Claim, RerankPolicy, ScoreBreakdown, ScoredClaim};
+use crate::{Claim, RerankPolicy, ScoreBreakdown, ScoredClaim, recency_decay};
 
 /// What scores less is not shown.
 pub const MIN_SCORE: f64 = 0.15;
-
-/// Seconds of a day.
-const DAY: f64 = 86_400.0;
 
 /// A claim that a search found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,13 +159,6 @@ pub fn normalize_vector(cosine: f64, range: (f64, f64)) -> f64 {
     let (unrelated, perfect) = range;
     let mapped = (cosine.max(0.0) - unrelated) / (perfect - unrelated);
     if mapped.is_finite() { mapped.clamp(0.0, 1.0) } else { 0.0 }
-}
-
-/// 2^(−age / half-life): 1 when new or in the future, ½ after the half-life, which is in
-/// days.
-pub fn recency_decay(anchor: Timestamp, now: Timestamp, half_life_days: f64) -> f64 {
-    let age = now.duration_since(anchor).as_secs_f64().max(0.0) / DAY;
-    (-age / half_life_days).exp2()
 }
 
 /// True if the question stands in the text as it is, whatever its case and width.

@@ -8,10 +8,8 @@ use trefoil::memory::{MemoryUnit, Payload};
 use trefoil_core::{Result, Score, UnitState};
 use trefoil_text::{canonical_text, claims::due_date, language_of, sentences};
 
-use crate::{
-    ClaimKind, Observation, OpenLoop, UnitId, claim::integrate::one_at_a_time, extract::statements,
-    rows,
-};
+use crate::{ClaimKind, Observation, OpenLoop, UnitId, rows};
+use trefoil_memory_core::{extract::statements, integrate::one_at_a_time};
 
 /// A summary in parts, each taken from the units that it is made of and from nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -217,7 +217,7 @@ fn what_was_discarded_comes_back_when_it_is_told_again() {
     assert_eq!(aged.found("walrus"), [""; 0]);
     let again = observed(&aged.memory, text);
     let draft = ClaimDraft::observed(text, again.id);
-    let options = crate::claim::integrate::IntegrateOptions::default();
+    let options = trefoil_memory_core::integrate::IntegrateOptions::default();
     let told = aged.memory.integrate(draft, &options, &Boundary::default()).unwrap();
     assert_eq!((told.is_new, &told.claim.id), (false, &claim.id));
     assert_eq!(aged.found("walrus"), [text]);
@@ -313,7 +313,7 @@ fn what_changed_between_a_check_and_the_first_look_has_changed() {
         epistemic_status: Some(EpistemicStatus::Verified),
         ..ClaimDraft::observed(&*heron.text, observed(&aged.memory, &heron.text).id)
     };
-    let options = crate::claim::integrate::IntegrateOptions::default();
+    let options = trefoil_memory_core::integrate::IntegrateOptions::default();
     aged.memory.integrate(draft, &options, &Boundary::default()).unwrap();
     assert_eq!(deeds(&aged.maintain(), &heron.id), []);
     assert_eq!(aged.memory.claim(&heron.id).unwrap().epistemic_status, EpistemicStatus::Verified);
@@ -360,7 +360,7 @@ fn an_observation_is_scrubbed_after_it_was_summarised() {
     assert_eq!(aged.memory.observation(&told.id).unwrap(), None);
     let unit = aged.unit(&told.id).unwrap();
     let Payload::Episode(kept) = &unit.payload else { panic!("{unit:?}") };
-    let digest = crate::claim::sha256_hex(told.content.as_bytes());
+    let digest = trefoil_memory_core::sha256_hex(told.content.as_bytes());
     assert_eq!((kept.digest.as_deref(), kept.actor.as_deref()), (Some(digest.as_str()), None));
     assert_eq!(unit.unit.state, UnitState::Consolidated);
     // The summary says it, and is linked.
@@ -425,7 +425,7 @@ fn a_relation_tells_how_sure_it_is_and_when_it_was_first_and_last_seen() {
             confidence: Score::clamped(0.75),
             ..ClaimDraft::observed(text, observed(&aged.memory, text).id)
         };
-        let options = crate::claim::integrate::IntegrateOptions::default();
+        let options = trefoil_memory_core::integrate::IntegrateOptions::default();
         aged.memory.integrate(draft, &options, &Boundary::default()).unwrap().claim
     };
     let first = tell("Mika likes green tea.");

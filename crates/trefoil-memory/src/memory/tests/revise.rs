@@ -3,7 +3,8 @@
 use trefoil_core::{Score, UnitState};
 
 use super::*;
-use crate::{Ttl, claim::integrate::IntegrateOptions};
+use crate::Ttl;
+use trefoil_memory_core::integrate::IntegrateOptions;
 
 fn about_mika(memory: &Memory, text: &str, change: impl FnOnce(&mut ClaimDraft)) -> Claim {
     let observation = observed(memory, text);

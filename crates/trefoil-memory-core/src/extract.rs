@@ -3,17 +3,18 @@
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
 use jiff::Timestamp;
-use trefoil_core::{BoundaryClass, EntityExtractor, Extraction, Result, Score, TitledText};
+use trefoil_core::{
+    BoundaryClass, ClaimKind, EntityExtractor, EvidenceMethod, Extraction, ObservationKind, Result,
+    Scope, Score, SourceType, TitledText,
+};
 use trefoil_text::{
     ScriptExtractor,
     claims::{ClaimMatch, ClaimRules, ToolOutput, Utterance, due_date, outcomes, source_tags},
     language_of, sentences,
 };
 
-use crate::{
-    Boundary, ClaimDraft, ClaimKind, ContentHash, EvidenceMethod, Observation, ObservationKind,
-    Scope, SourceType,
-};
+use crate::{ClaimDraft, ContentHash, Observation};
+use trefoil_policy::Boundary;
 
 /// What was found in an observation.
 #[derive(Clone, Debug)]
@@ -40,7 +41,43 @@ pub struct LoopDraft {
     pub boundary_class: BoundaryClass,
 }
 
-/// Finds what an observation says.
+/// Finds what an observation says. `Memory::with_extractor` takes one.
+///
+/// ```
+/// use trefoil_core::{EvidenceMethod, Extraction, ObservationId, Result};
+/// use trefoil_memory_core::{
+///     ClaimDraft, Observation, ObservationDraft,
+///     extract::{ClaimExtractor, Extracted},
+/// };
+/// use trefoil_policy::Boundary;
+///
+/// /// Each line that begins with `TIL` is a claim.
+/// #[derive(Debug)]
+/// struct TodayILearned;
+///
+/// impl ClaimExtractor for TodayILearned {
+///     fn extract(&self, observation: &Observation, boundary: &Boundary) -> Result<Extracted> {
+///         let may_see = boundary.boundary_classes.contains(&observation.boundary_class);
+///         let lines = observation.content.lines().filter(|_| may_see);
+///         let claims = lines
+///             .filter_map(|line| line.strip_prefix("TIL "))
+///             .map(|text| ClaimDraft {
+///                 boundary_class: observation.boundary_class,
+///                 ..ClaimDraft::observed(text, observation.id.clone())
+///             })
+///             .collect();
+///         let (loops, extraction) = (Vec::new(), Extraction::default());
+///         Ok(Extracted { claims, loops, extraction, method: EvidenceMethod::Rule })
+///     }
+/// }
+///
+/// let draft = ObservationDraft::message("Hello.\nTIL octopuses have three hearts.");
+/// let id = ObservationId::new("obs_1")?;
+/// let observation = draft.into_observation(id, jiff::Timestamp::UNIX_EPOCH)?;
+/// let found = TodayILearned.extract(&observation, &Boundary::default())?;
+/// assert_eq!(found.claims[0].text, "octopuses have three hearts.");
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
 pub trait ClaimExtractor: Debug + Send + Sync {
     /// Claims, loops and mentions. Every claim's class and scope are within the boundary; if
     /// the observation's are not, nothing is found.
@@ -94,7 +131,7 @@ impl ClaimExtractor for RuleExtractor {
 }
 
 /// The claims and the loops that the rules find in an observation, whoever may see it.
-pub(crate) fn statements(observation: &Observation) -> (Vec<ClaimDraft>, Vec<LoopDraft>) {
+pub fn statements(observation: &Observation) -> (Vec<ClaimDraft>, Vec<LoopDraft>) {
     let mut extracted = Extracted {
         claims: Vec::new(),
         loops: Vec::new(),

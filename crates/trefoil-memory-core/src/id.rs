@@ -32,7 +32,7 @@ impl IdGenerator {
     /// ```
     /// use jiff::Timestamp;
     /// use trefoil_core::{ClaimId, ObservationId};
-    /// use trefoil_memory::IdGenerator;
+    /// use trefoil_memory_core::IdGenerator;
     ///
     /// let ids = IdGenerator::seeded(7);
     /// let first: ClaimId = ids.generate(Timestamp::UNIX_EPOCH)?;
@@ -73,8 +73,30 @@ impl From<fastrand::Rng> for IdGenerator {
 }
 
 /// An id that is a prefix and a ULID.
+///
+/// ```
+/// use jiff::Timestamp;
+/// use trefoil_core::Result;
+/// use trefoil_memory_core::{IdGenerator, MemoryId};
+/// use ulid::Ulid;
+///
+/// struct TicketId(String);
+///
+/// impl MemoryId for TicketId {
+///     fn from_ulid(ulid: Ulid) -> Result<Self> {
+///         Ok(Self(format!("tic_{ulid}")))
+///     }
+/// }
+///
+/// let ticket: TicketId = IdGenerator::seeded(7).generate(Timestamp::UNIX_EPOCH)?;
+/// assert!(ticket.0.starts_with("tic_0000000000"));
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
 pub trait MemoryId: Sized {
     /// The id with this ULID.
+    ///
+    /// # Errors
+    /// [`trefoil_core::Error::InvalidId`] if the type does not accept it.
     fn from_ulid(ulid: Ulid) -> Result<Self>;
 }
 

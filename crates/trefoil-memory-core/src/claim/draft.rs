@@ -1,14 +1,15 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use trefoil_core::{
-    BoundaryClass, ClaimId, Error, ObservationId, Result, Score, SessionId, UnitState,
+    BoundaryClass, ClaimId, ClaimKind, EpistemicStatus, Error, Importance, ObservationId, Result,
+    Scope, Score, SessionId, UnitState,
 };
 
 use crate::{
-    Claim, ClaimKind, ContentHash, EpistemicStatus, Importance, Origin, Provenance, Scope,
-    SourceTag, Tags, Ttl,
+    Claim, ContentHash, Origin, Provenance, SourceTag, Tags,
     unit::{half, whole_seconds},
 };
+use trefoil_policy::Ttl;
 
 /// What somebody says of a claim that is to be made: only `text` and `origin` are needed.
 ///
@@ -17,8 +18,8 @@ use crate::{
 ///
 /// ```
 /// use jiff::Timestamp;
-/// use trefoil_core::{ClaimId, ObservationId};
-/// use trefoil_memory::{ClaimDraft, EpistemicStatus, IdGenerator, Importance};
+/// use trefoil_core::{ClaimId, EpistemicStatus, Importance, ObservationId};
+/// use trefoil_memory_core::{ClaimDraft, IdGenerator};
 ///
 /// let json = r#"{"content": "Mika lives in Kyoto.", "origin": {"observed": "obs_1"}, "source": "test:x"}"#;
 /// let draft: ClaimDraft = serde_json::from_str(json)?;

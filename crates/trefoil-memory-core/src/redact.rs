@@ -1,9 +1,9 @@
 //! What a policy cuts out of observations and claims.
 
-use trefoil_core::{Error, Result};
+use trefoil_core::{Error, Result, SourceType};
 use trefoil_policy::Policy;
 
-use crate::{Claim, ClaimDraft, ContentHash, ObservationDraft, SourceType};
+use crate::{Claim, ClaimDraft, ContentHash, ObservationDraft};
 
 /// Makes an observation fit to be stored: what the policy names is cut out of its texts, and
 /// what was found raises its class.
@@ -52,7 +52,7 @@ pub fn admit_claim(draft: ClaimDraft, policy: &Policy) -> Result<ClaimDraft> {
 
 /// Cuts out of a claim that is to be shown what its class's policy says; then it has the hash
 /// of what is left.
-pub(crate) fn cut_out(claim: &mut Claim, policy: &Policy) {
+pub fn cut_out(claim: &mut Claim, policy: &Policy) {
     let Some(rules) = policy.boundary_classes.get(&claim.boundary_class) else { return };
     if let Some(text) = rules.cut(&claim.text) {
         claim.content_hash = ContentHash::of(&text);

@@ -18,7 +18,8 @@ use trefoil_core::{
     BoundaryClass, Error, ObservationId, ObservationKind, Result, SessionId, SourceType, UnitKind,
 };
 
-use crate::{Requester, Tags, Ttl, Unit, UnitId, unit::whole_seconds};
+use crate::{Tags, Unit, UnitId, unit::whole_seconds};
+use trefoil_policy::{Requester, Ttl};
 
 /// Something that happened, as it was told; never altered, only erased as a whole.
 ///
@@ -73,7 +74,7 @@ pub struct Observation {
 
 impl Observation {
     /// The source of the unit of a message that the program sent unasked.
-    pub(crate) const PROACTIVE: &str = "proactive";
+    pub const PROACTIVE: &str = "proactive";
     /// Most bytes of what was told, of what was answered and of what a picture shows.
     pub const MAX_CONTENT: usize = 65_536;
     /// Most bytes of a source's id.
@@ -94,7 +95,10 @@ impl Observation {
     }
 
     /// The same with each of its texts as `change` makes it.
-    pub(crate) fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The first one of `change`.
+    pub fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
         Ok(Self {
             content: change(&self.content)?,
             reply_text: self.reply_text.map(|text| change(&text)).transpose()?,
@@ -105,7 +109,7 @@ impl Observation {
     }
 
     /// Who tells what is learnt from it: its actor, and the tool that it comes from.
-    pub(crate) fn requester(&self) -> Requester {
+    pub fn requester(&self) -> Requester {
         let tool = (self.source_type == SourceType::Tool).then(|| self.source_id.clone());
         Requester { actor: self.actor.clone(), tool: tool.flatten() }
     }
@@ -215,7 +219,10 @@ impl ObservationDraft {
     }
 
     /// The same with each of its texts as `change` makes it.
-    pub(crate) fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The first one of `change`.
+    pub fn map_texts(self, change: &mut dyn FnMut(&str) -> Result<String>) -> Result<Self> {
         Ok(Self {
             content: change(&self.content)?,
             reply_text: self.reply_text.map(|text| change(&text)).transpose()?,

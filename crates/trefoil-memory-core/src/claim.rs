@@ -10,9 +10,10 @@ mod lifecycle;
 mod probe;
 mod source_tag;
 
-pub use content_hash::ContentHash;
-pub(crate) use content_hash::sha256_hex;
-pub use critic::{ClaimScores, Corrected, Critic, QUALITY_HALF_LIFE_DAYS, UTILITY_HALF_LIFE_DAYS};
+pub use content_hash::{ContentHash, sha256_hex};
+pub use critic::{
+    ClaimScores, Corrected, Critic, QUALITY_HALF_LIFE_DAYS, UTILITY_HALF_LIFE_DAYS, recency_decay,
+};
 pub use draft::ClaimDraft;
 pub use evidence::ClaimEvidence;
 pub use feedback::{Feedback, Rating};

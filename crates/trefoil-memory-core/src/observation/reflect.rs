@@ -1,10 +1,10 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Score, string_enum};
+use trefoil_core::{AffectLabel, ObservationKind, Score, SourceType, string_enum};
 use trefoil_text::normalize;
 
-use crate::{Affect, AffectLabel, Observation, ObservationKind, SourceType};
+use crate::{Affect, Observation};
 
 string_enum!(
     /// A sign from which reflection told what it did.

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use trefoil_core::{ClaimId, Error, Result, Score, UnitState, string_enum};
+use trefoil_core::{ClaimId, Error, Result, Scope, Score, UnitState, string_enum};
 
-use crate::{Claim, Invariant, Requester, RuleEvaluator, Scope, unit::whole_seconds};
+use crate::{Claim, unit::whole_seconds};
+use trefoil_policy::{Invariant, Requester, RuleEvaluator};
 
 string_enum!(
     /// What becomes of a claim that is told again.
@@ -71,9 +72,7 @@ pub fn is_exclusive(predicate: &str) -> bool {
 
 /// What a statement of subject, predicate and object is the last word on: two with the same key
 /// do not hold at the same time. Absent if others hold beside it, or if it has no three parts.
-pub(crate) fn one_at_a_time(
-    [subject, predicate, object]: [Option<&str>; 3],
-) -> Option<(String, String)> {
+pub fn one_at_a_time([subject, predicate, object]: [Option<&str>; 3]) -> Option<(String, String)> {
     let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
     let (subject, predicate, object) = (plain(subject?), predicate?, plain(object?));
     if is_exclusive(predicate) {
@@ -206,7 +205,7 @@ fn end(old: &Claim, new: &Claim, now: Timestamp) -> Claim {
 }
 
 /// True if one claim says of a subject and object what the other denies.
-pub(crate) fn contradict(a: &Claim, b: &Claim) -> bool {
+pub fn contradict(a: &Claim, b: &Claim) -> bool {
     let of = |claim: &Claim| claim.predicate.clone().unwrap_or_default();
     let (first, second) = (of(a), of(b));
     let opposed = OPPOSITES.iter().any(|&(one, other)| {

@@ -6,7 +6,7 @@ use trefoil_core::{Error, Result};
 /// The circumstances of an observation: short texts by name, such as `place` and `at the desk`.
 ///
 /// ```
-/// use trefoil_memory::ContextNote;
+/// use trefoil_memory_core::ContextNote;
 ///
 /// let note = ContextNote::new([("place", "at the desk"), ("screen", "the calendar")])?;
 /// assert_eq!(note.get("place"), Some("at the desk"));

@@ -141,7 +141,7 @@ pub struct Affect {
 }
 
 /// What the store keeps of a time.
-pub(crate) fn whole_seconds(at: Timestamp) -> Timestamp {
+pub fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }
 

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use trefoil_core::{BoundaryClass, Error, Result, UnitState, string_enum};
+use trefoil_core::{
+    BoundaryClass, EpistemicStatus, Error, Importance, Result, Scope, UnitState, string_enum,
+};
 
-use crate::{Claim, EpistemicStatus, Importance, Scope, SourceTag, unit::whole_seconds};
+use crate::{Claim, SourceTag, unit::whole_seconds};
 
 string_enum!(
     /// What is to be done with a claim, from the mildest.
@@ -138,7 +140,8 @@ mod tests {
     use trefoil_core::{ClaimId, ObservationId, Score};
 
     use super::*;
-    use crate::{ClaimDraft, Tags, Ttl};
+    use crate::{ClaimDraft, Tags};
+    use trefoil_policy::Ttl;
 
     fn hour(hour: i64) -> Timestamp {
         Timestamp::from_second(hour * 3_600).unwrap()

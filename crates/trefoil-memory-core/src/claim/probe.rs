@@ -14,7 +14,38 @@ use crate::{SourceTag, claim::sha256_hex};
 /// The state of each source when a claim was last checked.
 pub type Fingerprints = BTreeMap<SourceTag, String>;
 
-/// Looks at the sources of claims.
+/// Looks at the sources of claims. `Memory::maintain` takes one.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use jiff::Timestamp;
+/// use trefoil_core::Result;
+/// use trefoil_memory_core::{SourceProbe, SourceTag};
+///
+/// /// The last result and the last change of each test.
+/// #[derive(Debug)]
+/// struct TestRuns(BTreeMap<String, (String, Timestamp)>);
+///
+/// impl SourceProbe for TestRuns {
+///     fn fingerprint(&self, source: &SourceTag) -> Result<Option<String>> {
+///         let SourceTag::Test(name) = source else { return Ok(None) };
+///         Ok(self.0.get(name).map(|(result, _)| result.clone()))
+///     }
+///
+///     fn changed_since(&self, source: &SourceTag, since: Timestamp) -> Result<bool> {
+///         let SourceTag::Test(name) = source else { return Ok(false) };
+///         Ok(self.0.get(name).is_some_and(|(_, changed)| *changed > since))
+///     }
+/// }
+///
+/// let passed = ("passed".to_owned(), Timestamp::from_second(60).unwrap());
+/// let runs = TestRuns(BTreeMap::from([("retry_works".to_owned(), passed)]));
+/// let source: SourceTag = "test:retry_works".parse()?;
+/// assert_eq!(runs.fingerprint(&source)?.as_deref(), Some("passed"));
+/// assert!(runs.changed_since(&source, Timestamp::UNIX_EPOCH)?);
+/// # Ok::<(), trefoil_core::Error>(())
+/// ```
 pub trait SourceProbe: Debug + Send + Sync {
     /// A line that differs whenever the source has changed; absent if the source is gone, or
     /// is none that this probe can look at.

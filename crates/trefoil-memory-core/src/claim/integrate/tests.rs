@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use trefoil_core::{BoundaryClass, ObservationId};
 
 use super::*;
-use crate::{ClaimDraft, InvariantDefinition};
+use crate::ClaimDraft;
+use trefoil_policy::InvariantDefinition;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

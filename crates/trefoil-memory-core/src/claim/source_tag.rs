@@ -12,7 +12,7 @@ const ALLOWED: &str =
 /// What can be looked at to verify a claim.
 ///
 /// ```
-/// use trefoil_memory::SourceTag;
+/// use trefoil_memory_core::SourceTag;
 ///
 /// let tag: SourceTag = "file:C:/notes.md:12".parse()?;
 /// assert_eq!(tag, SourceTag::File { path: "C:/notes.md".into(), line: 12 });

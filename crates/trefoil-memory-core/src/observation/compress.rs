@@ -1,4 +1,5 @@
-use crate::{Observation, ObservationKind};
+use crate::Observation;
+use trefoil_core::ObservationKind;
 
 /// Tells an observation in short by its kind: of a tool its name, of a command itself, and of
 /// what they brought the beginning and the end. Failures, successes and what people write are

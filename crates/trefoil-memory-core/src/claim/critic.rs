@@ -1,8 +1,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use trefoil_core::Score;
+use trefoil_core::{FeedbackSignal, Score};
 
-use crate::{Claim, FeedbackSignal, RerankPolicy, recall::recency_decay, unit::whole_seconds};
+use crate::{Claim, unit::whole_seconds};
+use trefoil_policy::RerankPolicy;
 
 /// Days after which utility is half as far from 0.
 pub const UTILITY_HALF_LIFE_DAYS: f64 = 30.0;
@@ -54,7 +55,7 @@ impl Critic<'_> {
     /// | helpful | +.10 | +.05 | its age is counted anew |
     /// | harmful | −.20 | −.10 | |
     /// | outdated | | −.20 | |
-    /// | duplicate | −.05 | | its evidence goes to the claim that says the same ([`Memory::feedback`](crate::Memory::feedback)) |
+    /// | duplicate | −.05 | | its evidence goes to the claim that says the same (`Memory::feedback`) |
     pub fn correct(&self, claim: Claim, signal: FeedbackSignal) -> Corrected {
         let mut claim = self.decay(claim);
         let previous = standing(&claim);
@@ -91,7 +92,7 @@ impl Critic<'_> {
     }
 
     /// Counts the age of a claim anew, from now.
-    pub(crate) fn renew(&self, claim: &mut Claim) {
+    pub fn renew(&self, claim: &mut Claim) {
         claim.recency_anchor = claim.recency_anchor.max(whole_seconds(self.now));
         claim.recency = self.recency(claim);
     }
@@ -100,6 +101,13 @@ impl Critic<'_> {
         let half_life = self.rerank.half_life_days(claim.kind);
         score(recency_decay(claim.recency_anchor, self.now, half_life))
     }
+}
+
+/// 2^(−age / half-life): 1 when new or in the future, ½ after the half-life, which is in
+/// days.
+pub fn recency_decay(anchor: Timestamp, now: Timestamp, half_life_days: f64) -> f64 {
+    let age = now.duration_since(anchor).as_secs_f64().max(0.0) / DAY;
+    (-age / half_life_days).exp2()
 }
 
 fn standing(claim: &Claim) -> ClaimScores {

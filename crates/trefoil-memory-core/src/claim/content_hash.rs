@@ -11,7 +11,7 @@ use trefoil_text::canonical_text;
 /// (line ends too) as one space and none at the ends.
 ///
 /// ```
-/// use trefoil_memory::ContentHash;
+/// use trefoil_memory_core::ContentHash;
 ///
 /// assert_eq!(ContentHash::of("Owls \r\n hunt."), ContentHash::of(" Owls hunt."));
 /// ```
@@ -58,7 +58,7 @@ impl FromStr for ContentHash {
 trefoil_core::string_conversions!(ContentHash);
 
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+pub fn sha256_hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(bytes) {
         // Writing into a string cannot fail.
