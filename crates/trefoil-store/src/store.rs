@@ -47,8 +47,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// The name of the store's file, as snapshots list it among their parts.
-    pub const FILE_NAME: &str = "store.db";
+    /// Names of the files that hold a store that is closed, below the directory of its index. A
+    /// snapshot lists them among its parts.
+    pub const FILES: [&str; 1] = [FILE_NAME];
 
     /// True if there is a store in `dir`.
     pub fn exists(dir: &Path) -> bool {
@@ -200,9 +201,12 @@ impl Store {
     }
 }
 
+/// The one file of a store that is closed.
+pub(crate) const FILE_NAME: &str = "store.db";
+
 /// The file of the store in `dir`.
 pub(crate) fn file_in(dir: &Path) -> PathBuf {
-    dir.join(Store::FILE_NAME)
+    dir.join(FILE_NAME)
 }
 
 /// A panic elsewhere rolled its transaction back, so the connection is as good as new.

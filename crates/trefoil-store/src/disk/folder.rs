@@ -5,7 +5,11 @@ use std::{fs, io::ErrorKind, path::Path, sync::Arc};
 
 use trefoil_core::{Error, Result, sync};
 
-use crate::{Clock, Salvaged, Store, disk::salvage::salvage_file, store::file_in};
+use crate::{
+    Clock, Salvaged, Store,
+    disk::salvage::salvage_file,
+    store::{FILE_NAME, file_in},
+};
 
 /// What is saved of a damaged store, complete under this name and not yet in its place.
 const SAVED: &str = "store.saved";
@@ -51,7 +55,7 @@ pub fn is_salvaged(dir: &Path) -> bool {
 /// Those of the file system.
 pub fn set_aside(dir: &Path, aside: &Path) -> Result<()> {
     for suffix in [""].into_iter().chain(BESIDE) {
-        let name = format!("{}{suffix}", Store::FILE_NAME);
+        let name = format!("{}{suffix}", FILE_NAME);
         let (from, to) = (dir.join(&name), aside.join(&name));
         match fs::copy(&from, &to) {
             Ok(_) => sync(&to)?,
@@ -70,7 +74,7 @@ pub fn set_aside(dir: &Path, aside: &Path) -> Result<()> {
 pub fn replace_with_salvaged(dir: &Path) -> Result<()> {
     // The log of the one is none of the other.
     for suffix in BESIDE {
-        remove_if_there(&dir.join(format!("{}{suffix}", Store::FILE_NAME)))?;
+        remove_if_there(&dir.join(format!("{}{suffix}", FILE_NAME)))?;
     }
     sync(dir)?;
     let path = file_in(dir);

@@ -118,7 +118,8 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
     }
     let generation = open::generation(into);
     let store = Store::open(into, Access::ReadOnly, Arc::new(SystemClock))?;
-    let mut parts = vec![part(Store::FILE_NAME.to_owned(), &into.join(Store::FILE_NAME))?];
+    let own = Store::FILES.map(|name| part(name.to_owned(), &into.join(name)));
+    let mut parts = own.into_iter().collect::<Result<Vec<_>>>()?;
     for leaf in open::files(into, generation, config) {
         let IndexOnDisk { collection, index, folder } = &leaf;
         if let Some(contents) = index.contents()?

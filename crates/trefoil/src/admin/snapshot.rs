@@ -197,11 +197,8 @@ impl Manifest {
         if total != bytes {
             return Err(format!("its parts have {total} bytes, the file has {bytes}"));
         }
-        if seen.contains(&Store::FILE_NAME.to_owned()) {
-            Ok(())
-        } else {
-            Err("it has no store".to_owned())
-        }
+        let is_whole = Store::FILES.iter().all(|name| seen.contains(&(*name).to_owned()));
+        if is_whole { Ok(()) } else { Err("it has no store".to_owned()) }
     }
 }
 
@@ -240,7 +237,7 @@ fn is_of_an_index(path: &str) -> bool {
     };
     let mut names = path.split('/');
     match [names.next(), names.next(), names.next(), names.next()] {
-        [Some(Store::FILE_NAME), None, None, None] => true,
+        [Some(name), None, None, None] => Store::FILES.contains(&name),
         [Some(collection), Some(retriever), Some(name), None] => {
             Collection::ALL.into_iter().any(|one| one.name() == collection)
                 && (generation_of(retriever).is_some() || is_own_folder(retriever))
