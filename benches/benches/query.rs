@@ -1,5 +1,5 @@
 //! A search from question to results, with one retriever and with all. The embedding of the
-//! question is cached, so this is what the engine takes beside its model.
+//! question is cached, so this is what the engine takes besides its model.
 
 use std::sync::Arc;
 

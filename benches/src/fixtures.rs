@@ -103,7 +103,7 @@ impl Fixtures {
         self.questions.iter().filter(asked)
     }
 
-    /// What is embedded for each chunk, as an engine with a model of one's own cuts them.
+    /// What is embedded for each chunk, as an engine with a custom model cuts them.
     pub fn passages(&self) -> Vec<String> {
         let chunker = StructuralChunker::new(Arc::new(ApproximateTokens), ChunkSizes::default());
         let passages = |document| {

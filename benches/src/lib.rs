@@ -1,5 +1,5 @@
 //! What the benchmarks share: texts, vectors and indexes of any size, all grown from the
-//! fixtures, and a place for figures of recall beside criterion's figures of time.
+//! fixtures, and a place for figures of recall next to criterion's figures of time.
 //!
 //! What is costly to make is made once and kept in `target/benches`; its name holds a
 //! hash of what it was made from. Delete the folder to start over.

@@ -38,8 +38,8 @@ pub fn must<T, E: Display>(outcome: Result<T, E>) -> T {
     outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Prints a recall, and keeps it beside what criterion keeps of the same benchmark.
-#[expect(clippy::print_stdout, reason = "stands beside what criterion prints")]
+/// Prints a recall, and keeps it next to what criterion keeps of the same benchmark.
+#[expect(clippy::print_stdout, reason = "stands next to what criterion prints")]
 pub fn record_recall(group: &str, name: &str, size: &str, recall: f64) -> Outcome {
     let folder = target()?.join("criterion").join(group).join(name).join(size);
     fs::create_dir_all(&folder)?;

@@ -29,7 +29,7 @@ const QUESTIONS: [(&str, &str); 6] = [
     ("한라산 등산", "ko/hallasan.md"),
 ];
 
-/// A copy, for even reading makes files beside a database.
+/// A copy, for even reading makes files next to a database.
 fn copied() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let index = folder.path().join("index");

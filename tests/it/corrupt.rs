@@ -1,6 +1,6 @@
 //! Files of an index are damaged, in 64 ways in `cargo test` and in 10,000 by
 //! `just corrupt`. Whatever is damaged and how: no panic, no exit, no hang, and no answer
-//! that is wrong without saying so. An index beside the store repairs itself: those of the
+//! that is wrong without saying so. An index next to the store repairs itself: those of the
 //! documents as well as those of memory.
 
 use std::{
@@ -112,7 +112,7 @@ impl Whole {
         remember(&engine, &UnitRow { boundary: BoundaryClass::Secret, ..unit(2) }, REMEMBERED[2]);
         engine.wait_until_indexed().unwrap();
         drop(engine);
-        // Indexes that are made anew count no removed rows: those that are not shall not either.
+        // Indexes that are rebuilt count no removed rows: those that are not shall not either.
         for folder in INDEXES {
             fs::remove_dir_all(dir.path().join(folder)).unwrap();
         }

@@ -60,7 +60,7 @@ fn ids(found: &SearchResult) -> Vec<&str> {
 #[test]
 fn a_question_that_names_an_entity_brings_it_with_what_is_said_of_it() {
     let (_dir, engine) = engine(&DOCUMENTS);
-    for (question, name, says, about, beside) in [
+    for (question, name, says, about, neighbour) in [
         (
             "Who was Ada Lovelace?",
             "Ada Lovelace",
@@ -108,7 +108,7 @@ fn a_question_that_names_an_entity_brings_it_with_what_is_said_of_it() {
         assert_eq!(view.entity.id.as_str(), entity.id);
         assert_eq!((&view.description, view.degree), (description, facts.degree));
         assert_eq!(view.importance, facts.importance);
-        assert!(view.related.iter().any(|one| one.entity.name == beside), "{view:?}");
+        assert!(view.related.iter().any(|one| one.entity.name == neighbour), "{view:?}");
         // Passages that mention it are linked to it as well, and are no entities.
         let passage = found.results.iter().find(|item| item.is_chunk_result()).unwrap();
         assert!(passage.is_entity_result() && passage.entity.is_none());

@@ -120,7 +120,7 @@ fn a_search_says_whether_its_question_is_answered() {
     }
 }
 
-/// One case in so many: rereading takes most of the time.
+/// One case in so many: reranking takes most of the time.
 fn one_in(count: usize, file: &str) -> Vec<RetrievalCase> {
     cases(file).into_iter().step_by(count).collect()
 }
@@ -133,7 +133,7 @@ fn the_graph_finds_the_documents_of_questions_in_each_language() {
 }
 
 #[test]
-fn rereading_puts_the_documents_of_questions_first_in_each_language() {
+fn reranking_puts_the_documents_of_questions_first_in_each_language() {
     // English is read by the cross-encoder, fifty passages a question.
     assert_retrieval!(
         engine(), one_in(9, "en.toml"), reranked "found" >= 0.95, reranked "mrr@10" >= 0.85,

@@ -26,7 +26,7 @@ fn left(dir: &Path, text: &str, live: &[&str]) -> Vec<String> {
         }
         let bytes = fs::read(&path).unwrap();
         for run in text.as_bytes().windows(16) {
-            // What stands in a file beside a live text may be any byte.
+            // What stands in a file next to a live text may be any byte.
             let has = |live: &&str, part| live.as_bytes().windows(15).any(|one| one == part);
             let alive = live.iter().any(|live| has(live, &run[1..]) || has(live, &run[..15]));
             let plain = run.iter().all(|byte| *byte == run[0]);

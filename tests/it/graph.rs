@@ -183,7 +183,7 @@ fn what_most_passages_mention_comes_first() {
         .into_iter()
         .map(|view| view.entity.name)
         .collect();
-    // More others stand beside each guest, and more passages below the title.
+    // More others are named with each guest, and more passages below the title.
     assert_eq!(first, ["Ada Lovelace", "Tove Jansson"]);
 }
 

@@ -112,7 +112,7 @@ fn a_store_that_ends_too_early_is_told() {
     };
     assert!(is_told(Engine::open_read_only(&path, without_model()).unwrap()));
     assert!(is_told(open()));
-    // The index has been made anew.
+    // The index has been rebuilt.
     assert!(!is_told(open()));
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each unit carries a word that no other has. Random requests within random boundaries and
 //! under random policies are made of everything that can be asked, and what comes back is
-//! searched for the words. Whether a word may be there is said here anew, from the
+//! searched for the words. Whether a word may be there is computed here again, from the
 //! specification, and not by the code that is tested.
 
 use std::{

@@ -155,7 +155,7 @@ impl Ledger {
         assert!(found.contains(&wanted), "round {round}: {wanted} is not in {found:?}");
     }
 
-    /// Compares each index with one that is made anew from the same store.
+    /// Compares each index with one that is rebuilt from the same store.
     fn check_indexes(engine: &Engine, index: &Path, round: u32) {
         let verification = Engine::verify(index).unwrap();
         assert!(verification.is_sound(), "round {round}: {verification:?}");
@@ -170,12 +170,12 @@ impl Ledger {
             let name = format!("store.db{suffix}");
             std::fs::copy(index.join(&name), dir.path().join(&name)).unwrap();
         }
-        let anew = Engine::open_with(dir.path(), with_trigrams()).unwrap();
-        anew.wait_until_indexed().unwrap();
+        let fresh = Engine::open_with(dir.path(), with_trigrams()).unwrap();
+        fresh.wait_until_indexed().unwrap();
         for question in ["Captain Ellis3", "Station Tern5, walrus", "Line 17"] {
             for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
                 let [ours, theirs] =
-                    [engine, &anew].map(|engine| ranks(engine, question, retriever));
+                    [engine, &fresh].map(|engine| ranks(engine, question, retriever));
                 assert_eq!(ours, theirs, "round {round}, {retriever}");
             }
         }

@@ -152,10 +152,11 @@ fn pieces_of_a_section_do_not_fill_rank_after_rank() {
     let apart = ordinals(SearchOptions::default());
     let section = |ordinal: u32| &pieces[ordinal as usize].chunk.heading_path;
     for (at, one) in apart.iter().enumerate() {
-        let beside = |other: &&u32| one.abs_diff(**other) == 1 && section(*one) == section(**other);
-        assert_eq!(apart[..at].iter().find(beside), None, "{apart:?}");
+        let adjacent =
+            |other: &&u32| one.abs_diff(**other) == 1 && section(*one) == section(**other);
+        assert_eq!(apart[..at].iter().find(adjacent), None, "{apart:?}");
     }
-    // Each that is left out stands beside one that is shown, and the order stays.
+    // Each that is left out is next to one that is shown, and the order stays.
     assert!(apart.len() < all.len() && apart.len() >= 3, "{apart:?}");
     assert_eq!(
         all.iter().filter(|one| apart.contains(one)).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! Parts of one's own, as the example has them, take part in everything that the engine's own do.
+//! Custom parts, as the example has them, take part in everything that the engine's own do.
 
 use std::{
     collections::BTreeSet,

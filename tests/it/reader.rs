@@ -1,4 +1,4 @@
-//! A process that only reads, beside one whose indexes are behind or damaged.
+//! A process that only reads, next to one whose indexes are behind or damaged.
 
 use std::{
     fs,

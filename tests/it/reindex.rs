@@ -1,4 +1,4 @@
-//! Another model for an index that is there: refused by accident, made beside the one in use
+//! Another model for an index that is there: refused by accident, made while the one in use answers
 //! on purpose, and gone on with after a crash.
 
 use std::{

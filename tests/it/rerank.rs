@@ -104,8 +104,8 @@ fn check_scores(found: &SearchResult) {
 #[test]
 fn the_rerankers_score_is_shown_and_blended_in() {
     let (_dir, plain) = engine(shortest_first(), |config| config.rerank.enabled = false);
-    let (_dir, reread) = engine(shortest_first(), |_| ());
-    let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
+    let (_dir, reranked) = engine(shortest_first(), |_| ());
+    let (before, after) = (search(&plain, "walrus"), search(&reranked, "walrus"));
     assert!(said(&after).is_empty());
     check_scores(&after);
     assert!(before.results.iter().all(|hit| hit.relevance.rerank.is_none()));
@@ -117,8 +117,8 @@ fn the_rerankers_score_is_shown_and_blended_in() {
 #[test]
 fn what_is_not_read_keeps_the_order_of_fusion_below_what_is() {
     let (_dir, plain) = engine(shortest_first(), |config| config.rerank.enabled = false);
-    let (_dir, reread) = engine(shortest_first(), |config| config.rerank.top_k = 1);
-    let (before, after) = (search(&plain, "walrus"), search(&reread, "walrus"));
+    let (_dir, reranked) = engine(shortest_first(), |config| config.rerank.top_k = 1);
+    let (before, after) = (search(&plain, "walrus"), search(&reranked, "walrus"));
     check_scores(&after);
     assert_eq!(paths(&before), paths(&after));
     let read: Vec<bool> = after.results.iter().map(|hit| hit.relevance.rerank.is_some()).collect();

@@ -30,7 +30,7 @@ const PASSING: u32 = 1_000;
 /// How many of them stand at a time.
 const AT_A_TIME: u32 = 20;
 const LIMIT: usize = 10;
-/// More embeddings than are in use, and kept lest a text comes back.
+/// More embeddings than are in use, and kept in case a text comes back.
 const MOST_EMBEDDINGS: usize = 5_000;
 
 #[test]

@@ -91,7 +91,7 @@ fn words_of(documents: &[Document]) -> BTreeSet<String> {
     all.collect()
 }
 
-/// What the answer tells beside the question itself.
+/// What the answer tells besides the question itself.
 fn told(found: &SearchResult, question: &str) -> BTreeSet<String> {
     let mut json = serde_json::to_value(found).unwrap();
     json.as_object_mut().unwrap().remove("query");

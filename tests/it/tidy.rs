@@ -1,7 +1,7 @@
 //! Rules of the source tree that the compiler does not check.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -39,7 +39,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory"]),
 ];
 
-/// Which crates of the workspace may name a foreign crate.
+/// Which crates of the workspace may name a third-party crate.
 const FOREIGN: [(&[&str], &[&str]); 9] = [
     (&["trefoil-text"], &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
     (&["trefoil-store"], &["rusqlite"]),
@@ -206,6 +206,48 @@ fn only_what_assembles_them_names_the_retrievers() {
     }
 }
 
+/// Words with a private meaning that a search engineer would have to learn, with the standard
+/// ones.
+const PRIVATE_WORDS: [(&str, &str); 13] = [
+    ("anew", "again, or `rebuild`"),
+    ("belief", "confidence"),
+    ("believed", "trusted, or a confidence"),
+    ("beside", "next to, besides, or in parallel with"),
+    ("checkup", "doctor options"),
+    ("heldterms", "term coverage"),
+    ("leaffiles", "index on disk"),
+    ("leg", "retriever"),
+    ("legs", "retrievers"),
+    ("lest", "so that … not"),
+    ("reread", "rerank"),
+    ("succession", "model migration"),
+    ("unheard", "ignored"),
+];
+/// Sources in which words of a language are data.
+const WORD_LISTS: [&str; 1] = ["crates/trefoil-text/src/entity/english.rs"];
+
+#[test]
+fn prose_has_the_words_of_the_field() {
+    let mut texts = vec![root().join("README.md")];
+    texts.extend(files_of_type(&root().join("docs"), "md"));
+    for name in manifests().keys() {
+        texts.extend(files(&root().join("crates").join(name).join("src")));
+    }
+    for path in texts {
+        if WORD_LISTS.iter().any(|list| path.ends_with(list)) {
+            continue;
+        }
+        for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
+            let line = line.to_lowercase();
+            let words: BTreeSet<&str> = line.split(|c: char| !c.is_alphanumeric()).collect();
+            for (private, instead) in PRIVATE_WORDS {
+                let place = format!("{}:{}", path.display(), number + 1);
+                assert!(!words.contains(private), "{place}: `{private}`: say {instead}");
+            }
+        }
+    }
+}
+
 /// The crates and what each depends on, development dependencies left out.
 fn manifests() -> BTreeMap<String, Vec<String>> {
     let mut manifests = BTreeMap::new();
@@ -223,11 +265,15 @@ fn manifests() -> BTreeMap<String, Vec<String>> {
 }
 
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    files_of_type(folder, "rs")
+}
+
+fn files_of_type(folder: &Path, wanted: &str) -> Vec<PathBuf> {
     fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .flat_map(|path| if path.is_dir() { files_of_type(&path, wanted) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == wanted))
         .collect()
 }
 

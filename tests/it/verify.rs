@@ -101,7 +101,7 @@ fn an_index_is_sound_in_every_stage_of_its_life() {
         verification
     };
     let engine = fill(&index);
-    let filled = check("beside its writer", false);
+    let filled = check("while its writer runs", false);
     assert!(
         filled.rows.iter().all(|(part, rows)| (*rows > 0) == matches!(part, Part::Index(_))),
         "{filled:?}"
@@ -119,7 +119,7 @@ fn an_index_is_sound_in_every_stage_of_its_life() {
     check("written with it again", false);
     drop(engine);
     drop(Engine::reindex(&index, without_model()).unwrap());
-    check("made anew without its model", true);
+    check("rebuilt without its model", true);
     drop(Engine::open_with(&index, letters()).unwrap());
     check("opened with it", false);
 }
@@ -190,7 +190,7 @@ fn a_damaged_index_is_found_and_made_anew() {
 
 #[test]
 fn an_index_of_another_state_of_the_store_is_found() {
-    // The indexes of the whole beside a store of less, and the other way round.
+    // The indexes of the whole with a store of less, and the other way round.
     let (_other, fuller) = filled();
     let engine = Engine::open_with(&fuller, letters()).unwrap();
     engine
@@ -252,7 +252,7 @@ fn a_sound_index_is_left_alone_and_a_hopeless_one_too() {
     fs::write(&path, vec![7; 9_000]).unwrap();
     assert!(!Engine::verify(&index).unwrap().is_sound());
     let error = Engine::repair(&index, &letters()).unwrap_err();
-    assert!(error.to_string().contains("index the files anew"), "{error}");
+    assert!(error.to_string().contains("index the files again"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), vec![7; 9_000]);
 }
 
@@ -339,8 +339,8 @@ fn each_symptom_is_told() {
         ill.map(|one| one.check).collect()
     };
     let found = symptoms(without_model());
-    for symptom in [Check::Duplicates, Check::Waiting] {
-        assert!(found.contains(&symptom), "{symptom}: {found:?}");
+    for check_found in [Check::Duplicates, Check::Waiting] {
+        assert!(found.contains(&check_found), "{check_found}: {found:?}");
     }
     let engine = Engine::open_with(&index, letters()).unwrap();
     engine.wait_until_indexed().unwrap();

@@ -104,7 +104,7 @@ const SECTIONS: [Section; 15] = [
     Section {
         group: "rerank en",
         what: "A question to its results, its embedding cached, with the first passages \
-            reread and no limit of time: fifty by the cross-encoder, ten by the token \
+            reranked and no limit of time: fifty by the cross-encoder, ten by the token \
             vectors of the embedder. Recall is of one question in four.",
         baseline: "none",
     },

@@ -173,7 +173,7 @@ Examples:
   trefoil remove docs/old
   trefoil remove notes.md")]
     Remove(RemoveArgs),
-    /// Make the indexes anew from the stored text, such as for another model
+    /// Rebuild the indexes from the stored text, such as for another model
     #[command(after_help = "\
 Examples:
   trefoil reindex
@@ -215,7 +215,7 @@ Examples:
   trefoil tune DATA/scifact DATA/xreact-ko
   trefoil tune DATA/mine --output mine.toml && trefoil eval DATA/mine --profile mine.toml")]
     Tune(TuneArgs),
-    /// Fit how surely a question is answered to what a search tells, and write a profile
+    /// Fit the probability that a question is answered to the evidence of a search, and write a profile
     #[command(after_help = "\
 A folder is a collection in BEIR layout. Its questions for which nothing is judged to be right
 are the unanswered ones; where it has none, questions that mean nothing, those of the other
@@ -251,7 +251,7 @@ Examples:
     /// Check every part of the index; changes nothing
     #[command(after_help = "\
 Reads every file, compares every checksum, and each index with the store, row by row. Works
-beside a process that writes, on a read-only copy, and on a snapshot.
+while another process writes, on a read-only copy, and on a snapshot.
 
 Exit codes: 0 sound, 1 something is wrong, 3 it could not be checked.
 
@@ -259,9 +259,9 @@ Examples:
   trefoil verify
   trefoil verify --index notes.snapshot --json")]
     Verify,
-    /// Set aside what is damaged and make it anew
+    /// Set aside what is damaged and rebuild it
     #[command(after_help = "\
-Indexes are made anew from the store. Of a damaged store, what can be read is saved into a new
+Indexes are rebuilt from the store. Of a damaged store, what can be read is saved into a new
 one, and the files that lost something are named. Nothing is deleted: what was damaged is in
 the folder damaged-N of the index.
 

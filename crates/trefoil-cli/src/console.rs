@@ -38,7 +38,7 @@ impl Console {
         Self { json: args.json, quiet: args.quiet, verbose: args.verbose, draws }
     }
 
-    /// Tells a person something beside the results.
+    /// Tells a person something that is no result.
     pub(crate) fn note(self, text: impl fmt::Display) {
         if !self.quiet {
             let yellow = Style::new().fg_color(Some(AnsiColor::Yellow.into()));

@@ -95,7 +95,7 @@ pub(crate) fn paths(found: &SearchResult, width: usize) -> String {
     text
 }
 
-/// How one entity bears on another, in words.
+/// How one entity is related to another, in words.
 pub(crate) fn relation(relation_type: &RelationType) -> String {
     if *relation_type == RelationType::CO_OCCURS {
         "named together".to_owned()

@@ -69,7 +69,7 @@ fn what_is_damaged_is_named_repaired_and_indexed_again() {
         "payload_chunk        2 rows saved, 1 lost",
         "1 file lost something; `trefoil index` them again:",
         "docs/tides.md",
-        "made anew: keyword index",
+        "rebuilt: keyword index",
         "what was damaged is in .trefoil/damaged-1",
         "sound",
     ]);

@@ -1,6 +1,6 @@
 //! The binary as people and scripts meet it.
 //!
-//! These tests stand beside the binary and not with the other integration tests: only
+//! These tests stand next to the binary and not with the other integration tests: only
 //! here does cargo promise to have built it. Unless they say so they run without a
 //! model, by pointing `TREFOIL_HOME` at an empty folder.
 

@@ -6,7 +6,7 @@ pub use self::web_failure::WebFailure;
 
 use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId};
 
-/// A foreign error, kept as the source of ours.
+/// An error of another library, kept as the source of ours.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The result of every fallible operation in the workspace.
@@ -44,7 +44,7 @@ impl std::fmt::Display for Part {
 }
 
 /// Everything that a caller can act on. The message names the thing, its value
-/// and the next step; a foreign failure is kept as the source.
+/// and the next step; the failure of another library is kept as the source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -432,21 +432,21 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
-    /// A foreign library failed.
+    /// Another library failed.
     #[error("the {part} failed to {doing}")]
     Backend {
         /// Which part.
         part: Part,
         /// What it was doing, as a verb phrase.
         doing: &'static str,
-        /// The foreign error.
+        /// The error of the library.
         #[source]
         source: BoxError,
     },
 }
 
 impl Error {
-    /// Wraps a foreign error; `doing` completes "failed to …".
+    /// Wraps an error of another library; `doing` completes "failed to …".
     pub fn backend(part: Part, doing: &'static str, source: impl Into<BoxError>) -> Self {
         Self::Backend { part, doing, source: source.into() }
     }

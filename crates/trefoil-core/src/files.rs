@@ -5,7 +5,7 @@ use std::{fmt, io::Read};
 
 use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 
-/// An index on disk, whatever made its vectors. Safe beside its writer.
+/// An index on disk, whatever made its vectors. Safe while its writer runs.
 ///
 /// One whole index of a retriever's own, in a file that is replaced at each commit:
 ///
@@ -113,7 +113,7 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 ///         self.commit(Seq::ZERO)
 ///     }
 ///     fn compact(&mut self) -> Result<()> {
-///         Ok(()) // Each commit writes the file anew.
+///         Ok(()) // Each commit rewrites the file.
 ///     }
 /// }
 ///

@@ -1,5 +1,5 @@
 //! The vocabulary of Trefoil: the values that flow between the stages and the
-//! traits a stage is made of. No I/O, no foreign engine, no async.
+//! traits a stage is made of. No I/O, no third-party engine, no async.
 //!
 //! Data flows one way, and each stage has its own type:
 //!

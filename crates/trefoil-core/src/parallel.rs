@@ -14,7 +14,7 @@ static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 ///
 /// The threads are our own: each of the application's may be waiting for a lock that the caller
 /// holds. For a caller that is itself of a pool of rayon it is one after the other. There are
-/// others beside that one, and while it waited, rayon would let it take up other work of the
+/// others next to that one, and while it waited, rayon would let it take up other work of the
 /// pool, which may ask for the lock that its own thread holds.
 pub fn map_in_parallel<'a, T, R, C>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync + Send) -> C
 where

@@ -98,7 +98,7 @@ pub enum Fusion {
     RelativeScore,
     /// Scores, scaled by their mean and deviation.
     DistributionBased,
-    /// A fuser of one's own. It has no name on the wire that could be read back.
+    /// A custom fuser. It has no name on the wire that could be read back.
     Custom(Arc<dyn Fuser>),
 }
 
@@ -107,7 +107,7 @@ impl Fusion {
     const NAMED: [Self; 4] =
         [Self::Adaptive, Self::Rrf, Self::RelativeScore, Self::DistributionBased];
 
-    /// Its name; `custom` for one of one's own.
+    /// Its name; `custom` for a custom one.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Adaptive => "adaptive",
@@ -182,7 +182,7 @@ pub enum QueryRewrite {
     /// Not at all.
     #[default]
     None,
-    /// With terms beside its own.
+    /// With terms besides its own.
     Expanded(Vec<WeightedTerm>),
     /// With terms of the index that are written nearly like its own.
     Fuzzy,

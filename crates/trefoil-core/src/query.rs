@@ -167,7 +167,7 @@ impl SearchQuery {
         self
     }
 
-    /// Sets whether a cross-encoder rereads the first results.
+    /// Sets whether a cross-encoder reranks the first results.
     #[must_use]
     pub fn rerank(mut self, rerank: bool) -> Self {
         self.options.rerank_enabled = rerank;
@@ -325,7 +325,7 @@ pub struct SearchOptions {
     /// Whether results carry highlighted fragments.
     #[serde(alias = "include_highlights")]
     pub include_highlights: bool,
-    /// Whether a cross-encoder rereads the first results.
+    /// Whether a cross-encoder reranks the first results.
     #[serde(alias = "rerank_enabled")]
     pub rerank_enabled: bool,
     /// Whether the evidence is graded and repaired.
@@ -341,7 +341,7 @@ pub struct SearchOptions {
     #[serde(alias = "per_file", skip_serializing_if = "Option::is_none")]
     #[validate(range(min = 1, max = 100))]
     pub per_file: Option<usize>,
-    /// Whether a chunk is a result beside a better one that it adjoins within a section:
+    /// Whether a chunk is a result next to a better one that it adjoins within a section:
     /// else the better one, which carries what stands around it, is shown for both.
     pub adjoining: bool,
     /// Whether results that say the same give way to others (maximal marginal relevance).

@@ -37,7 +37,7 @@ pub struct Ranked {
 }
 
 impl Ranked {
-    /// How surely the passage answers the question: what the reranker says, or the final
+    /// How well the passage answers the question: what the reranker says, or the final
     /// score of a passage that it did not read.
     pub fn evidence(&self) -> Score {
         self.rerank.unwrap_or(self.score)
@@ -369,7 +369,7 @@ impl SearchResultItem {
 pub struct Relevance {
     /// After fusion.
     pub combined: Score,
-    /// What each retriever says; on the wire, each stands beside `combined` under its name.
+    /// What each retriever says; on the wire, each stands next to `combined` under its name.
     #[serde(flatten)]
     pub retrievers: RetrieverScores,
     /// What the cross-encoder says, where it read the passage.
@@ -488,7 +488,7 @@ pub struct SourcePassage {
     pub excerpt: String,
 }
 
-/// What a person wants to see beside the text.
+/// What a person wants to see with the text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemMetadata {

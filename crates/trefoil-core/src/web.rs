@@ -75,7 +75,7 @@ pub struct WebMetadata {
     pub trust: Trust,
 }
 
-/// How far a text may be believed.
+/// How far a text may be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {

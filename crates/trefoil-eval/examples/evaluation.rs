@@ -2,11 +2,11 @@
 //! `--costs` prints what it costs.
 //!
 //! ```sh
-//! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--reread N] DATA/scifact …
+//! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--rerank N] DATA/scifact …
 //! ```
 //!
 //! Indexes are kept in `--indexes` (`target/evaluation` by default). Reranking is measured
-//! on `--reread` questions of each collection (100 by default; 0 for none), since it takes
+//! on `--rerank` questions of each collection (100 by default; 0 for none), since it takes
 //! most of the time. Costs want a machine that does nothing else.
 #![allow(clippy::print_stderr, reason = "a program that tells how far it is")]
 #![allow(clippy::print_stdout, reason = "a program that prints a table if asked")]
@@ -22,7 +22,7 @@ const QUALITY: &str = "docs/EVALUATION.md";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut indexes = PathBuf::from("target/evaluation");
-    let mut reread = 100;
+    let mut rerank = 100;
     let mut costs = false;
     let mut folders = Vec::new();
     let mut arguments = std::env::args().skip(1);
@@ -30,12 +30,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument.as_str() {
             "--costs" => costs = true,
             "--indexes" => indexes = arguments.next().ok_or("--indexes needs a folder")?.into(),
-            "--reread" => reread = arguments.next().ok_or("--reread needs a number")?.parse()?,
+            "--rerank" => rerank = arguments.next().ok_or("--rerank needs a number")?.parse()?,
             _ => folders.push(PathBuf::from(argument)),
         }
     }
     let fused = Harness { rerank: false, ..Harness::new(EngineConfig::default(), indexes) };
-    let reranked = Harness { rerank: true, queries: Some(reread), ..fused.clone() };
+    let reranked = Harness { rerank: true, queries: Some(rerank), ..fused.clone() };
     let mut tables = Tables::default();
     for folder in &folders {
         let collection = Collection::read(folder, language_of)?;
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tables.precision.push(Breakdown::of(&lists, Metric::Ndcg(10)));
         tables.fusers.push(fusers(&lists)?);
         tables.recall.push(Breakdown::of(&lists, Metric::Recall(5)));
-        if reread > 0 {
+        if rerank > 0 {
             let lists = reranked.retriever_lists(&collection)?;
             tables.reranked.push(Breakdown::of(&lists, Metric::Ndcg(10)));
             tables.reranked_recall.push(Breakdown::of(&lists, Metric::Recall(5)));
@@ -150,7 +150,7 @@ impl Tables {
                 text,
                 "## Reranking\n\n\
                  nDCG@10 on some of the questions, spread over all, without a time budget. A \
-                 list in English is reread by the cross-encoder (50 passages), a list with \
+                 list in English is reranked by the cross-encoder (50 passages), a list with \
                  Japanese or Korean by the token vectors of the embedder (10 passages). What the \
                  first two name is lifted ([decision 011](decisions/011-names-after-reranking.md)).\n\n\
                  {}\nRecall@5:\n\n{}\n",

@@ -29,7 +29,7 @@ pub struct Harness {
     pub indexes: PathBuf,
     /// Which retrievers run.
     pub strategies: Vec<SearchStrategy>,
-    /// Whether the cross-encoder rereads the first results.
+    /// Whether the cross-encoder reranks the first results.
     pub rerank: bool,
     /// How many questions are asked, spread evenly over the answerable ones; all if absent.
     pub queries: Option<usize>,
@@ -72,7 +72,7 @@ impl Harness {
     /// A document's score is that of its best chunk; `min_relevance` is 0, highlights are
     /// off, reranking takes the time that it needs. Quality is asked for on all cores.
     ///
-    /// Times are taken before, one question at a time with nothing beside it, each for the
+    /// Times are taken before, one question at a time with nothing else running, each for the
     /// first time so that nothing of it is cached, with the default options and the time
     /// budget of the configuration: what a user waits for. Three questions that mean nothing
     /// come first, so that code and index are in memory.
@@ -295,7 +295,7 @@ fn names(engine: &Engine, plan: &Plan, read: &BTreeMap<u64, Score>) -> Vec<(u64,
     let names = engine.mention_strength(plan);
     let pairs = read.keys().flat_map(|&from| read.keys().map(move |&to| (from, to)));
     let named = pairs.map(|(from, to)| (from, to, names(RowId::new(from), RowId::new(to))));
-    named.filter(|(.., surely)| *surely > 0.0).collect()
+    named.filter(|(.., strength)| *strength > 0.0).collect()
 }
 
 /// At most `count` of the values, as far apart as can be, the first among them.

@@ -45,7 +45,7 @@ pub struct RetrieverLists {
     /// What the reranker says of the rows that it read, where it was asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reranked: BTreeMap<u64, Score>,
-    /// Which of these rows name what others are about: `[from, to, how surely]`.
+    /// Which of these rows name what others are about: `[from, to, strength]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<(u64, u64, f32)>,
 }
@@ -143,7 +143,7 @@ impl RetrieverLists {
 /// The head of a fused list as the engine orders it with the cross-encoder's scores, as many
 /// rows as it had read. A row that it has not read, because these are other settings, counts
 /// like the worst that it has.
-pub(crate) fn reread(
+pub(crate) fn in_reranked_order(
     fused: Vec<Fused>,
     reranked: &BTreeMap<u64, Score>,
     names: &[(u64, u64, f32)],
@@ -239,7 +239,7 @@ mod tests {
         let before = vec![fused(1, 0.9), fused(2, 0.8), fused(3, 0.7), fused(4, 0.6)];
         let rows_named = |reranked: &[(u64, f32)], names: &[(u64, u64, f32)]| -> Vec<u64> {
             let scores = reranked.iter().map(|&(row, score)| (row, Score::clamped(score)));
-            let after = reread(before.clone(), &scores.collect(), names);
+            let after = in_reranked_order(before.clone(), &scores.collect(), names);
             after.iter().map(|hit| hit.row.get()).collect()
         };
         let rows = |reranked: &[(u64, f32)]| rows_named(reranked, &[]);

@@ -15,7 +15,7 @@ use trefoil::{
 
 use crate::{
     Interval, Metric, RetrieverLists, folds,
-    lists::{ranking, reread, rows},
+    lists::{in_reranked_order, ranking, rows},
     statistic::{mean, randomisation_test},
     table::Table,
 };
@@ -234,7 +234,7 @@ impl<'a> Trials<'a> {
         let one = |asked: &Asked<'_>| {
             let fused = settings.fuse(&asked.lists, &asked.source.suited)?;
             let fused = if settings.rerank {
-                reread(fused, &asked.source.reranked, &asked.source.names)
+                in_reranked_order(fused, &asked.source.reranked, &asked.source.names)
             } else {
                 fused
             };

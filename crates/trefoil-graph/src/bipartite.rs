@@ -12,7 +12,7 @@ use crate::{
 ///
 /// A walk from the entities of a question ranks the chunks that it is met at, also those
 /// that it comes to by way of other entities and chunks (Gutiérrez et al. 2024,
-/// "HippoRAG", arXiv 2405.14831; with chunks as seeds beside the entities, 2025, "From RAG to
+/// "HippoRAG", arXiv 2405.14831; with chunks as seeds next to the entities, 2025, "From RAG to
 /// memory", arXiv 2502.14802).
 ///
 /// Entities come first, by their numbers; then the chunks, by their rows.

@@ -56,7 +56,7 @@ pub struct GraphIndex {
 pub struct Entity<'a> {
     /// Its number, by normalised name from 0.
     pub node: Node,
-    /// How most of the chunks write it, each as surely as it mentions it.
+    /// How most of the chunks write it, each weighted by how strongly it mentions it.
     pub name: &'a str,
     /// The key under which spellings of a name are one.
     pub normalized_name: &'a str,
@@ -246,7 +246,7 @@ impl GraphIndex {
         links
     }
 
-    /// How surely the chunk at `from` names what the one at `to` is about, 0–1: how specific the
+    /// How strongly the chunk at `from` mentions the subject of the one at `to`, 0–1: how specific the
     /// title of `to` is, if `from` mentions it and does not bear it itself.
     pub fn names(&self, from: RowId, to: RowId) -> f32 {
         let mentioned: BTreeMap<Node, f32> = self.chunks.entities_of(from).collect();
@@ -288,7 +288,7 @@ impl GraphIndex {
         self.chunks.chunks_of(node)
     }
 
-    /// The allowed chunks that mention an entity, those that are about it first: by how surely
+    /// The allowed chunks that mention an entity, those that are about it first: by how strongly
     /// they mention it, titles before all else, of equals by row.
     pub fn mentions_of(&self, node: Node, allowed: &Allowed) -> Vec<RowId> {
         let mentions = self.chunks.mentions_of(node).filter(|(row, _)| allowed.contains(*row));

@@ -16,7 +16,7 @@ const DAMPING: f32 = 0.85;
 const LEAST_COSINE: f32 = 0.1;
 /// After so many iterations the errors of all scores sum to .85³⁰ · 2 = .015 at most.
 const WALK: Walk = Walk::Power { iterations: 30 };
-/// What centrality counts beside novelty.
+/// The weight of centrality against novelty.
 const CENTRALITY: f32 = 0.7;
 /// What is less central than this share of the best says nothing of the whole.
 const LEAST_SHARE: f32 = 0.2;

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Which of the question's terms `rows` hold in `field`: its postings, filtered. Terms that
-/// no document holds, and stop words beside other terms, are left out.
+/// no document holds, and stop words together with other terms, are left out.
 pub(crate) fn term_coverage(
     searcher: &Searcher,
     row_columns: &[Column<u64>],

@@ -14,7 +14,7 @@ pub(crate) struct QueryTerms {
 #[derive(Debug)]
 pub(crate) struct QueryTerm {
     pub(crate) text: String,
-    /// How often it occurs in the question; 0 for a stop word beside other terms.
+    /// How often it occurs in the question; 0 for a stop word together with other terms.
     pub(crate) weight: f32,
     stop: bool,
 }
@@ -60,7 +60,7 @@ impl QueryTerms {
     }
 
     /// Adds for each term that counts what `near` it there is in an index: in its place
-    /// if the index does not know it, else beside it for half its weight.
+    /// if the index does not know it, else in addition to it for half its weight.
     ///
     /// # Errors
     /// Those of `near`, which tells whether a term is known and gives its neighbours.
@@ -96,7 +96,7 @@ impl QueryTerms {
     }
 }
 
-/// What the neighbours of a term count for together beside the term itself.
+/// What the neighbours of a term count for together against the term itself.
 const LOOSE_SHARE: f32 = 0.5;
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_near_takes_the_place_of_an_unknown_term_and_stands_beside_a_known_one() {
+    fn what_is_near_takes_the_place_of_an_unknown_term_and_is_added_to_a_known_one() {
         let question = Question { text: "the hihg tide".into(), ..Question::default() };
         let mut query = QueryTerms::analyze(&Words, &question);
         let near = |term: &str| {

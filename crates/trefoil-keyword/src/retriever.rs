@@ -57,7 +57,7 @@ pub(crate) struct Snapshot {
 }
 
 impl KeywordRetriever {
-    /// Opens the index in `dir` to read it, beside a writer in this or another process
+    /// Opens the index in `dir` to read it, while a writer in this or another process is at work
     /// or on read-only media. Every file is read once and its checksum compared.
     ///
     /// # Errors

@@ -378,7 +378,7 @@ fn segments(dir: &Path) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn compacting_beside_merges_leaves_one_segment_without_what_was_removed() {
+fn compacting_during_merges_leaves_one_segment_without_what_was_removed() {
     let mut fixture = Fixture::new(&[]);
     for round in 1..20_u32 {
         // Eight small segments are merged without being asked for.

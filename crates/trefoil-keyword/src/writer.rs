@@ -33,7 +33,7 @@ impl Writer {
             .build();
         let writer = Self(Some(index.writer_with_options(options).map_err(not_locked(dir))?));
         // A commit that a crash cut off would find its own files in the way: their names are
-        // given anew from where the last commit stands.
+        // given again from where the last commit stands.
         writer.garbage_collect_files().wait().map_err(backend("remove what a crash left"))?;
         // A new writer would give its first operation the number of the last commit. A merge of
         // segments of which some have deletions of that commit takes it for done on those, and
@@ -52,7 +52,7 @@ impl Writer {
 
     /// Makes one segment of all that is committed, in which nothing is left of what was deleted.
     ///
-    /// A segment without deletions is written anew too: nothing tells whether it was made before
+    /// A segment without deletions is rewritten too: nothing tells whether it was made before
     /// its deletions were applied.
     pub(crate) fn rewrite(&mut self) -> Result<()> {
         self.set_merge_policy(Box::new(NoMergePolicy));

@@ -45,7 +45,7 @@ pub enum Origin {
 
 /// Something that is held to be so.
 ///
-/// Three things are told apart: `confidence`, how far it is believed, which feedback moves;
+/// Three values are kept apart: `confidence` that it is true, which feedback changes;
 /// `epistemic_status`, what shows it; and `state`, how far it has come in its life.
 ///
 /// Made from a [`ClaimDraft`], which checks all limits; the JSON of a claim is read in the
@@ -67,7 +67,7 @@ pub struct Claim {
     pub origin: Origin,
     /// How well it is put.
     pub quality: Score,
-    /// How far it is believed.
+    /// Confidence that it is true.
     pub confidence: Score,
     /// How much it has helped: any finite number, 0 at first.
     pub utility: f64,

@@ -175,7 +175,7 @@ fn read(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
     }
 }
 
-/// What programs show is believed more than what is said.
+/// What programs show has more confidence than what is said.
 const SHOWN: f32 = 0.9;
 
 fn read_outcomes(observation: &Observation, scope: Scope, extracted: &mut Extracted) {

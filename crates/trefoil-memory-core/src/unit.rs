@@ -30,7 +30,7 @@ pub struct Unit {
     /// How far it has come in its life.
     #[serde(default)]
     pub state: UnitState,
-    /// How far it is believed.
+    /// Confidence that it is true.
     #[serde(default = "half")]
     pub confidence: Score,
     /// How much it stands out.

@@ -18,7 +18,7 @@ pub enum ModelRole {
     Dictionary,
 }
 
-/// What has to be known of a model beside its weights: the `card.toml` of a local
+/// What has to be known of a model besides its weights: the `card.toml` of a local
 /// folder, or the `card` of an entry of the manifest.
 ///
 /// ```

@@ -36,7 +36,7 @@ pub(crate) fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
     entry.files.iter().map(make).collect()
 }
 
-/// The files of an entry that is a dictionary, compiled in a folder beside its package.
+/// The files of an entry that is a dictionary, compiled in a folder next to its package.
 ///
 /// # Errors
 /// As [`dictionary::compile`]; [`Error::ModelMissing`] in a build without `lindera`.

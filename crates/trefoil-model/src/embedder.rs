@@ -115,7 +115,7 @@ impl OnnxEmbedder {
                 let failed = |reason| self.failed(text, reason);
                 let vectors = token_matrix(dimensions, shape, numbers).map_err(failed)?;
                 let is_word = |at: &usize| *at < vectors.nrows();
-                // A text without words is told by its marks.
+                // A text without words is embedded by its marks.
                 let rows: Vec<usize> = match tokens.places.as_slice() {
                     [] => (0..vectors.nrows()).collect(),
                     places => places.iter().copied().filter(is_word).collect(),

@@ -213,7 +213,7 @@ fn environment(library: &Path) -> Result<Environment> {
         return Ok(environment.clone());
     }
     let missing = |reason: String| Error::ModelMissing { name: RUNTIME.to_owned(), reason };
-    // A missing or foreign file is told here, where the loader would only pass on `dlopen`'s words.
+    // A missing or wrong file is told here, where the loader would only pass on `dlopen`'s words.
     std::fs::metadata(library)
         .map_err(|error| missing(format!("no `{}`: {error}", library.display())))?;
     let made = ort::init_from(library)

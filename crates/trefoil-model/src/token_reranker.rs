@@ -19,7 +19,7 @@ const LOGITS: f32 = 10.0;
 /// The mean of those cosines over the question's tokens is late interaction; source:
 /// Khattab, Zaharia: `ColBERT`, SIGIR 2020, there with vectors trained for it. Here it is the
 /// mean over the half that is matched worst, which ranks better and tells better whether
-/// a question is answered at all (`docs/decisions/006-rereading.md`). It reads
+/// a question is answered at all (`docs/decisions/006-reranking.md`). It reads
 /// the same window of 128 tokens as [`OnnxReranker`](crate::OnnxReranker), and runs on
 /// the embedder's own copies of the model.
 #[derive(Debug)]

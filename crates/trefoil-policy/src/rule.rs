@@ -112,7 +112,7 @@ pub struct ClaimFacts<'a> {
     pub boundary_class: BoundaryClass,
     /// What it says.
     pub text: &'a str,
-    /// How far it is believed, 0–1.
+    /// Confidence that it is true, 0–1.
     pub confidence: f64,
     /// How well it is put, 0–1.
     pub quality: f64,
@@ -126,7 +126,7 @@ pub struct ClaimFacts<'a> {
     pub tags: Vec<&'a str>,
 }
 
-/// A parsed rule. Conditions of one operator stand beside each other, so that only
+/// A parsed rule. Conditions of one operator stand next to each other, so that only
 /// parentheses and `!` deepen it.
 #[derive(Clone, Debug, PartialEq)]
 enum Expression {
@@ -272,7 +272,7 @@ mod tests {
         ] {
             check(rule, false);
         }
-        // The failure is not hidden by what stands beside it, unless that decides alone.
+        // The failure is not hidden by its neighbours, unless that decides alone.
         check("claim.text || true", false);
         check("true || claim.text", true);
         check("false && claim.text", false);

@@ -1,6 +1,6 @@
-//! Which segments a commit writes anew.
+//! Which segments a commit rewrites.
 
-/// A segment of more than this share of deleted vectors, 1 in 4, is written anew.
+/// A segment of more than this share of deleted vectors, 1 in 4, is rewritten.
 const DELETED_SHARE: usize = 4;
 /// A segment takes part in a merge if it is at most this many times as large as all
 /// the smaller ones together.

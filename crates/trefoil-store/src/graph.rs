@@ -48,7 +48,7 @@ pub struct RelationRow {
     pub id: RelationId,
     /// Normalised name of the one.
     pub source: String,
-    /// How it bears on it.
+    /// The relation to the other.
     pub relation_type: RelationType,
     /// Normalised name of the other.
     pub target: String,

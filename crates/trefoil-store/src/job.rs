@@ -1,4 +1,4 @@
-//! Background work, kept beside the data that it is for. A job is identified by
+//! Background work, kept with the data that it is for. A job is identified by
 //! kind and payload: asking for it twice runs it once.
 
 use rusqlite::{Connection, params};
@@ -35,7 +35,7 @@ pub struct JobCounts {
 
 impl Store {
     /// Queues a job; false if the same one is queued or running. One that is done
-    /// or failed is queued anew.
+    /// or failed is queued again.
     pub fn enqueue_job(&self, kind: &str, payload_json: &str) -> Result<bool> {
         self.write("queue a job", |tx, now| enqueue(tx, now, kind, payload_json))
     }
@@ -72,7 +72,7 @@ impl Store {
         self.fail_after(jobs, error, MAX_TRIES)
     }
 
-    /// Sets claimed jobs aside: they are not tried again unless they are asked for anew.
+    /// Sets claimed jobs aside: they are not tried again unless they are requested.
     pub fn give_up_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
         self.fail_after(jobs, error, 0)
     }
@@ -297,7 +297,7 @@ mod tests {
             fixture.store.pending_jobs().unwrap(),
             JobCounts { queued: 0, running: 0, failed: 1 }
         );
-        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "asked for anew");
+        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "requested again");
         assert_eq!(fixture.store.claim_jobs("k", 1, 30).unwrap()[0].tries, 0);
     }
 
@@ -310,7 +310,7 @@ mod tests {
         fixture.clock.advance(100_000);
         assert_eq!(claim(&fixture, 1), [""; 0]);
         assert_eq!(fixture.store.pending_jobs().unwrap().failed, 1);
-        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "asked for anew");
+        assert!(fixture.store.enqueue_job("k", "1").unwrap(), "requested again");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! A write is one transaction, durable when the call returns (write-ahead log,
 //! `synchronous = FULL`); one that fails changes nothing. A read sees one snapshot.
-//! One [`Store`] writes; any number of threads and processes read beside it.
+//! One [`Store`] writes; any number of threads and processes read at the same time.
 //!
 //! ```
 //! # fn main() -> trefoil_core::Result<()> {

@@ -1,4 +1,4 @@
-//! The vectors of another model, made beside those in use until they take their place.
+//! The vectors of another model, made while those in use answer, until they replace them.
 
 use rusqlite::{Connection, params};
 use trefoil_core::{Collection, Result, RowId};

@@ -31,7 +31,7 @@ const STATEMENTS: usize = 96;
 pub enum Access {
     /// Reading and writing; the store is created if it is not there.
     ReadWrite,
-    /// Reading only, also beside a writer in another process.
+    /// Reading only, also while a writer in another process is at work.
     ReadOnly,
 }
 
@@ -216,7 +216,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn open_writer(path: &Path) -> Result<Connection> {
     let failed = |error| fault(path, "open", error);
-    // The files beside it get the permissions of the file itself.
+    // The files next to it get the permissions of the file itself.
     let made = private_file().write(true).create(true).truncate(false).open(path);
     made.map_err(|error| Error::io("open", path, error))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -251,7 +251,7 @@ pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
         Err(error)
             if error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
                 && path.exists()
-                && !beside(path, "-wal").exists() =>
+                && !side_file(path, "-wal").exists() =>
         {
             let Some(name) = path.to_str() else { return Err(error) };
             let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
@@ -268,8 +268,8 @@ fn readable(connection: Connection) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// A file that SQLite keeps beside that of the database.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// A file that SQLite keeps next to that of the database.
+fn side_file(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -436,7 +436,7 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
     }
 
     #[test]
-    fn a_reader_beside_the_writer_sees_commits_and_cannot_write() {
+    fn a_reader_next_to_the_writer_sees_commits_and_cannot_write() {
         let fixture = Fixture::new();
         let reader = fixture.open(Access::ReadOnly);
         assert_eq!(reader.seq().unwrap(), Seq::ZERO);

@@ -73,7 +73,7 @@ pub struct StoreFault {
 
 impl Store {
     /// Checks everything that must hold. Takes time proportional to the store, and shows it
-    /// as it was at the beginning however long a writer goes on beside it.
+    /// as it was at the beginning however long a writer goes on.
     ///
     /// # Errors
     /// The file cannot be read at all; damage that is met on the way is a finding.

@@ -311,7 +311,7 @@ impl Ruler {
     }
 
     /// True if the text may be cut before this character: not inside a word of a script
-    /// with spaces, nor before a mark or beside a joiner.
+    /// with spaces, nor before a mark or next to a joiner.
     fn is_boundary(&self, text: &str, character: usize) -> bool {
         let (before, after) = text.split_at(self.byte(character));
         let (Some(before), Some(after)) = (before.chars().next_back(), after.chars().next()) else {

@@ -6,7 +6,7 @@ use crate::script::{Script, runs};
 /// Japanese and Korean characters are Hangul, Japanese if they are Kana or Kanji,
 /// else English.
 ///
-/// A few foreign characters do not make a language: there must be one for every four
+/// A few characters of another script do not make a language: there must be one for every four
 /// words of a script with spaces, which any Japanese or Korean sentence has, however
 /// many English names stand in it.
 pub fn language_of(text: &str) -> Language {

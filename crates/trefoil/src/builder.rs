@@ -73,7 +73,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Adds a retriever beside the default set. Where a query names no weights, it has this share
+    /// Adds a retriever to the default set. Where a query names no weights, it has this share
     /// in fusion, and the default set the rest.
     pub fn retriever(mut self, retriever: impl Retriever + 'static, weight: Weight) -> Self {
         self.config.retrievers.push(OwnRetriever { retriever: Arc::new(retriever), weight });
@@ -87,14 +87,14 @@ impl EngineBuilder {
     }
 
     /// Sets what splits texts into terms, for indexing, for questions and for highlights. The
-    /// keyword index is made anew when an analyser finds other terms.
+    /// keyword index is rebuilt when an analyser finds other terms.
     pub fn analyzer(mut self, analyzer: Arc<dyn Analyzer>) -> Self {
         self.config.analyzer = analyzer;
         self
     }
 
     /// Sets how documents are cut: [`ChunkSizes`](trefoil_text::ChunkSizes), or an
-    /// `Arc<dyn Chunker>` of one's own. Documents that were cut otherwise are cut again when they
+    /// custom `Arc<dyn Chunker>`. Documents that were cut otherwise are cut again when they
     /// are next ingested.
     pub fn chunker(mut self, chunker: impl Into<Chunking>) -> Self {
         self.config.chunker = chunker.into();
@@ -115,7 +115,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Reads files with this extension, such as `eml`, by a loader of one's own; also in place of
+    /// Reads files with this extension, such as `eml`, by a custom loader; also in place of
     /// a built-in one. Files that another loader read are read again when they are next ingested.
     pub fn loader(mut self, extension: &str, loader: Arc<dyn Loader>) -> Self {
         self.config.loaders.insert(extension.to_ascii_lowercase(), loader);
@@ -128,12 +128,12 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets an embedder of one's own.
+    /// Sets a custom embedder.
     pub fn embedder(self, embedder: Arc<dyn Embedder>) -> Self {
         self.model(Model::Custom(embedder))
     }
 
-    /// Sets rerankers of one's own: the first that reads the question and all of the passages.
+    /// Sets custom rerankers: the first that reads the question and all of the passages.
     pub fn rerankers(mut self, rerankers: Vec<Arc<dyn Reranker>>) -> Self {
         self.config.rerankers = Rerankers::Custom(rerankers);
         self
@@ -167,7 +167,7 @@ impl EngineBuilder {
         Engine::open_read_only(self.dir, self.config)
     }
 
-    /// Makes the indexes anew, as [`Engine::reindex`] does.
+    /// Rebuilds the indexes, as [`Engine::reindex`] does.
     ///
     /// # Errors
     /// Those of [`Engine::reindex`].

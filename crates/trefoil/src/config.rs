@@ -45,7 +45,7 @@ pub struct EngineConfig {
     pub chunker: Chunking,
     /// What reads files, by extension in lower case, in place of what is built in.
     pub loaders: BTreeMap<String, Arc<dyn Loader>>,
-    /// Retrievers beside the default set.
+    /// Retrievers in addition to the default set.
     pub retrievers: Vec<OwnRetriever>,
     /// How the fields of a passage weigh in the keyword list. It counts when a question is
     /// asked, so that a change needs no new index.
@@ -163,7 +163,7 @@ impl From<Arc<dyn Chunker>> for Chunking {
     }
 }
 
-/// A retriever beside the default set.
+/// A retriever in addition to the default set.
 #[derive(Clone, Debug)]
 pub struct OwnRetriever {
     /// The retriever, of one engine alone.
@@ -290,7 +290,7 @@ impl EngineConfig {
         self.loaders.get(&extension).map(Arc::as_ref)
     }
 
-    /// The share of a retriever beside the default set.
+    /// The share of an added retriever.
     pub(crate) fn weight_of(&self, id: RetrieverId) -> Option<Weight> {
         self.retrievers.iter().find(|own| own.retriever.id() == id).map(|own| own.weight)
     }

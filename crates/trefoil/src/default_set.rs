@@ -1,4 +1,4 @@
-//! The retrievers that every engine has, and how much each weighs. Beside what is about the graph
+//! The retrievers that every engine has, and how much each weighs. Besides what is about the graph
 //! alone, only this module and the opening of their indexes name them.
 
 use trefoil_core::{

@@ -87,16 +87,16 @@ impl Engine {
         Self::open_with(dir, EngineConfig::default())
     }
 
-    /// The same with a configuration of one's own.
+    /// The same with a custom configuration.
     pub fn open_with(dir: impl AsRef<Path>, config: EngineConfig) -> Result<Self> {
         Self::open_writer(dir.as_ref(), config, OnMismatch::Refuse)
     }
 
-    /// Opens the index in `dir` and makes its indexes anew from the stored text, with the
+    /// Opens the index in `dir` and rebuilds its indexes from the stored text, with the
     /// configured model. Cached vectors of that model are used again.
     ///
     /// With another model than the index has, its vectors are made in the background
-    /// ([`Engine::wait_until_indexed`] waits for them) beside those in use, which go on answering: in other
+    /// ([`Engine::wait_until_indexed`] waits for them) next to those in use, which go on answering: in other
     /// engines, and in this one by [`EngineConfig::model_before`]. When all are made they take
     /// their place at once. A reindex that was interrupted goes on where it was, as soon as the
     /// index is opened to write with its model; opened with the model before, the index is what
@@ -117,7 +117,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Opens the index in `dir` to read, beside a process that writes or alone. A snapshot
+    /// Opens the index in `dir` to read, while another process writes or alone. A snapshot
     /// file in its place is unpacked into a private folder for as long as the engine lives, and
     /// an index that an older version wrote is copied there and brought up to date.
     ///

@@ -54,7 +54,7 @@ mod profile;
 mod searxng;
 mod state;
 
-/// What an index is made of: for indexes of one's own, and the settings of ours.
+/// What an index is made of: for custom indexes, and the settings of ours.
 pub mod index {
     pub use crate::config::OwnRetriever;
     pub use trefoil_core::{

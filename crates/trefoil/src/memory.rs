@@ -88,7 +88,7 @@ pub struct Recalled {
 }
 
 impl Engine {
-    /// The memory beside the documents.
+    /// The memory, next to the documents.
     pub const fn memory(&self) -> MemoryCollection<'_> {
         MemoryCollection { engine: self }
     }
@@ -283,7 +283,7 @@ impl MemoryCollection<'_> {
         self.state().store.fail_jobs(jobs, error)
     }
 
-    /// Sets jobs aside: they are not tried again unless they are asked for anew.
+    /// Sets jobs aside: they are not tried again unless they are requested.
     pub fn give_up_jobs(&self, jobs: &[i64], error: &str) -> Result<()> {
         self.state().store.give_up_jobs(jobs, error)
     }

@@ -48,7 +48,7 @@ pub struct FusionSettings {
     pub k: u32,
     /// How deep each retriever's list goes, 1–10,000.
     pub depth: usize,
-    /// Whether the cross-encoder rereads the first results.
+    /// Whether the cross-encoder reranks the first results.
     pub rerank: bool,
     /// Weight of each retriever; if absent, the one that suits the type of the question
     /// ([`suited_weights`](crate::default_set::suited_weights)).

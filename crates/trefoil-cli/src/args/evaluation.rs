@@ -15,7 +15,7 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) run: Option<PathBuf>,
     /// Retrieved to run, such as `keyword,semantic` [default: all of them]
-    #[arg(long, value_delimiter = ',', value_name = "LEGS")]
+    #[arg(long, value_delimiter = ',', value_name = "RETRIEVERS")]
     pub(crate) strategies: Vec<StrategyArg>,
     /// Leave the fused order as it is
     #[arg(long)]
@@ -32,7 +32,7 @@ pub(crate) struct EvalArgs {
     /// Judge two TREC runs, question by question, instead of measuring
     #[arg(long, num_args = 2, value_names = ["A", "B"], value_hint = ValueHint::FilePath)]
     pub(crate) compare: Vec<PathBuf>,
-    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
+    /// Folder that indexes are kept in [default: that of `--index`, else `eval` next to the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct TuneArgs {
     /// Ask no more than this many questions of each collection, spread over all of them
     #[arg(long, value_name = "N")]
     pub(crate) queries: Option<usize>,
-    /// Folder that indexes are kept in [default: that of `--index`, else `eval` beside the models]
+    /// Folder that indexes are kept in [default: that of `--index`, else `eval` next to the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
     /// Keep what the retrievers and the reranker answered, as JSON lines; asked again only if absent
@@ -73,7 +73,7 @@ pub(crate) struct CalibrateArgs {
     /// Ask no more than this many answerable questions of each collection
     #[arg(long, value_name = "N")]
     pub(crate) queries: Option<usize>,
-    /// Folder that indexes are kept in [default: `eval` beside the models]
+    /// Folder that indexes are kept in [default: `eval` next to the models]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) indexes: Option<PathBuf>,
     /// The profile to write

@@ -51,7 +51,7 @@ Examples:
     /// Put together what to tell a language model, within its window
     #[command(after_help = "\
 Six tenths of the window are used: facts that hold, what happened lately, persons and topics,
-what is left to do, and what was said that bears on the question.
+what is left to do, and what was said that is relevant to the question.
 
 Examples:
   trefoil memory context \"plan the week with Mika\"
@@ -68,7 +68,7 @@ Examples:
     Maintain(MaintainArgs),
     /// Forget for good, with everything that was made from it, and prove it
     #[command(after_help = "\
-Every file is written anew and searched for what was erased: it costs as much as writing the
+Every file is rewritten and searched for what was erased: it costs as much as writing the
 whole index.
 
 Examples:
@@ -81,7 +81,7 @@ Examples:
     Policy(PolicyCommand),
     /// Show all that is known of a claim, an observation, a summary or a loop
     #[command(after_help = "\
-Without an id, what there is at large. No boundary is asked: this is for who looks after it.
+Without an id, an overview. No boundary is asked: this is for who looks after it.
 
 Examples:
   trefoil memory show

@@ -28,8 +28,8 @@ pub(super) fn run(
     console: Console,
 ) -> anyhow::Result<Outcome> {
     let index = settings.index().to_owned();
-    let beside_models = || settings.home.root().join("eval");
-    let indexes = args.indexes.clone().unwrap_or_else(beside_models);
+    let next_to_models = || settings.home.root().join("eval");
+    let indexes = args.indexes.clone().unwrap_or_else(next_to_models);
     // The clock must not decide what the evidence is: as many passages are read as the default
     // budget allows on two cores.
     let mut config = EngineConfig { rerank_budget: None, ..settings.engine };

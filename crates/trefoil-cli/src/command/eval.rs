@@ -93,10 +93,10 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
 }
 
 /// Where the indexes of collections are kept: in the folder that is chosen for them, or for
-/// an index, or beside the models.
+/// an index, or next to the models.
 pub(super) fn indexes(chosen: Option<&Path>, settings: &Settings) -> PathBuf {
-    let beside_models = || settings.index_or(settings.home.root().join("eval"));
-    chosen.map_or_else(beside_models, Path::to_owned)
+    let next_to_models = || settings.index_or(settings.home.root().join("eval"));
+    chosen.map_or_else(next_to_models, Path::to_owned)
 }
 
 fn fusion(name: &str) -> trefoil::Result<Fusion> {

@@ -54,7 +54,7 @@ fn writable(settings: &Settings) -> trefoil::Result<Memory> {
     Engine::open_with(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
 }
 
-/// The memory of an index that is there, beside a process that may write to it.
+/// The memory of an index that is there, while another process may write to it.
 fn readable(settings: &Settings) -> trefoil::Result<Memory> {
     Engine::open_read_only(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
 }

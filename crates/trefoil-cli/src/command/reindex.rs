@@ -22,7 +22,7 @@ struct Reindexed {
     seconds: f64,
 }
 
-/// Makes the indexes anew from the stored text.
+/// Rebuilds the indexes from the stored text.
 pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     say_on_ctrl_c("stopped; the index is what it was, and the same command goes on from here")?;
@@ -42,7 +42,7 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
     } else {
         let Reindexed { files, chunks, embedded, .. } = done;
         print(format_args!(
-            "{chunks} {} of {files} {} indexed anew, {embedded} embedded, {} → {}\n",
+            "{chunks} {} of {files} {} indexed again, {embedded} embedded, {} → {}\n",
             plural(chunks, "chunk"),
             plural(files, "file"),
             duration(started.elapsed()),

@@ -44,7 +44,7 @@ struct Table {
     lost: Option<usize>,
 }
 
-/// Sets aside what is damaged and makes it anew.
+/// Sets aside what is damaged and rebuilds it.
 pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let repair = Engine::repair(settings.index(), &settings.engine)?;
     let sound = repair.after.is_sound();
@@ -89,7 +89,7 @@ fn text(repair: &RepairReport) -> String {
             };
         }
         if !saved.graph {
-            _ = writeln!(text, "the graph was made anew from the texts");
+            _ = writeln!(text, "the graph was rebuilt from the texts");
         }
         if !saved.incomplete.is_empty() {
             let files = plural(saved.incomplete.len(), "file");
@@ -102,7 +102,7 @@ fn text(repair: &RepairReport) -> String {
     }
     let rebuilt: Vec<String> = repair.rebuilt.iter().map(ToString::to_string).collect();
     if !rebuilt.is_empty() {
-        _ = writeln!(text, "made anew: {}", rebuilt.join(", "));
+        _ = writeln!(text, "rebuilt: {}", rebuilt.join(", "));
     }
     if let Some(folder) = &repair.set_aside {
         _ = writeln!(text, "what was damaged is in {}", shown(folder));

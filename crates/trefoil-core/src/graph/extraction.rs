@@ -68,7 +68,7 @@ pub struct Relation {
     pub source: String,
     /// Normalised name of the other.
     pub target: String,
-    /// How it bears on it.
+    /// The relation to the other.
     pub relation_type: RelationType,
     /// The places of the text that show it, at least one, in order; their number is how
     /// often it was seen.

@@ -93,7 +93,7 @@ label!(
 );
 
 label!(
-    /// How one entity bears on another: a label in small letters, from the core list or
+    /// How one entity is related to another: a label in small letters, from the core list or
     /// free.
     RelationType,
     to_lowercase {

@@ -35,7 +35,7 @@ pub struct PathStep {
     pub relations: Vec<RelationView>,
 }
 
-/// How one entity bears on another, and what shows it.
+/// How one entity is related to another, and what shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelationView {
@@ -45,7 +45,7 @@ pub struct RelationView {
     pub source: EntityId,
     /// The other.
     pub target: EntityId,
-    /// How it bears on it.
+    /// The relation to the other.
     pub relation_type: RelationType,
     /// Chunks that show it; at least one.
     pub proofs: Vec<Proof>,

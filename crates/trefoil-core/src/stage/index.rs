@@ -113,7 +113,7 @@ pub trait Indexer: Debug + Send {
     fn commit(&mut self, seq: Seq) -> Result<()>;
     /// Forgets everything, durably, as if new: the first step of a rebuild.
     fn clear(&mut self) -> Result<()>;
-    /// Writes what is committed anew, so that no file holds anything that was removed.
+    /// Rewrites what is committed, so that no file holds anything that was removed.
     /// Files that a reader still shows go with the first call after its refresh.
     fn compact(&mut self) -> Result<()>;
 }

@@ -16,7 +16,7 @@ pub struct KnownName {
 /// ```
 /// use trefoil_core::{KnownName, NameLookup};
 ///
-/// /// The names of one's own products.
+/// /// The names of our products.
 /// #[derive(Debug)]
 /// struct Products(Vec<&'static str>);
 ///

@@ -97,7 +97,7 @@ pub trait Reranker: Debug + Send + Sync {
         Ok(())
     }
 
-    /// How surely each passage answers the question, in order. A passage's score does
+    /// How well each passage answers the question, in order. A passage's score does
     /// not depend on the other passages of the call, so that a list may be scored in
     /// parts.
     ///

@@ -288,13 +288,13 @@ mod tests {
             let changed = Csr::from_edges(150, graph.all_edges().chain([(a, b, 1.0)]))?;
             let partition = update(&changed, &partition, &[a, b], &config.leiden)?.partition;
             let updated = before.updated(&changed, &partition, [a, b], &config)?;
-            let anew = Hierarchy::new(&changed, &partition, &config)?;
-            prop_assert_eq!(&updated, &anew);
+            let fresh = Hierarchy::new(&changed, &partition, &config)?;
+            prop_assert_eq!(&updated, &fresh);
             let stored = before.communities().iter();
             let stored = stored.map(|one| (one.level, one.parent, one.members.clone()));
             let restored = Hierarchy::restore(stored);
             prop_assert_eq!(restored.partition(150), before.partition(150));
-            prop_assert_eq!(restored.updated(&changed, &partition, [a, b], &config)?, anew);
+            prop_assert_eq!(restored.updated(&changed, &partition, [a, b], &config)?, fresh);
         }
     }
 }

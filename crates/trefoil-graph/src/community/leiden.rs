@@ -5,7 +5,7 @@
 //! smaller than the one before:
 //!
 //! 1. [`moving`]: nodes move to the neighbouring community that gains most, until none gains.
-//! 2. [`refine`]: each community is divided anew into well-connected parts.
+//! 2. [`refine`]: each community is split again into well-connected parts.
 //! 3. [`aggregate`](Level::aggregate): the parts become the nodes of the next graph, which starts from the
 //!    communities of step 1, until a community is a single node.
 //!

@@ -1,4 +1,4 @@
-//! What petgraph asks of a graph, answered by the frozen rows: its algorithms run on a
+//! The traits of petgraph over the frozen rows: its algorithms run on a
 //! [`&Csr`](Csr) without a copy, and its own graphs can be frozen.
 //!
 //! ```

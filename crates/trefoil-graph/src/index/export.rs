@@ -21,7 +21,7 @@ pub struct EntityNode {
 /// An edge of that graph: one relation between two entities.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelationEdge {
-    /// How the one bears on the other.
+    /// The relation from the first to the second.
     pub relation_type: RelationType,
     /// How strongly the two are related, above 0: the same for all relations between them.
     pub weight: f32,

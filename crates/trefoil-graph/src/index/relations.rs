@@ -22,14 +22,14 @@ struct Shown {
     row: RowId,
 }
 
-/// How one entity bears on another, and what shows it.
+/// How one entity is related to another, and what shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvenRelation {
     /// The one.
     pub source: Node,
     /// The other.
     pub target: Node,
-    /// How it bears on it.
+    /// The relation to the other.
     pub relation_type: RelationType,
     /// The chunks that show it, by row; at least one.
     pub proofs: Vec<RowId>,

@@ -7,7 +7,7 @@ use crate::GraphIndex;
 /// A weaker link leads nowhere.
 const LEAST_LINK: f32 = 0.05;
 /// What a passage counts that adds nothing to the question; also what the passages count
-/// that the step is taken from, lest what they vouch for pass them easily.
+/// that the step is taken from, so that what they vouch for does not pass them easily.
 const BASE: f32 = 0.3;
 
 /// A chunk that a step leads to.

@@ -28,7 +28,7 @@ pub struct Critic<'a> {
 pub struct ClaimScores {
     /// How much it has helped.
     pub utility: f64,
-    /// How far it is believed.
+    /// Confidence that it is true.
     pub confidence: Score,
     /// How well it is put.
     pub quality: Score,
@@ -52,7 +52,7 @@ impl Critic<'_> {
     ///
     /// | signal | utility | confidence | |
     /// |---|---|---|---|
-    /// | helpful | +.10 | +.05 | its age is counted anew |
+    /// | helpful | +.10 | +.05 | its age starts again |
     /// | harmful | −.20 | −.10 | |
     /// | outdated | | −.20 | |
     /// | duplicate | −.05 | | its evidence goes to the claim that says the same (`Memory::feedback`) |
@@ -91,7 +91,7 @@ impl Critic<'_> {
         claim
     }
 
-    /// Counts the age of a claim anew, from now.
+    /// Restarts the age of a claim from now.
     pub fn renew(&self, claim: &mut Claim) {
         claim.recency_anchor = claim.recency_anchor.max(whole_seconds(self.now));
         claim.recency = self.recency(claim);

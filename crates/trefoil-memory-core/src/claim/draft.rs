@@ -52,7 +52,7 @@ pub struct ClaimDraft {
     /// How well it is put.
     #[serde(default = "half")]
     pub quality: Score,
-    /// How far it is believed.
+    /// Confidence that it is true.
     #[serde(default = "half")]
     pub confidence: Score,
     /// How much it has helped.

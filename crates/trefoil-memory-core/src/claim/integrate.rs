@@ -71,7 +71,7 @@ pub fn is_exclusive(predicate: &str) -> bool {
 }
 
 /// What a statement of subject, predicate and object is the last word on: two with the same key
-/// do not hold at the same time. Absent if others hold beside it, or if it has no three parts.
+/// do not hold at the same time. Absent if others can hold with it, or if it has no three parts.
 pub fn one_at_a_time([subject, predicate, object]: [Option<&str>; 3]) -> Option<(String, String)> {
     let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
     let (subject, predicate, object) = (plain(subject?), predicate?, plain(object?));
@@ -147,7 +147,7 @@ pub fn insert_strictly(incoming: Claim, same: Option<&Claim>) -> Result<Claim> {
 }
 
 /// One claim of two with the same content: id, scope, making and origin of the old one, the
-/// higher class, no lower state, and the rest by the strategy. Its age is counted anew.
+/// higher class, no lower state, and the rest by the strategy. Its age starts again.
 fn united(old: &Claim, new: Claim, strategy: MergeStrategy, now: Timestamp) -> Claim {
     let newer_wins = match strategy {
         MergeStrategy::Replace => true,

@@ -37,14 +37,14 @@ pub struct Reflection {
     /// How much it stands out: 1 for a failure, .9 for a test, .7 for a changed file or a
     /// note, .5 for the rest.
     pub salience: Score,
-    /// How far it is believed: .9 for what a program saw, .7 for what was noted down, .6 for
+    /// Confidence that it is true: .9 for what a program saw, .7 for what was noted down, .6 for
     /// what was said, .4 for what was said with a doubt.
     pub confidence: Score,
     /// The signs from which this was told.
     pub reasons: BTreeSet<ReflectionReason>,
 }
 
-/// Tells how an observation feels, how much it stands out and how far it is believed, by
+/// The feeling of an observation, its salience and the confidence that it is true, by
 /// rules in English, Japanese and Korean.
 pub fn reflect(observation: &Observation) -> Reflection {
     let text = normalize(&observation.content).to_lowercase();

@@ -28,7 +28,7 @@ const PROBED: &str = "probed";
 
 impl Memory {
     /// Says that a claim was checked against sources, which are added to its own: it is
-    /// verified, and its age is counted anew. What `probe` sees of its sources is what later
+    /// verified, and its age starts again. What `probe` sees of its sources is what later
     /// changes are told from.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What happened that bears on what is being said.
+//! Episodes that are relevant to the conversation.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::{
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 
-/// Something that happened and bears on what is being said.
+/// An episode that is relevant to the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecalledEpisode {
     /// What happened.
@@ -43,7 +43,7 @@ pub struct RecalledEpisodes {
 }
 
 impl Memory {
-    /// What happened within `boundary` that bears on a query and on what was said before it
+    /// Episodes within `boundary` that are relevant to a query and to what was said before it
     /// ([`RecallQuery::recent_turns`]), by [`EpisodeProfile`].
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use trefoil_text::normalize_name;
 
 use crate::Claim;
 
-/// The subject and the object of a claim and how the one bears on the other; empty for one
+/// The subject and the object of a claim and the relation between them; empty for one
 /// that has no three of them.
 pub(super) fn fact(claim: &Claim) -> Extraction {
     let (Some(subject), Some(predicate), Some(object)) =

@@ -203,7 +203,7 @@ fn apply_feedback(
 }
 
 /// The representative of a duplicate: as sure as the surer of both, with the sources of both,
-/// the higher class, and its age counted anew.
+/// the higher class, and its age restarted.
 fn merged(mut claim: Claim, duplicate: &Claim, critic: &Critic<'_>) -> Claim {
     claim.confidence = claim.confidence.max(duplicate.confidence);
     claim.boundary_class = claim.boundary_class.max(duplicate.boundary_class);

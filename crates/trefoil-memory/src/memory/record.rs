@@ -1,4 +1,4 @@
-//! All that is known of one unit, and what there is at large.
+//! All that is known of one unit, and an overview.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub struct UnitRecord {
     pub mentions: Vec<String>,
     /// The same as all units together tell of them: types, keys and roles.
     pub entities: Vec<MemoryEntity>,
-    /// How one bears on the other, as it says, with how often and when any unit says so.
+    /// The relation of one to the other, as it says, with how often and when any unit says so.
     pub relations: Vec<MemoryRelation>,
     /// What it was made from.
     pub made_from: Vec<RelatedUnit>,
@@ -62,14 +62,14 @@ pub struct UnitRecord {
     pub events: Vec<RecordedEvent>,
 }
 
-/// How one that is named bears on another.
+/// How one named entity is related to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRelation {
     /// Its id.
     pub id: RelationId,
     /// Normalised name of the one.
     pub source: String,
-    /// How it bears on the other: `lives_in`.
+    /// The relation to the other: `lives_in`.
     pub relation: String,
     /// Normalised name of the other.
     pub target: String,
@@ -172,10 +172,10 @@ impl Memory {
         })
     }
 
-    /// What there is at large.
+    /// An overview.
     pub fn overview(&self) -> Result<Overview> {
         let policy_version = self.policy()?.version;
-        self.engine.memory().read("count what there is", |read| {
+        self.engine.memory().read("count the units", |read| {
             let mut overview = Overview { policy_version, units: BTreeMap::new(), archived: 0 };
             for (kind, state, count) in read.counts()? {
                 if state == UnitState::Archived {

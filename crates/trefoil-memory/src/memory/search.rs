@@ -19,7 +19,7 @@ use crate::{
 /// How often the retrievers are asked before the filter is asked of every unit.
 const ROUNDS: usize = 4;
 
-/// What a recall asks of the retrievers.
+/// The request of a recall to the retrievers.
 pub(super) struct RecallPlan {
     /// The units that may be found: what the boundary lets the request see.
     pub(super) units: UnitFilter,

@@ -87,7 +87,7 @@ pub struct ScoreBreakdown {
     pub combined: f64,
     /// Standard score of its utility in the scope.
     pub utility: f64,
-    /// How far it is believed, 0–1.
+    /// Confidence that it is true, 0–1.
     pub confidence: f64,
     /// How well it is put, 0–1.
     pub quality: f64,

@@ -1,4 +1,4 @@
-//! What happened that bears on what is being said.
+//! Episodes that are relevant to the conversation.
 
 use std::collections::BTreeMap;
 
@@ -135,7 +135,7 @@ struct Scored<'a> {
     text: &'a str,
 }
 
-/// What ranking asks of an episode.
+/// What ranking reads of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Episode<'a> {
     /// What was told.

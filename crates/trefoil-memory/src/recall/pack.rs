@@ -27,7 +27,7 @@ string_enum!(
         Relationships = "relationships",
         /// What is left to do.
         Loops = "loops",
-        /// What was said that bears on it.
+        /// What was said that is relevant to it.
         Evidence = "evidence",
     }
 );

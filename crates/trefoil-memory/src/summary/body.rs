@@ -152,7 +152,7 @@ impl SummaryParts {
         let stands_out = unit.unit.salience >= SummaryBody::SALIENT - 1e-6;
         for (number, span) in sentences(&text, language_of(&text)).into_iter().enumerate() {
             let sentence = text.get(span.start..span.end).unwrap_or_default();
-            // A day is told by its end.
+            // A day is recorded at its end.
             let day = due_date(sentence, language_of(sentence), told_at);
             let at = day.or_else(|| (stands_out && number == 0).then_some(told_at));
             let text = shortened(sentence);

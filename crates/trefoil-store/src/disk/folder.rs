@@ -15,10 +15,10 @@ use crate::{
 const SAVED: &str = "store.saved";
 /// What is being saved.
 const SAVING: &str = "store.saving";
-/// What SQLite adds to the name of a database for the files that it keeps beside it.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
+/// What SQLite adds to the name of a database for the files that it keeps next to it.
+const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 
-/// Copies what can be read of the damaged store in `dir` into a new one beside it, which
+/// Copies what can be read of the damaged store in `dir` into a new one next to it, which
 /// [`replace_with_salvaged`] puts in its place. The damaged one is not changed. `complete` is
 /// given the new store before it counts as saved.
 ///
@@ -30,7 +30,7 @@ pub fn salvage(
     clock: Arc<dyn Clock>,
     complete: impl FnOnce(&Store, &Salvaged) -> Result<()>,
 ) -> Result<Salvaged> {
-    for suffix in [""].into_iter().chain(BESIDE) {
+    for suffix in [""].into_iter().chain(SIDE_FILES) {
         remove_if_there(&dir.join(format!("{SAVING}{suffix}")))?;
     }
     let saving = dir.join(SAVING);
@@ -54,8 +54,8 @@ pub fn is_salvaged(dir: &Path) -> bool {
 /// # Errors
 /// Those of the file system.
 pub fn set_aside(dir: &Path, aside: &Path) -> Result<()> {
-    for suffix in [""].into_iter().chain(BESIDE) {
-        let name = format!("{}{suffix}", FILE_NAME);
+    for suffix in [""].into_iter().chain(SIDE_FILES) {
+        let name = format!("{FILE_NAME}{suffix}");
         let (from, to) = (dir.join(&name), aside.join(&name));
         match fs::copy(&from, &to) {
             Ok(_) => sync(&to)?,
@@ -73,8 +73,8 @@ pub fn set_aside(dir: &Path, aside: &Path) -> Result<()> {
 /// Those of the file system.
 pub fn replace_with_salvaged(dir: &Path) -> Result<()> {
     // The log of the one is none of the other.
-    for suffix in BESIDE {
-        remove_if_there(&dir.join(format!("{}{suffix}", FILE_NAME)))?;
+    for suffix in SIDE_FILES {
+        remove_if_there(&dir.join(format!("{FILE_NAME}{suffix}")))?;
     }
     sync(dir)?;
     let path = file_in(dir);

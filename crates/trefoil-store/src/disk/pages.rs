@@ -8,10 +8,10 @@
 //! is written to the file and compares them when it is read from there. Pages in the
 //! write-ahead log have SQLite's own checksums and get ours when they are moved to the file.
 //!
-//! Whether a file has room for them is told by its header. What is larger than the cache
+//! The header of a file says whether it has room for them. What is larger than the cache
 //! reaches the file in any order, the header last perhaps: so a file that is empty when it is
 //! opened counts as one with checksums, and every connection asks for room ([`reserve`])
-//! before it writes a new file; and a file of an older version is written anew through the
+//! before it writes a new file; and a file of an older version is rewritten through the
 //! log, out of which pages come in their order.
 
 #![expect(unsafe_code, reason = "SQLite takes file methods as C functions only")]
@@ -82,7 +82,7 @@ pub(crate) fn register() -> rusqlite::Result<()> {
 }
 
 /// Asks for room for checksums: taken at once by a file that is still empty, by another
-/// when it is written anew (`VACUUM`).
+/// when it is rewritten (`VACUUM`).
 pub(crate) fn reserve(connection: &Connection) -> rusqlite::Result<()> {
     let mut bytes = c_int::try_from(RESERVED).unwrap_or(0);
     control(connection, ffi::SQLITE_FCNTL_RESERVE_BYTES, (&raw mut bytes).cast())
@@ -123,7 +123,7 @@ fn control(connection: &Connection, what: c_int, argument: *mut c_void) -> rusql
     }
 }
 
-/// Gives checksums to a file of an older version, which is written anew for it.
+/// Gives checksums to a file of an older version, which is rewritten for it.
 ///
 /// # Errors
 /// `SQLITE_CORRUPT` as [`check`].
@@ -473,7 +473,7 @@ mod tests {
             prop_assert!(is_told, "{at}: {checked:?}");
         }
 
-        /// The header says whether there are checksums: it is not believed alone.
+        /// The header says whether there are checksums: it is not trusted alone.
         #[test]
         fn checksums_are_not_lost_unnoticed(reserved: u8) {
             let (fixture, mut bytes) = filled();

@@ -3,8 +3,8 @@
 //! SQLite's own recovery is no part of the library that is built in. So each table is read
 //! from both ends up to where it cannot be read, and what lies between is halved and tried
 //! again: what is on an intact page that an intact page leads to is found. What was read is
-//! believed only if it has its hash. Everything that follows from it (the change log, the
-//! jobs, and the graph if any of it is lost) is made anew.
+//! trusted only if its hash fits. Everything that follows from it (the change log, the
+//! jobs, and the graph if any of it is lost) is rebuilt.
 
 mod sound;
 
@@ -20,8 +20,8 @@ use trefoil_core::{Error, Part, Result};
 use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
 use crate::{Access, Clock, Store, WriteTx, disk::pages, fault::fault, store::connect};
 
-/// What is made anew and not copied.
-const MADE_ANEW: [&str; 2] = ["change_log", "jobs"];
+/// What is rebuilt and not copied.
+const REBUILT: [&str; 2] = ["change_log", "jobs"];
 /// What follows from the texts as a whole: kept only if all of it is there.
 const GRAPH: [&str; 7] = [
     "entities",
@@ -32,7 +32,7 @@ const GRAPH: [&str; 7] = [
     "communities",
     "community_members",
 ];
-/// The table whose rows have hashes of their own: they are believed one by one, also on a page
+/// The table whose rows have hashes of their own: they are trusted one by one, also on a page
 /// without its checksum.
 const HASHED: &str = "payload_chunk";
 /// The table of files, of which a hash covers the path alone.
@@ -78,7 +78,7 @@ pub(crate) fn salvage_file(
     let nothing = |reason: String| Error::Corrupt {
         part: Part::Store,
         reason: format!(
-            "nothing can be saved from `{}` ({reason}); index the files anew in another directory",
+            "nothing can be saved from `{}` ({reason}); index the files again in another directory",
             from.display()
         ),
     };
@@ -182,7 +182,7 @@ impl Salvage<'_> {
             )?
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
-        let names = names.into_iter().filter(|(name, _)| !MADE_ANEW.contains(&name.as_str()));
+        let names = names.into_iter().filter(|(name, _)| !REBUILT.contains(&name.as_str()));
         let table = |(name, keyed): (String, bool)| {
             let before: BTreeSet<String> = columns(self.old, &name)?.into_iter().collect();
             let mut both = columns(self.new, &name)?;
@@ -354,7 +354,7 @@ impl Salvage<'_> {
         Ok(incomplete.into_iter().collect())
     }
 
-    /// Begins the log anew, above every number that was given.
+    /// Restarts the log, above every number that was given.
     fn log(&self, graph: bool) -> rusqlite::Result<()> {
         for (name, last) in &self.given {
             let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
@@ -391,7 +391,7 @@ const FAR: i64 = 1 << 32;
 ///
 /// Where the note of it was damaged, the log begins far above what can be read of it: a reader
 /// that has seen the damaged store must not take a new change for one that it knows. Rows are
-/// numbered after those that were saved, for every index is made anew.
+/// numbered after those that were saved, for every index is rebuilt.
 fn given(old: &Connection, checked: &Connection) -> BTreeMap<String, i64> {
     noted(checked).unwrap_or_else(|_| {
         let log = noted(old).unwrap_or_default().remove(LOG).unwrap_or_default();

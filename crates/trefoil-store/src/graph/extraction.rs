@@ -44,7 +44,7 @@ impl Store {
         })
     }
 
-    /// Says anew what chunks mention, as another extractor finds it; unknown rows are left
+    /// Replaces what chunks mention, as another extractor finds it; unknown rows are left
     /// out. Tells how many differ from what was stored; those are logged.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl<'c> GraphWriter<'c> {
         Ok(())
     }
 
-    /// Makes every sum anew.
+    /// Computes every sum again.
     pub(crate) fn sum_all(tx: &WriteTx<'_>, now: i64) -> rusqlite::Result<()> {
         let mut graph = GraphWriter::new(tx, now);
         let mut edges =

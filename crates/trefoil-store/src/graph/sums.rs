@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use crate::codec::texts;
 
-/// How one entity bears on another, by all the units that say so.
+/// How one entity is related to another, by all the units that say so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EdgeSum {
     /// How often it is said.
@@ -25,7 +25,7 @@ pub(crate) struct EdgeSum {
 /// Who or what units name, by all of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EntitySum {
-    /// What most of the units call it and take it for, each as surely as it says it; of equals
+    /// What most of the units call it and take it for, each weighted by how strongly it says it; of equals
     /// the first in the alphabet.
     pub(crate) name: String,
     pub(crate) type_label: String,

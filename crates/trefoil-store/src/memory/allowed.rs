@@ -50,7 +50,7 @@ pub enum SessionScope {
     /// It names none: no claim of a session is seen.
     #[default]
     None,
-    /// Asked from this session: its claims are seen beside those that hold longer.
+    /// Asked from this session: its claims are seen with those that hold longer.
     From(String),
     /// Asked for this session: only its claims and episodes are seen.
     Only(String),

@@ -1,4 +1,4 @@
-//! What is embedded of a unit, and when it is embedded anew.
+//! What is embedded of a unit, and when it is embedded again.
 //!
 //! Before a message stands the one before it in its session: an answer seldom repeats what
 //! was asked, and a question asks for both. On conversations this was worth .06 Recall@10.
@@ -75,13 +75,13 @@ impl Embedding<'_> {
 /// The message after a message of a session.
 pub(super) fn next(tx: &Connection, unit: &MemoryUnit) -> rusqlite::Result<Option<MemoryUnit>> {
     let sql = "SELECT min(unit_id) FROM payload_episode WHERE session_id = ?1 AND unit_id > ?2";
-    beside(tx, unit, sql)
+    neighbour(tx, unit, sql)
 }
 
 /// `text` of a unit, after the message before it.
 fn in_context(tx: &Connection, unit: &MemoryUnit, text: String) -> rusqlite::Result<String> {
     let sql = "SELECT max(unit_id) FROM payload_episode WHERE session_id = ?1 AND unit_id < ?2";
-    let before = beside(tx, unit, sql)?
+    let before = neighbour(tx, unit, sql)?
         .filter(|before| !before.unit.is_hidden() && before.unit.boundary == unit.unit.boundary);
     let context = before.map(|before| before.payload.text()).unwrap_or_default();
     if context.is_empty() {
@@ -91,9 +91,13 @@ fn in_context(tx: &Connection, unit: &MemoryUnit, text: String) -> rusqlite::Res
     Ok(format!("{}\n{text}", context.get(cut..).unwrap_or_default().trim_start()))
 }
 
-/// The message that `sql` finds beside a message of a session; none if an episode of another
+/// The message that `sql` finds next to a message of a session; none if an episode of another
 /// kind stands there.
-fn beside(tx: &Connection, unit: &MemoryUnit, sql: &str) -> rusqlite::Result<Option<MemoryUnit>> {
+fn neighbour(
+    tx: &Connection,
+    unit: &MemoryUnit,
+    sql: &str,
+) -> rusqlite::Result<Option<MemoryUnit>> {
     let Some(session) = session(&unit.payload) else { return Ok(None) };
     let row: Option<i64> = tx
         .prepare_cached(sql)?

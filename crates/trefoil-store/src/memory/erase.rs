@@ -21,7 +21,7 @@ use crate::{
     meta,
 };
 
-/// The setting that says that the files have still to be written anew.
+/// The setting that says that the files have still to be rewritten.
 const UNCLEANED: &str = "uncleaned_files";
 /// The setting that holds the key of the hashes in `erased_runs`.
 const KEY: &str = "erasure_key";
@@ -113,19 +113,19 @@ impl Store {
             let hashes = file_hashes(tx, path)?;
             remove_path(tx, now, path)?;
             hashes.iter().try_for_each(|hash| embedding::drop_unused(tx, hash))?;
-            // Reports quote; the worker makes them anew from what is left.
+            // Reports quote; the worker rebuilds them from what is left.
             tx.execute("DELETE FROM communities", [])?;
             note(tx, &texts)?;
             Ok(Some(erased))
         })
     }
 
-    /// True if something was erased and the files have not been written anew since.
+    /// True if something was erased and the files have not been rewritten since.
     pub fn is_unclean(&self) -> Result<bool> {
         Ok(self.meta(UNCLEANED)?.is_some())
     }
 
-    /// Writes the file anew from what is in it, and empties the write-ahead log: after this
+    /// Rewrites the file from what is in it, and empties the write-ahead log: after this
     /// neither holds a byte of what was deleted.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Store {
         })
     }
 
-    /// Notes that every file was written anew.
+    /// Notes that every file was rewritten.
     pub fn set_clean(&self) -> Result<()> {
         self.write("note that the files are clean", |tx, _| meta::forget(tx, UNCLEANED))?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
@@ -211,7 +211,7 @@ const LIVE: [&str; 12] = [
     "SELECT concat_ws(char(10), key, value) FROM meta",
 ];
 
-/// Notes that files are to be written anew, and what is to be looked for in them.
+/// Notes that files are to be rewritten, and what is to be looked for in them.
 fn note(tx: &WriteTx<'_>, texts: &[String]) -> rusqlite::Result<()> {
     let known = key(tx)?;
     let key = known.unwrap_or_else(|| [fastrand::u64(..), fastrand::u64(..)]);

@@ -11,7 +11,7 @@ const FILTER_BITS: u32 = 20;
 
 /// Every run of 16 bytes of some erased texts, as a keyed hash. Runs of one byte repeated tell
 /// nothing and are left out. So are those that a live text has as well, if only up to a byte at
-/// an end: what stands in a file beside a live text may be any byte.
+/// an end: what stands in a file next to a live text may be any byte.
 ///
 /// ```
 /// use trefoil_store::memory::ErasedRuns;

@@ -34,14 +34,14 @@ pub struct MemoryEntity {
     pub attrs: BTreeMap<String, Vec<String>>,
 }
 
-/// How one entity of memory bears on another: the sum of what units say.
+/// How one entity of memory is related to another: the sum of what units say.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryEdge {
     /// Its id.
     pub id: RelationId,
     /// Normalised name of the one.
     pub source: String,
-    /// How it bears on the other: `lives_in`.
+    /// The relation to the other: `lives_in`.
     pub relation: String,
     /// Normalised name of the other.
     pub target: String,

@@ -445,7 +445,7 @@ fn entities_of_memory_are_apart_from_those_of_documents() {
 }
 
 #[test]
-fn sums_that_claims_add_to_are_checked_made_anew_and_made_for_older_stores() {
+fn sums_that_claims_add_to_are_checked_rebuilt_and_made_for_older_stores() {
     let fixture = Fixture::new();
     let state = |valid_to| {
         let body = ClaimPayload { valid_from: Some(3), valid_to, ..claim("Ada 京都") };

@@ -27,7 +27,7 @@ pub struct UnitRow {
     pub state: UnitState,
     /// Why it is archived, if it is.
     pub archived_as: Option<String>,
-    /// How far it is believed, 0–1.
+    /// Confidence that it is true, 0–1.
     pub confidence: f64,
     /// How much it stands out, 0–1.
     pub salience: f64,

@@ -10,7 +10,7 @@ use super::spaced::SHORT_NAME;
 /// which: a word before a name is now and then taken for a part of it.
 const AGREEING: f32 = 0.75;
 
-/// What each of the texts of a document mentions, read beside the others. `extractions` holds
+/// What each of the texts of a document mentions, read together with the others. `extractions` holds
 /// one of each text.
 ///
 /// A short form of a name stands for the whole name in every text, if one of them has both:
@@ -39,7 +39,7 @@ fn without_common_words(texts: &[TitledText<'_>], extractions: Vec<Extraction>) 
     each.collect()
 }
 
-/// The words that no text has surely as a name, and one has in small letters.
+/// The words that no text certainly has as a name, and one has in small letters.
 fn common_words(texts: &[TitledText<'_>], extractions: &[Extraction]) -> BTreeSet<String> {
     let mut sure = BTreeSet::new();
     let mut unsure = BTreeSet::new();

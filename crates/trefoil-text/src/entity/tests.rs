@@ -231,7 +231,7 @@ fn a_document_knows_short_forms_of_its_names() {
     let odd = "Watching Mercer came. We told Mercer.";
     assert_eq!(resolved(&[alex, alex, alex, odd, "Mercer went."])[4], ["alex mercer"], "of most");
     let both = resolved(&[alex, "Mercer met Ann Mercer and Bea Mercer."]);
-    assert_eq!(both[1], ["ann mercer", "bea mercer", "mercer"], "beside others");
+    assert_eq!(both[1], ["ann mercer", "bea mercer", "mercer"], "next to others");
     assert_eq!(resolved(&["Alex Mercer came.", "Mercer went."])[1], ["mercer"], "no text has both");
     let acronym = "The National Science Foundation (NSF) paid.";
     assert_eq!(resolved(&[acronym, "They asked NSF."])[1], ["national science foundation"]);

@@ -101,7 +101,7 @@ fn read(text: &str) -> Result<Lexicon, String> {
         })
     };
     let rewrite = file.rewrite.iter().map(|(from, to)| Ok((plain(from)?, to.clone())));
-    // A name is told by its capital.
+    // A capital marks a name.
     let people = file.people.as_deref().map(Regex::new).transpose();
     let people = people.map_err(|error| error.to_string())?;
     Ok(Lexicon {

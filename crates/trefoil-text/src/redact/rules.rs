@@ -7,7 +7,7 @@ use trefoil_core::{ByteSpan, Error, Result};
 use super::{Redacted, Redaction, cut, find_sensitive};
 use crate::normalize::Normalized;
 
-/// Something of one's own that is cut out of texts: what a regular expression finds, under a
+/// A custom pattern that is cut out of texts: what a regular expression finds, under a
 /// name.
 #[derive(Clone, Debug, Serialize)]
 pub struct RedactionPattern {
@@ -102,7 +102,7 @@ impl Ord for RedactionPattern {
     }
 }
 
-/// What is cut out of texts: kinds that are known, and patterns of one's own.
+/// What is cut out of texts: kinds that are known, and custom patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedactionRules {
     kinds: BTreeSet<Redaction>,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_cut_out_beside_what_is_known() {
+    fn patterns_are_cut_out_besides_what_is_known() {
         let rules = rules(&[("ticket", r"TICKET-\d+"), ("staff", r"社員番号\s*\d+|사번\s*\d+")]);
         let redacted = rules.redact("TICKET-7 von mika@example.org, 社員番号 12３, 사번 45.");
         assert_eq!(redacted.text, "[ticket] von [email], [staff], [staff].");

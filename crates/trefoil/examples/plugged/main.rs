@@ -1,4 +1,4 @@
-//! Four parts of one's own beside the engine's: a retriever with an index, one without, a fuser and
+//! Four custom parts: a retriever with an index, one without, a fuser and
 //! a loader. `cargo run --example plugged -- FOLDER QUESTION` indexes a folder with them and asks.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints its result")]
 

@@ -198,7 +198,7 @@ impl<'e> Examination<'e> {
     fn of(state: &'e State, search: Search<'e>, options: &'e DoctorOptions) -> Result<Self> {
         let generation = state.store.vectors_generation()?;
         let mut files = open::files(&state.dir, generation, &state.config);
-        files.retain(|leaf| leaf.collection == Collection::Documents);
+        files.retain(|on_disk| on_disk.collection == Collection::Documents);
         // The rows with the smallest digests: any rows, and the same ones every time.
         let mut smallest: BTreeSet<(u64, RowId)> = BTreeSet::new();
         for page in Pages::of(&state.store, Collection::Documents) {

@@ -1,11 +1,11 @@
 //! Forgetting, down to the bytes of every file.
 //!
 //! The store erases rows in one transaction; the indexes replay that. Then every file is
-//! written anew from what is alive: the store by `VACUUM` with an emptied write-ahead log,
+//! rewritten from what is alive: the store by `VACUUM` with an emptied write-ahead log,
 //! the segments of the indexes by merging. Rewriting is what erases; the search of the files
 //! that follows is the proof, as far as a search can see. It sees text as it is: all of the
 //! store, names in the graph's file. The keyword index holds terms in a compressed dictionary
-//! and vectors are numbers: there nothing can be seen, and only what was written anew counts.
+//! and vectors are numbers: there nothing can be seen, and only what was rewritten counts.
 //!
 //! A note in the store says that this has to be done, and hashes of the erased text say what to
 //! look for, so that a crash on the way is made good when the engine is opened again. The hashes
@@ -66,7 +66,7 @@ impl State {
         Ok(())
     }
 
-    /// Writes every file anew and searches them for what was erased.
+    /// Rewrites every file and searches them for what was erased.
     pub(crate) fn clean(&self, erased: Erased) -> Result<ForgetReceipt> {
         self.rewrite()?;
         let mut runs = self.store.erased_runs()?;

@@ -61,7 +61,7 @@ pub(crate) fn import(from: &Path, dir: &Path, config: &EngineConfig) -> Result<S
     fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
     let staging = staging_in(folder)?;
     let snapshot = Snapshot::unpack(from, staging.path())?;
-    check(staging.path(), config, "make the snapshot anew from an index that is")?;
+    check(staging.path(), config, "make the snapshot again from an index that is")?;
     match fs::remove_dir(dir) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(taken()),
         _ => {}
@@ -89,7 +89,7 @@ pub(crate) fn readable(path: &Path, config: &EngineConfig) -> Result<Option<Temp
         return Ok(unpacked);
     }
     let folder = private(path)?;
-    // What is left out is made anew from the store.
+    // What is left out is rebuilt from the store.
     copy_files(dir, folder.path(), config)?;
     let writer = lock(folder.path())?;
     drop(open_to_write(folder.path(), config.clone(), writer, OnMismatch::Refuse)?);
@@ -120,8 +120,8 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
     let store = Store::open(into, Access::ReadOnly, Arc::new(SystemClock))?;
     let own = Store::FILES.map(|name| part(name.to_owned(), &into.join(name)));
     let mut parts = own.into_iter().collect::<Result<Vec<_>>>()?;
-    for leaf in open::files(into, generation, config) {
-        let IndexOnDisk { collection, index, folder } = &leaf;
+    for on_disk in open::files(into, generation, config) {
+        let IndexOnDisk { collection, index, folder } = &on_disk;
         if let Some(contents) = index.contents()?
             && !changed_rows(&store, *collection, index.inputs(), contents.seq)?.is_empty()
         {
@@ -141,15 +141,15 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
 fn copy_files(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Vec<Error>> {
     let mut left_out = Vec::new();
     let generation = open::generation(dir);
-    for leaf in open::files(dir, generation, config) {
-        let files = match leaf.index.files() {
+    for on_disk in open::files(dir, generation, config) {
+        let files = match on_disk.index.files() {
             Err(error @ (Error::Corrupt { .. } | Error::UnsupportedFormat { .. })) => {
                 left_out.push(error);
                 continue;
             }
             files => files?,
         };
-        let folder = into.join(&leaf.folder);
+        let folder = into.join(&on_disk.folder);
         for mut file in files {
             let made = create_private_folder(&folder);
             made.map_err(|error| Error::io("create", &folder, error))?;
@@ -169,7 +169,7 @@ fn part(path: String, file: &Path) -> Result<SnapshotPart> {
     Ok(SnapshotPart { path, bytes, sha256 })
 }
 
-/// Writes the snapshot of the copied files beside `to`, and gives it its name when it is durable.
+/// Writes the snapshot of the copied files next to `to`, and gives it its name when it is durable.
 fn write(manifest: &Manifest, copied: &Path, folder: &Path, to: &Path) -> Result<Snapshot> {
     let failed = |error| Error::io("write", to, error);
     let json = manifest.json()?;
@@ -210,7 +210,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A private folder beside what is to be made, so that it can be moved there.
+/// A private folder next to what is to be made, so that it can be moved there.
 fn staging_in(folder: &Path) -> Result<TempDir> {
     owners_alone(".trefoil-")
         .tempdir_in(folder)

@@ -1,4 +1,4 @@
-//! Repair of an index on disk: what is damaged is set aside, never overwritten, and made anew;
+//! Repair of an index on disk: what is damaged is set aside, never overwritten, and rebuilt;
 //! of a damaged store, what can be read is saved first.
 
 use std::{
@@ -35,7 +35,7 @@ pub struct RepairReport {
     pub set_aside: Option<PathBuf>,
     /// What was saved of the store, if it was damaged.
     pub saved: Option<Salvaged>,
-    /// Indexes that were made anew.
+    /// Indexes that were rebuilt.
     pub rebuilt: Vec<Part>,
     /// What is wrong now: nothing, unless it cannot be repaired.
     pub after: Verification,
@@ -71,7 +71,7 @@ pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> 
         (Some(save(dir)?), put_in_place(dir, config)?, rebuilt)
     } else {
         let (mut rebuilt, aside) = (every_index(dir, config), folder_for(dir)?);
-        rebuilt.retain(|leaf| damaged(leaf.part()));
+        rebuilt.retain(|on_disk| damaged(on_disk.part()));
         set_aside(dir, &rebuilt, &aside)?;
         (None, aside, rebuilt)
     };
@@ -90,7 +90,7 @@ fn save(dir: &Path) -> Result<Salvaged> {
 }
 
 /// A process may have died between saving and putting in place. Tells the folder of what was
-/// damaged, if so; the indexes are made anew by the next writer.
+/// damaged, if so; the indexes are rebuilt by the next writer.
 fn finish_earlier(dir: &Path, config: &EngineConfig) -> Result<Option<PathBuf>> {
     trefoil_store::is_salvaged(dir).then(|| put_in_place(dir, config)).transpose()
 }

@@ -1,5 +1,5 @@
 //! Whether an index is what it should be: every checksum, every rule of the store, and every
-//! row of the store in every index exactly once. Changes nothing, and works beside a writer.
+//! row of the store in every index exactly once. Changes nothing, and works while another process writes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,7 +64,7 @@ impl Finding {
             (Part::Store, _) => {
                 "run `trefoil repair`, which saves what can be read into a new store"
             }
-            _ => "run `trefoil repair`, which makes it anew from the store",
+            _ => "run `trefoil repair`, which rebuilds it from the store",
         }
     }
 }
@@ -166,7 +166,7 @@ pub(crate) fn verify(dir: &Path, config: &EngineConfig) -> Result<Verification> 
     loop {
         let generation = open::generation(dir);
         let verification = Verification::of(dir, generation, config)?;
-        // Beside a writer, vectors of another model may take the place of those.
+        // While a writer runs, vectors of another model may take the place of those.
         if open::generation(dir) == generation {
             return Ok(verification);
         }
@@ -179,13 +179,13 @@ impl Verification {
         // Before the store: so no commit of an index is later than what it is compared with.
         let mut indexes = Vec::with_capacity(files.len());
         let mut findings = Vec::new();
-        for leaf in files {
-            match leaf.index.contents() {
-                Ok(contents) => indexes.push((leaf, contents.unwrap_or_default())),
-                Err(error) => findings.push(finding(leaf.part(), error)?),
+        for on_disk in files {
+            match on_disk.index.contents() {
+                Ok(contents) => indexes.push((on_disk, contents.unwrap_or_default())),
+                Err(error) => findings.push(finding(on_disk.part(), error)?),
             }
         }
-        let rows = indexes.iter().map(|(leaf, held)| (leaf.part(), held.rows.len()));
+        let rows = indexes.iter().map(|(on_disk, held)| (on_disk.part(), held.rows.len()));
         let mut verification = Self {
             seq: Seq::ZERO,
             rows: rows.collect(),
@@ -209,14 +209,14 @@ impl Verification {
         self.findings.extend(
             faults.into_iter().map(|fault| Finding { part, fault: Fault::Contradicts(fault) }),
         );
-        for (leaf, contents) in indexes {
-            let part = leaf.part();
-            let Compared { faults, lagging } = compare(store, leaf, contents)?;
+        for (on_disk, contents) in indexes {
+            let part = on_disk.part();
+            let Compared { faults, lagging } = compare(store, on_disk, contents)?;
             self.findings.extend(faults.into_iter().map(|fault| Finding { part, fault }));
             if lagging > 0 {
                 self.lagging.push((part, lagging));
             }
-            if let (Some(found), Some(expected)) = (leaf.index.space()?, store.fingerprint()?)
+            if let (Some(found), Some(expected)) = (on_disk.index.space()?, store.fingerprint()?)
                 && !expected.starts_with(&found)
             {
                 self.findings.push(Finding { part, fault: Fault::OtherModel { found, expected } });
@@ -244,8 +244,8 @@ struct Compared {
 }
 
 /// Compares what an index holds with what the store says that it should.
-fn compare(store: &Store, leaf: &IndexOnDisk, contents: &Contents) -> Result<Compared> {
-    let IndexOnDisk { collection, index, .. } = leaf;
+fn compare(store: &Store, on_disk: &IndexOnDisk, contents: &Contents) -> Result<Compared> {
+    let IndexOnDisk { collection, index, .. } = on_disk;
     let mut held: BTreeMap<RowId, u64> = BTreeMap::new();
     let (mut repeated, mut lacking, mut different) = (Vec::new(), Vec::new(), Vec::new());
     for &(row, digest) in &contents.rows {

@@ -180,11 +180,11 @@ impl Searcher<'_> {
         let unread = all - fused.len();
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
         let found = self.read(&wider, filters, fused)?;
-        let Added { ranked, anew, read } =
+        let Added { ranked, switched, read } =
             self.rerank_more(search, found.passages, ranked, &repaired);
         let thresholds = self.thresholds(&plan.question.text, &ranked);
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
-        Ok((candidates, Some(Findings { repaired, anew, read, ..more })))
+        Ok((candidates, Some(Findings { repaired, switched, read, ..more })))
     }
 
     /// The passages in their order, those of corrections read like the others.
@@ -279,7 +279,7 @@ struct Findings {
     /// Rows that corrections found.
     repaired: RowSet,
     /// Whether another reranker than before gave the scores.
-    anew: bool,
+    switched: bool,
     /// How many passages the last correction read.
     read: usize,
     grade: CragScore,
@@ -311,7 +311,7 @@ impl Findings {
             ranked,
             total,
             repaired: RowSet::default(),
-            anew: false,
+            switched: false,
             read: 0,
         }
     }
@@ -322,7 +322,7 @@ impl Findings {
         if before.ranked.is_empty() {
             return true;
         }
-        if self.anew || self.basis != before.basis {
+        if self.switched || self.basis != before.basis {
             return self.grade.relevance < before.grade.relevance;
         }
         self.grade.relevance <= before.grade.relevance && self.gain >= before.gain

@@ -7,7 +7,7 @@ use trefoil_core::{Analyzer, Language, Question, Score, WeightedTerm};
 /// Terms that a question is expanded by.
 const TERMS: usize = 10;
 
-/// What all of them weigh together, beside the 1 of the question's own: the even mixture
+/// What all of them weigh together, against the 1 of the question's own: the even mixture
 /// of both models that RM3 takes for a start.
 const WEIGHT: f32 = 1.0;
 
@@ -16,7 +16,7 @@ const WEIGHT: f32 = 1.0;
 pub(crate) struct Sample<'t> {
     pub(crate) text: &'t str,
     pub(crate) language: Language,
-    /// How surely it answers the question.
+    /// How well it answers the question.
     pub(crate) evidence: Score,
 }
 

@@ -14,7 +14,7 @@ pub struct GradeThresholds {
     pub correct: Score,
     /// Down from here it is incorrect; 0.3 by default.
     pub incorrect: Score,
-    /// One passage from here on makes the evidence correct whatever stands beside it;
+    /// One passage from here on makes the evidence correct whatever else is found;
     /// 0.9 by default.
     pub certain: Score,
     /// Below this a passage of ambiguous evidence is dropped; 0.4 by default.

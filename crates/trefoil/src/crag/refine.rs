@@ -24,7 +24,7 @@ struct Cut<'p> {
 
 impl Refinement<'_> {
     /// The sentences of each passage that matter, as one text; none of a passage without
-    /// sentences. `read` may score some of them anew, best first: it is given sentences
+    /// sentences. `read` may score some of them again, best first: it is given sentences
     /// and gives as many scores as it has the time for.
     pub(crate) fn summaries<'p>(
         &self,
@@ -57,7 +57,7 @@ impl Refinement<'_> {
         cuts.iter().map(|cut| self.summary(cut)).collect()
     }
 
-    /// The sentences of a passage, each scored by what it covers of the question beside
+    /// The sentences of a passage, each scored by what it covers of the question besides
     /// the best of them, times what the passage is worth.
     fn cut<'p>(&self, ranked: &'p Ranked) -> Cut<'p> {
         let chunk = &ranked.passage.chunk.chunk;

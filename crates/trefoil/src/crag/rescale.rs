@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn another_wording_is_believed_by_half() {
+    fn a_rewrite_counts_half() {
         let other = list(&[(7, 8.0), (8, 4.0)], 0.0);
         check(&list(&[(1, 6.0), (2, 4.0)], 2.0), &other, &[(7, 4.0, 0.4), (8, 3.0, 0.2)]);
         check(&list(&[], 0.0), &other, &[(7, 4.0, 0.4), (8, 2.0, 0.2)]);

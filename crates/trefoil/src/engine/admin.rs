@@ -22,7 +22,7 @@ use crate::{
 impl Engine {
     /// Checks the index in `dir`, or the snapshot file in its place: every checksum of every file, every rule of the store, and
     /// that each index holds what the store says, each row once and nothing else. No model is
-    /// needed. Takes time proportional to the index and changes nothing; beside a writer, what
+    /// needed. Takes time proportional to the index and changes nothing; while another process writes, what
     /// it does meanwhile is no fault.
     ///
     /// # Errors
@@ -33,10 +33,10 @@ impl Engine {
     }
 
     /// Repairs the index in `dir`. What is damaged moves into a folder `damaged-N` below it.
-    /// A damaged index is made anew from the store. Of a damaged store every row that can be
+    /// A damaged index is rebuilt from the store. Of a damaged store every row that can be
     /// read, and that has its checksum, goes into a new one; the files that lost something are
     /// named, and are read again by the next ingest of their folder. A sound index is left
-    /// alone. Vectors of an index that is made anew without its model wait for the next
+    /// alone. Vectors of an index that is rebuilt without its model wait for the next
     /// engine that has it.
     ///
     /// # Errors
@@ -47,13 +47,13 @@ impl Engine {
         repair::repair(dir.as_ref(), config)
     }
 
-    /// Writes the index in `dir` into the new file `to`: one state of it, also beside a writer,
+    /// Writes the index in `dir` into the new file `to`: one state of it, also while another process writes,
     /// checked before it is written. The file is there complete, or not at all. It opens with
     /// [`Engine::open_read_only`], and [`Engine::import`] makes an index of it. As long as
     /// nothing is written to an index and no index is behind its store, every export of it is
     /// the same file, with the same id.
     ///
-    /// Needs as much room again beside `to` while it runs.
+    /// Needs as much room again next to `to` while it runs.
     ///
     /// # Errors
     /// [`Error::IndexMissing`], [`Error::Corrupt`] if the index is not sound,
@@ -95,7 +95,7 @@ impl Engine {
 
     /// Forgets the document at `path` with everything that came from it, so that no file holds
     /// 16 bytes of it in a row of which no live text has 15. Costs as much as writing all of the
-    /// index anew. A document that is not there leaves nothing to remove.
+    /// index again. A document that is not there leaves nothing to remove.
     ///
     /// # Errors
     /// [`Error::Locked`] if another process reads and does not let go: the document is gone by

@@ -71,7 +71,7 @@ impl Engine {
     }
 
     /// The `most` most important entities of what the filters let through, each without a
-    /// description and what it is related to: those that most chunks mention, each as surely as
+    /// description and what it is related to: those that most chunks mention, each weighted by how strongly
     /// it does, and names a little before common nouns.
     ///
     /// # Errors

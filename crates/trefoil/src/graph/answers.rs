@@ -1,4 +1,4 @@
-//! What the graph says to a question beside its list: paths, communities and entities.
+//! What the graph says to a question in addition to its list: paths, communities and entities.
 
 use std::cmp::Reverse;
 

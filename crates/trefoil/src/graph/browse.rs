@@ -15,7 +15,7 @@ use crate::{
     state::State,
 };
 
-/// What being mentioned counts for common nouns, beside 1 for names and code: all of them say
+/// What being mentioned counts for common nouns, against 1 for names and code: all of them say
 /// something of a passage, names more often say what it is about.
 const COMMON_NOUNS: f32 = 0.75;
 
@@ -55,12 +55,12 @@ impl State {
         let Some(index) = self.graph_index_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
         let is_whole = matches!(self.store.allowed(filters)?, Allowed::All);
-        let mut beside: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
+        let mut neighbours: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
-        beside.sort_by(|a, b| b.1.total_cmp(&a.1));
-        beside.truncate(most);
-        let mut related = Vec::with_capacity(beside.len());
-        for (other, weight) in beside {
+        neighbours.sort_by(|a, b| b.1.total_cmp(&a.1));
+        neighbours.truncate(most);
+        let mut related = Vec::with_capacity(neighbours.len());
+        for (other, weight) in neighbours {
             related.extend(self.related(&index, entity.node, other, weight, is_whole)?);
         }
         let known = self.known(&index, entity.node, &Allowed::All, |_| true, None)?;
@@ -82,10 +82,10 @@ impl State {
                 let Some(entity) = index.find(&normalize_name(name)) else {
                     return Ok(Subgraph::default());
                 };
-                let mut beside: Vec<(Node, f32)> = graph.edges(entity.node).collect();
-                beside.sort_by(|a, b| b.1.total_cmp(&a.1));
+                let mut neighbours: Vec<(Node, f32)> = graph.edges(entity.node).collect();
+                neighbours.sort_by(|a, b| b.1.total_cmp(&a.1));
                 std::iter::once(entity.node)
-                    .chain(beside.into_iter().map(|(node, _)| node))
+                    .chain(neighbours.into_iter().map(|(node, _)| node))
                     .collect()
             }
         };
@@ -148,7 +148,7 @@ impl State {
 }
 
 /// The entities, the most important first, of equals the first in the alphabet: what one long
-/// passage lists beside much else is related to more than what the documents are about.
+/// passage lists among much else is related to more than what the documents are about.
 fn ranked(index: &GraphIndex) -> Vec<Node> {
     let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
     let weight = |node: &Node| {

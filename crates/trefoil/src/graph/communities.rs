@@ -34,7 +34,7 @@ pub(crate) struct CommunityUpdate {
     pub(crate) kept: usize,
 }
 
-/// Finds the communities of the graph anew where it changed, and makes the reports of those
+/// Finds the communities of the graph again where it changed, and makes the reports of those
 /// whose evidence did.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ const COMMUNITIES: usize = 3;
 const WHOLE: Score = Score::HALF;
 
 impl State {
-    /// Finds communities and makes reports anew where the graph changed since they were made.
+    /// Finds communities and makes reports again where the graph changed since they were made.
     /// Whether there was something to do.
     pub(crate) fn update_reports(&self) -> Result<bool> {
         let Some(graph) = &self.graph else { return Ok(false) };
@@ -53,7 +53,7 @@ impl State {
         Ok(true)
     }
 
-    /// open indexes the reports as they are until the graph changes, for they cannot be made anew.
+    /// open indexes the reports as they are until the graph changes, for they cannot be rebuilt.
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
         let Some(graph) = &self.graph else { return Ok(()) };
         self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))

@@ -1,4 +1,4 @@
-//! What the graph says beside the chunks that it ranks: the entities of a chunk, and how those
+//! What the graph says in addition to the chunks that it ranks: the entities of a chunk, and how those
 //! of a question hang together.
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -227,7 +227,7 @@ pub(crate) fn sources(store: &Store, row: &CommunityRow) -> Result<Sources> {
     Ok(Sources { community_id: Some(row.id.clone()), entity_ids, ..Sources::default() })
 }
 
-/// What a person wants to see beside a community: its name as the title, the communities
+/// What a person wants to see with a community: its name as the title, the communities
 /// around it that may be shown as headings, its keywords as tags.
 pub(crate) fn metadata(
     reports: &Reports,

@@ -32,7 +32,7 @@ pub(crate) struct Migration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnMismatch {
     Refuse,
-    /// Make vectors of the configured model beside them.
+    /// Make vectors of the configured model next to them.
     Migrate,
 }
 

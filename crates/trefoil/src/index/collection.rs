@@ -111,7 +111,7 @@ impl Indexed {
         self.each_indexer(|indexer| indexer.clear())
     }
 
-    /// Writes every index anew, without what was removed.
+    /// Rewrites every index, without what was removed.
     pub(crate) fn compact(&self) -> Result<()> {
         self.each_indexer(|indexer| indexer.compact())
     }

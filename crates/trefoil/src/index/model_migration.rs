@@ -1,4 +1,4 @@
-//! A change of model beside the index: the vectors of another model are made while those in
+//! A change of model without downtime: the vectors of another model are made while those in
 //! use go on answering, and take their place in one transaction (decision 009).
 
 use std::{

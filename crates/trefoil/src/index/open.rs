@@ -34,7 +34,7 @@ pub(crate) struct OpenIndexes {
 }
 
 /// Opens every retriever of a collection that can be opened, below `dir`, together with its
-/// `vectors`. A damaged index is set aside and begun anew when `write`; read-only, its retriever is
+/// `vectors`. A damaged index is set aside and started again when `write`; read-only, its retriever is
 /// absent.
 pub(crate) fn open(
     dir: &Path,
@@ -168,7 +168,7 @@ impl OpenIndexes {
         let EngineConfig { analyzer, keyword: config, .. } = config;
         if write {
             let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), config);
-            let indexer = or_anew(dir, open)?;
+            let indexer = or_start_again(dir, open)?;
             self.retrievers.push(Arc::new(indexer.retriever()));
             self.indexers.push(Box::new(indexer));
         } else {
@@ -195,7 +195,7 @@ impl OpenIndexes {
             let space = embedder.space();
             let fingerprint = space.fingerprint();
             let open = || VectorIndexer::open(dir, &fingerprint, space.dimensions, config);
-            self.indexers.push(Box::new(or_anew(dir, open)?));
+            self.indexers.push(Box::new(or_start_again(dir, open)?));
         }
         let opened = SemanticRetriever::open(dir, Arc::clone(embedder), config);
         self.read(
@@ -208,7 +208,7 @@ impl OpenIndexes {
     fn graph(&mut self, dir: &Path, config: &EngineConfig, write: bool) -> Result<()> {
         use trefoil_graph::GraphIndexer;
         if write {
-            self.indexers.push(Box::new(or_anew(dir, || GraphIndexer::open(dir))?));
+            self.indexers.push(Box::new(or_start_again(dir, || GraphIndexer::open(dir))?));
         }
         let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
         let opened = opened.map(Arc::new);
@@ -226,7 +226,7 @@ impl OpenIndexes {
         }
         if write {
             let index = || retriever.index(dir).map(|index| index.indexer()).transpose();
-            self.indexers.extend(or_anew(dir, || catch_panics(name.name(), index))?);
+            self.indexers.extend(or_start_again(dir, || catch_panics(name.name(), index))?);
         }
         self.retrievers.push(Arc::clone(retriever));
         Ok(())
@@ -244,7 +244,7 @@ impl OpenIndexes {
 
 /// Opens an index; one that is damaged, of another model or of another version is set aside
 /// first, since the store holds all that is needed to build it again.
-fn or_anew<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
+fn or_start_again<T>(dir: &Path, open: impl Fn() -> Result<T>) -> Result<T> {
     match open() {
         Err(
             error @ (Error::Corrupt { .. }

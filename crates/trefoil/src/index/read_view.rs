@@ -16,7 +16,7 @@ use crate::{
     state::{ReadView, State},
 };
 
-/// How often the retrievers are shown anew because another process commits meanwhile.
+/// How often the retrievers are refreshed because another process commits meanwhile.
 const REFRESHES: u32 = 4;
 
 /// The store's setting that says which extractor found what the chunks mention.

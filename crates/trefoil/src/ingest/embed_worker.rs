@@ -56,7 +56,7 @@ struct Progress {
     gone: bool,
 }
 
-/// What the worker does beside its own work.
+/// What the worker does besides its own work.
 pub(crate) trait Extra: Debug + Send + Sync {
     /// Does a little; false if nothing is left to do. What fails is noted in `state`.
     fn run(&self, state: &Arc<State>) -> bool;

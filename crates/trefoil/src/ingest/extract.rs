@@ -18,13 +18,13 @@ use crate::state::State;
 const GROUP: usize = 512;
 
 impl State {
-    /// Forgets the indexes and makes them anew from the store.
+    /// Forgets the indexes and rebuilds them from the store.
     pub(crate) fn rebuild(&self) -> Result<()> {
         self.writable("rebuild the indexes")?;
         self.documents.clear()?;
         self.memory.clear()?;
         self.store.requeue_embeddings()?;
-        self.extract_anew()?;
+        self.extract_again()?;
         self.replay_all()
     }
 
@@ -44,17 +44,17 @@ impl State {
     }
 
     /// In an index from before there was a graph: makes what the graph is made from. Another
-    /// extractor's work stays until a reindex, lest two processes undo each other's.
+    /// extractor's work stays until a reindex, so that two processes do not undo each other's.
     pub(crate) fn extract_first(&self) -> Result<()> {
         #[cfg(feature = "graph")]
         if self.store.meta(EXTRACTOR)?.is_none() {
-            self.extract_anew()?;
+            self.extract_again()?;
         }
         Ok(())
     }
 
-    /// Says of every stored chunk anew what it mentions.
-    pub(crate) fn extract_anew(&self) -> Result<()> {
+    /// Extracts again what every stored chunk mentions.
+    pub(crate) fn extract_again(&self) -> Result<()> {
         #[cfg(feature = "graph")]
         if let Some(extractor) = &self.extractor {
             for file in self.store.files()? {
@@ -86,7 +86,7 @@ impl State {
     }
 }
 
-/// Lets the next engine that writes to `store` say anew what its chunks mention.
+/// Lets the next engine that writes to `store` extract again what its chunks mention.
 pub(crate) fn forget_extractor(store: &Store) -> Result<()> {
     #[cfg(feature = "graph")]
     store.forget_meta(EXTRACTOR)?;

@@ -56,7 +56,7 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
 /// Lifts passages that the first two name: what answers one half of a question names what the
 /// other half is about, and a cross-encoder, which reads each passage alone, cannot know.
 ///
-/// With F the blended scores and `names(b, p)`, 0–1, of how surely passage b names what p is
+/// With F the blended scores and `names(b, p)`, 0–1, of how strongly passage b mentions what p is
 /// about, each by its place in the fused order, the score of p becomes
 /// σ(logit F(p) + 2 · max F(b) · names(b, p)) over the first two b. None falls.
 pub fn lift_named(blended: Vec<Blended>, names: impl Fn(usize, usize) -> f32) -> Vec<Blended> {

@@ -1,4 +1,4 @@
-//! Work beside the calling thread, on threads that stay.
+//! Work on threads that stay, in parallel with the calling thread.
 //!
 //! A thread for each retriever of each search would cost its start, and leave memory behind: an
 //! allocator that keeps memory for threads hands what one thread freed to whichever comes
@@ -20,7 +20,7 @@ static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Does `here` on this thread and `others` beside it; all of them on this one if it is itself of
+/// Does `here` on this thread and `others` in parallel; all of them on this one if it is itself of
 /// a pool of rayon, which would take up other work of that pool while it waited: within a search
 /// another search, to any depth. What the others return, in their order; nothing for one that
 /// panicked.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn work_may_have_work_beside_it() {
+    fn parallel_work_may_be_nested() {
         let state = |number: usize| move || join(|| number, [move || number * 10]).1;
         let ((), found) = join(|| (), (0..50).map(state));
         let expected: Vec<_> = (0..50).map(|number| Some(vec![Some(number * 10)])).collect();

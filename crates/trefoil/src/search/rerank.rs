@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// How surely the passage of the first row names what that of the second is about, 0–1.
+/// How strongly the passage of the first row mentions the subject of the second, 0–1.
 pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
@@ -72,7 +72,7 @@ pub(crate) struct Read<'a> {
 pub(crate) struct Added {
     pub(crate) ranked: Vec<Ranked>,
     /// Whether another reranker than that of the first list read all of it.
-    pub(crate) anew: bool,
+    pub(crate) switched: bool,
     /// How many passages were read.
     pub(crate) read: usize,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Added {
 ///
 /// One list has one scorer: that of the first list reads what was added. Where it cannot,
 /// because a repair found other languages, the first reranker that reads both reads the
-/// head of the list anew.
+/// head of the list again.
 pub(crate) fn rerank_more(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
@@ -94,12 +94,12 @@ pub(crate) fn rerank_more(
         // There was no first list: this is it.
         let Reranked { ranked, .. } = rerank(found, plan, question, passages, names);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
-        return Added { ranked, anew: false, read };
+        return Added { ranked, switched: false, read };
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
         let ranked = in_order(passages, &scores, repaired, names);
-        return Added { ranked, anew: false, read: 0 };
+        return Added { ranked, switched: false, read: 0 };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
     let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
@@ -109,7 +109,7 @@ pub(crate) fn rerank_more(
     let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
     else {
         let ranked = in_order(passages, &scores, repaired, names);
-        return Added { ranked, anew: false, read: 0 };
+        return Added { ranked, switched: false, read: 0 };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
@@ -118,8 +118,8 @@ pub(crate) fn rerank_more(
     };
     let reranker = if reads(before) { before } else { other().unwrap_or(before) };
     let mut wanted: Vec<&(RowId, String)> = Vec::new();
-    let anew = !Arc::ptr_eq(reranker, before);
-    if anew {
+    let switched = !Arc::ptr_eq(reranker, before);
+    if switched {
         scores.clear();
         let head = head(reranker, question, &texts).map_or(0, |(_, head)| head.len());
         wanted.extend(first.iter().take(head));
@@ -131,7 +131,7 @@ pub(crate) fn rerank_more(
     let (read, _) = read(reranker.as_ref(), plan, question, &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    Added { ranked: in_order(passages, &scores, repaired, names), anew, read: added }
+    Added { ranked: in_order(passages, &scores, repaired, names), switched, read: added }
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.

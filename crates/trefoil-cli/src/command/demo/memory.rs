@@ -137,7 +137,7 @@ enum Shown {
     Forgotten(ForgetReceipt),
 }
 
-/// Tells the story in an index of its own, which is made anew each time.
+/// Tells the story in an index of its own, which is rebuilt each time.
 pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
     let index = settings.home.root().join("demo/memory");
     remove(&index)?;

@@ -12,7 +12,7 @@ use crate::{
     show::DIM,
 };
 
-/// Shows one unit, or what there is at large.
+/// Shows one unit, or an overview.
 pub(super) fn run(
     id: Option<&str>,
     settings: &Settings,

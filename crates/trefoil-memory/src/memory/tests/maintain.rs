@@ -453,7 +453,7 @@ fn what_was_answered_and_seen_is_forgotten_and_scrubbed_with_what_was_said() {
     let turn = ObservationDraft {
         image_summary: Some("a copper kettle on a blue stove".to_owned()),
         context_note: Some(note.clone()),
-        ..ObservationDraft::turn("Where is the tea?", "On the shelf beside the window.")
+        ..ObservationDraft::turn("Where is the tea?", "On the shelf near the window.")
     };
     let told = aged.memory.observe(turn).unwrap();
     aged.memory.work().unwrap();

@@ -1,4 +1,4 @@
-//! What of the saved rows is believed.
+//! Which saved rows are trusted.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::{
     verify::{is_usable, is_what_it_says},
 };
 
-/// The rest of a file of which only the path is believed, and that is read again.
+/// The rest of a file of which only the path is trusted, and that is read again.
 pub(super) const UNREAD: [(&str, &str); 6] = [
     ("size", "0"),
     ("mtime", "-9223372036854775808"),

@@ -117,7 +117,7 @@ fn a_changed_letter_costs_its_chunk() {
 }
 
 #[test]
-fn of_a_file_on_a_damaged_page_only_the_path_is_believed() {
+fn of_a_file_on_a_damaged_page_only_the_path_is_trusted() {
     let fixture = Fixture::new();
     let mut doc = file("docs/a.md", &["walrus"]);
     (doc.title, doc.tags) = ("Tusks".to_owned(), vec!["sea".to_owned()]);
@@ -138,7 +138,7 @@ fn of_a_file_on_a_damaged_page_only_the_path_is_believed() {
 
 /// Of the first page nothing is known but where the tables are.
 #[test]
-fn damage_of_the_schema_makes_no_other_page_believed() {
+fn damage_of_the_schema_makes_no_other_page_trusted() {
     let (fixture, _, mut bytes) = filled();
     bytes[80] ^= 1;
     let row = b"docs/20.md";
