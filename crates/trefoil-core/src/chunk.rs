@@ -23,7 +23,7 @@ pub struct LineSpan {
     pub end: u32,
 }
 
-/// What a chunk is for.
+/// The role of a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChunkLevel {
@@ -37,15 +37,15 @@ pub enum ChunkLevel {
 /// A span of one document, as the chunker makes it: the unit that is indexed and ranked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// What it is for.
+    /// Its role.
     pub level: ChunkLevel,
     /// Place among the document's chunks of this level, from 0.
     pub ordinal: u32,
-    /// Headings that the span stands under, outermost first.
+    /// Headings above the span, outermost first.
     pub heading_path: Vec<String>,
     /// The text of the span.
     pub text: String,
-    /// Where the text stands in the document's body.
+    /// Position of the text in the document's body.
     pub bytes: ByteSpan,
     /// The same in lines.
     pub lines: LineSpan,
@@ -71,12 +71,12 @@ pub struct FileInfo {
 /// A chunk as the store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredChunk {
-    /// Its row, which the leaves rank in.
+    /// Its row, which retrievers rank in.
     pub row: RowId,
     /// Its public id.
     pub id: ChunkId,
-    /// Where it comes from.
+    /// The file it comes from.
     pub file: Arc<FileInfo>,
-    /// What it says.
+    /// The chunk itself.
     pub chunk: Chunk,
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::{BoundaryClass, Language, RowId, StoredChunk, UnitKind, UnitState};
 
-/// Which rows an index is of. A row belongs to exactly one collection.
+/// Which rows an index holds. A row belongs to exactly one collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collection {
     /// Chunks of documents: what `search` sees.
@@ -36,13 +36,13 @@ impl Collection {
 /// A unit of memory as an index is given it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryText {
-    /// Its row, which the leaves rank in.
+    /// Its row, which retrievers rank in.
     pub row: RowId,
-    /// What is searched of it.
+    /// The text that is searched.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: UnitKind,
-    /// How far its life has come.
+    /// Its life-cycle state.
     pub state: UnitState,
     /// Who may see it.
     pub boundary: BoundaryClass,

@@ -133,7 +133,7 @@ prefixed_id!(
     "lop_"
 );
 
-/// A row number of the store: what the leaves rank in. Dense, never reused.
+/// A row number of the store: what retrievers rank in. Dense, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RowId(u64);

@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedRetriever {
-    /// Who searches.
+    /// The retriever.
     pub id: RetrieverId,
     /// How many hits its list has at most.
     pub depth: usize,
@@ -36,23 +36,23 @@ impl PlannedRetriever {
 pub struct Plan {
     /// The question, as searched.
     pub question: Question,
-    /// What the classifier says of it, if it could.
+    /// The result of the classifier, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<QueryClassification>,
-    /// What kind of answer is wanted: what the caller says, else the classifier.
+    /// The query type: the caller's, or else the classifier's.
     pub query_type: QueryType,
-    /// Retrieved to run.
+    /// Retrievers to run.
     pub retrievers: Vec<PlannedRetriever>,
     /// How their lists become one.
     pub fusion: Fusion,
-    /// Reciprocal rank fusion, where it is that.
+    /// Settings of reciprocal rank fusion, where `fusion` is RRF.
     pub rrf: RrfConfig,
     /// How many fused candidates are read from the store.
     pub candidates: usize,
-    /// How the first candidates are read together with the question, if they are.
+    /// How the first candidates are reranked; absent if they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankPlan>,
-    /// How weak evidence is corrected, if it is graded.
+    /// How weak evidence is corrected; absent if it is not graded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragPlan>,
     /// Which of the ranked passages are results.
@@ -64,7 +64,7 @@ pub struct Plan {
     pub offset: usize,
     /// How many results are returned.
     pub limit: usize,
-    /// Tells this search from others: a cursor is of use for one search only.
+    /// Hash of the query and the settings: a cursor is valid for one search only.
     pub fingerprint: u64,
 }
 
@@ -153,7 +153,7 @@ impl From<Fusion> for String {
     }
 }
 
-/// What a retriever is asked.
+/// The question as a retriever gets it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -161,7 +161,7 @@ pub struct Question {
     pub text: String,
     /// Its language.
     pub language: Language,
-    /// Whether the corpus holds next to nothing in that language.
+    /// Whether the corpus has next to no text in that language.
     pub cross_lingual: bool,
     /// Its embedding, if the caller supplied one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -188,7 +188,7 @@ pub enum QueryRewrite {
     Fuzzy,
 }
 
-/// A term of the analyser, and what it counts for.
+/// A term of the analyser and its weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WeightedTerm {
@@ -202,28 +202,28 @@ pub struct WeightedTerm {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CragPlan {
-    /// What is tried, in order, each once and only while the evidence is not correct.
+    /// The corrections, in order; each runs once, and only while the evidence is not correct.
     pub repairs: Vec<Correction>,
     /// How many passages each of them may add.
     pub candidates: usize,
-    /// Time for all of them and for the reading of sentences.
+    /// Time for all of them and for scoring sentences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Duration>,
 }
 
-/// How the first passages are read together with the question.
+/// How the first passages are reranked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RerankPlan {
-    /// How many are read, from the top.
+    /// How many are reranked, from the top.
     pub passages: usize,
     /// At most so many are scored: what the first page of the list has scored. As many as there
     /// is time for if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// How many a reranker is given at once.
+    /// Passages of one batch.
     pub batch: usize,
-    /// Time after which no more are begun.
+    /// Time after which no batch is started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Duration>,
 }

@@ -14,12 +14,12 @@ use crate::{
         snapshot::Snapshot,
         verify::Verification,
     },
-    config::{Chunking, EngineConfig, Model, OwnRetriever, Rerankers},
+    config::{Chunking, CustomRetriever, EngineConfig, Model, Rerankers},
     engine::Engine,
     profile::Profile,
 };
 
-/// Puts an engine together, part by part, and opens it.
+/// Configures an engine part by part and opens it.
 ///
 /// What plugs in here takes part in everything: indexing, searching, explaining, checking,
 /// repairing, copying. Open the same index with the same parts each time; the parts that are asked
@@ -76,24 +76,24 @@ impl EngineBuilder {
     /// Adds a retriever to the default set. Where a query names no weights, it has this share
     /// in fusion, and the default set the rest.
     pub fn retriever(mut self, retriever: impl Retriever + 'static, weight: Weight) -> Self {
-        self.config.retrievers.push(OwnRetriever { retriever: Arc::new(retriever), weight });
+        self.config.retrievers.push(CustomRetriever { retriever: Arc::new(retriever), weight });
         self
     }
 
-    /// Sets how the retrievers' lists become one.
+    /// Sets the fuser of the retrievers' lists.
     pub fn fusion(mut self, fusion: Fusion) -> Self {
         self.config.fusion = fusion;
         self
     }
 
-    /// Sets what splits texts into terms, for indexing, for questions and for highlights. The
+    /// Sets the analyser, which splits texts into terms for indexing, for questions and for highlights. The
     /// keyword index is rebuilt when an analyser finds other terms.
     pub fn analyzer(mut self, analyzer: Arc<dyn Analyzer>) -> Self {
         self.config.analyzer = analyzer;
         self
     }
 
-    /// Sets how documents are cut: [`ChunkSizes`](trefoil_text::ChunkSizes), or an
+    /// Sets the chunker: [`ChunkSizes`](trefoil_text::ChunkSizes), or an
     /// custom `Arc<dyn Chunker>`. Documents that were cut otherwise are cut again when they
     /// are next ingested.
     pub fn chunker(mut self, chunker: impl Into<Chunking>) -> Self {
@@ -101,7 +101,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how the fields of a passage weigh in the keyword list.
+    /// Sets the weights of the fields in BM25.
     #[cfg(feature = "keyword")]
     pub fn keyword(mut self, keyword: trefoil_keyword::KeywordConfig) -> Self {
         self.config.keyword = keyword;
@@ -122,7 +122,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets what embeds texts.
+    /// Sets the embedding model.
     pub fn model(mut self, model: Model) -> Self {
         self.config.model = model;
         self
@@ -139,7 +139,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets what tells the kind of a question.
+    /// Sets the query classifier.
     pub fn classifier(mut self, classifier: Arc<dyn QueryClassifier>) -> Self {
         self.config.classifier = classifier;
         self
@@ -207,7 +207,7 @@ impl EngineBuilder {
         crate::admin::export::import(from.as_ref(), &self.dir, &self.config)
     }
 
-    /// Looks at how well the index does its work, as [`Engine::doctor`] does.
+    /// Measures the health of the index, as [`Engine::doctor`] does.
     ///
     /// # Errors
     /// Those of [`Engine::doctor`].

@@ -26,9 +26,9 @@ use crate::{
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// Tells the time; injected so that the age of what is remembered can be tested.
+    /// The clock; a test sets its own.
     pub clock: Arc<dyn Clock>,
-    /// What embeds texts.
+    /// The embedding model.
     pub model: Model,
     /// The model of the index until now, by which it is searched while [`Engine::reindex`]
     /// makes vectors of `model`; nothing by default.
@@ -39,15 +39,15 @@ pub struct EngineConfig {
     pub model_home: Option<PathBuf>,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
-    /// What splits texts into terms, for indexing, for questions and for highlights.
+    /// The analyser: splits texts into terms, for indexing, for questions and for highlights.
     pub analyzer: Arc<dyn Analyzer>,
-    /// What cuts documents into chunks.
+    /// The chunker: cuts documents into chunks.
     pub chunker: Chunking,
-    /// What reads files, by extension in lower case, in place of what is built in.
+    /// Loaders by file extension in lower case. One replaces the built-in loader of its extension.
     pub loaders: BTreeMap<String, Arc<dyn Loader>>,
     /// Retrievers in addition to the default set.
-    pub retrievers: Vec<OwnRetriever>,
-    /// How the fields of a passage weigh in the keyword list. It counts when a question is
+    pub retrievers: Vec<CustomRetriever>,
+    /// Weights of the fields in BM25. They count when a question is
     /// asked, so that a change needs no new index.
     #[cfg(feature = "keyword")]
     pub keyword: trefoil_keyword::KeywordConfig,
@@ -55,10 +55,10 @@ pub struct EngineConfig {
     /// that are written from then on.
     #[cfg(feature = "semantic")]
     pub vectors: trefoil_semantic::VectorConfig,
-    /// What finds the entities of a chunk, from which the graph is made.
+    /// The entity extractor; the graph is made of what it finds.
     #[cfg(feature = "graph")]
     pub extractor: EntityExtraction,
-    /// How the graph is made and walked.
+    /// How the graph is built and walked.
     #[cfg(feature = "graph")]
     pub graph: trefoil_graph::GraphConfig,
     /// How its communities are found.
@@ -68,9 +68,9 @@ pub struct EngineConfig {
     /// default.
     #[cfg(feature = "graph")]
     pub summarizer: Arc<dyn Summarizer>,
-    /// What tells the kind of a question; [`RuleClassifier`] by default.
+    /// The query classifier; [`RuleClassifier`] by default.
     pub classifier: Arc<dyn QueryClassifier>,
-    /// How the retrievers' lists become one.
+    /// The fuser of the retrievers' lists.
     pub fusion: Fusion,
     /// Whether weights that the caller left alone are adapted to each question.
     pub adaptive_weights: bool,
@@ -79,9 +79,9 @@ pub struct EngineConfig {
     /// Settings chosen by evidence, in place of `fusion`, `rrf` and of whether to rerank; none
     /// by default.
     pub profile: Option<Profile>,
-    /// Reading the first passages together with the question.
+    /// Reranking of the first passages.
     pub rerank: RerankConfig,
-    /// What reads them.
+    /// The rerankers.
     pub rerankers: Rerankers,
     /// How long reading may take before it stops where it is; 500 ms by default, `None`
     /// for as long as it takes.
@@ -89,11 +89,11 @@ pub struct EngineConfig {
     /// Where the grades of evidence begin; if absent, where `profile` says for the reranker that
     /// read it, or else [`GradeThresholds::default`].
     pub grade: Option<GradeThresholds>,
-    /// What a graded search does about its evidence; it may take `rerank_budget` once more.
+    /// What a graded search does about weak evidence; it may take `rerank_budget` once more.
     pub crag: CragConfig,
     /// What the worker does for memory by itself.
     pub memory: MemoryUpkeep,
-    /// Who is asked where the corpus has no answer; nobody by default. The question as it
+    /// The web search that is asked where the corpus has no answer; none by default. The question as it
     /// was asked leaves the machine, and nothing else.
     pub web: Option<Arc<dyn WebSearch>>,
     /// Files above this size are reported and skipped; 16 MiB by default.
@@ -115,7 +115,7 @@ pub struct EngineConfig {
     pub highlight_chars: usize,
 }
 
-/// What cuts documents into chunks.
+/// The chunker of an engine.
 #[derive(Clone, Debug)]
 pub enum Chunking {
     /// [`StructuralChunker`] with these sizes, in tokens of the model.
@@ -165,14 +165,14 @@ impl From<Arc<dyn Chunker>> for Chunking {
 
 /// A retriever in addition to the default set.
 #[derive(Clone, Debug)]
-pub struct OwnRetriever {
+pub struct CustomRetriever {
     /// The retriever, of one engine alone.
     pub retriever: Arc<dyn Retriever>,
     /// Its share in fusion where a query names no weights; the default set has the rest.
     pub weight: Weight,
 }
 
-/// What embeds texts.
+/// The embedding model of an engine.
 #[derive(Clone, Debug, Default)]
 pub enum Model {
     /// Nothing: keyword search only.
@@ -188,7 +188,7 @@ pub enum Model {
     Custom(Arc<dyn Embedder>),
 }
 
-/// What finds the entities of a chunk.
+/// The entity extractor of an engine.
 #[cfg(feature = "graph")]
 #[derive(Clone, Debug, Default)]
 pub enum EntityExtraction {
@@ -203,7 +203,7 @@ pub enum EntityExtraction {
     Custom(Arc<dyn EntityExtractor>),
 }
 
-/// What reads passages together with the question.
+/// The rerankers of an engine.
 #[derive(Clone, Debug, Default)]
 pub enum Rerankers {
     /// The model that [`RerankConfig`] names, once it has been pulled.

@@ -9,9 +9,9 @@ use trefoil_core::{
 /// A retriever that a search can use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Available {
-    /// Who.
+    /// Its id.
     pub id: RetrieverId,
-    /// What it goes on from.
+    /// The retrievers whose fused list it starts from.
     pub after: After,
     /// Its share where the caller names no weights; of the default set, none is fixed.
     pub weight: Option<Weight>,

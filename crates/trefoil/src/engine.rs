@@ -53,7 +53,7 @@ pub struct Engine {
     _unpacked: Option<TempDir>,
 }
 
-/// What an engine holds.
+/// Sizes and counts of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineStats {
     /// The store.
@@ -73,7 +73,7 @@ pub struct EngineStats {
 }
 
 impl Engine {
-    /// Puts an engine over `dir` together, part by part.
+    /// Configures an engine over `dir` part by part.
     pub fn builder(dir: impl AsRef<Path>) -> EngineBuilder {
         EngineBuilder::new(dir.as_ref())
     }
@@ -236,7 +236,7 @@ impl Engine {
         }
     }
 
-    /// What the engine holds.
+    /// Sizes and counts of the engine.
     pub fn stats(&self) -> Result<EngineStats> {
         let documents = &self.state.documents;
         Ok(EngineStats {

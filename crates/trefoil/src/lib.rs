@@ -54,9 +54,9 @@ mod profile;
 mod searxng;
 mod state;
 
-/// What an index is made of: for custom indexes, and the settings of ours.
+/// Parts of an index: traits for custom ones, settings of the built-in ones.
 pub mod index {
-    pub use crate::config::OwnRetriever;
+    pub use crate::config::CustomRetriever;
     pub use trefoil_core::{
         Allowed, Change, Collection, Contents, Digest, FileInfo, IndexEntry, IndexFile, IndexFiles,
         IndexInput, IndexedUnit, Indexer, MemoryText, Role, RowId, RowSet, Seq, StoredChunk,
@@ -122,7 +122,7 @@ pub mod graph {
     pub(crate) mod without_graph;
 }
 
-/// Queries, results and what makes results of a query: plan, lists, fusion, reranking, selection.
+/// Queries, results, and the stages between them: plan, retrieval, fusion, reranking, selection.
 pub mod search {
     pub use crate::{
         classify::{NameTable, RuleClassifier, expand},
@@ -165,7 +165,7 @@ pub mod search {
     pub(crate) mod select;
 }
 
-/// Corrective retrieval: grades of passages, and what is done where they are poor.
+/// Corrective retrieval: grading of passages, and corrections of weak evidence.
 pub mod crag {
     #[cfg(feature = "web")]
     pub use crate::searxng::Searxng;
@@ -201,7 +201,7 @@ pub mod ingest {
     pub(crate) mod redact;
 }
 
-/// Care of an index: checking, repairing, copying, erasing, counting.
+/// Maintenance of an index: checking, repairing, copying, erasing, counting.
 pub mod admin {
     pub use crate::{
         background::catch_panics,

@@ -53,18 +53,18 @@ pub struct MemoryCollection<'e> {
     pub(crate) engine: &'e Engine,
 }
 
-/// How many units are found from each side.
+/// How many units each side returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecallDepth {
-    /// By words.
+    /// Keyword hits.
     pub text: usize,
-    /// By meaning.
+    /// Vector hits.
     pub vector: usize,
 }
 
-/// A unit that was found from one side.
+/// A hit of keyword or vector search in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub struct MemoryHit {
     /// Its row.
     pub row: RowId,
     /// How relevant it is: the share of the question's information that its words hold, or its
@@ -74,16 +74,16 @@ pub struct Found {
     pub raw_score: f32,
 }
 
-/// What was found from both sides, each best first.
+/// The hits of both sides, best first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recalled {
-    /// By words.
-    pub by_text: Vec<Found>,
-    /// By meaning.
-    pub by_vector: Vec<Found>,
+    /// Keyword hits.
+    pub by_text: Vec<MemoryHit>,
+    /// Vector hits.
+    pub by_vector: Vec<MemoryHit>,
     /// The vector of the question, to look further with; none without a model.
     pub asked: Option<Embedding>,
-    /// What could not be asked, or is behind.
+    /// Sides that could not be searched, or are behind.
     pub degraded: Vec<Degraded>,
 }
 
@@ -205,7 +205,12 @@ impl MemoryCollection<'_> {
     }
 
     /// The same by words only: to look deeper on this side.
-    pub fn by_text(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+    pub fn by_text(
+        &self,
+        question: &str,
+        allowed: &Allowed,
+        depth: usize,
+    ) -> Result<Vec<MemoryHit>> {
         let state = self.state();
         state.catch_up()?;
         let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +221,12 @@ impl MemoryCollection<'_> {
     }
 
     /// The same by meaning only. Nothing without a model.
-    pub fn by_vector(&self, question: &str, allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+    pub fn by_vector(
+        &self,
+        question: &str,
+        allowed: &Allowed,
+        depth: usize,
+    ) -> Result<Vec<MemoryHit>> {
         let state = self.state();
         state.catch_up()?;
         let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +237,7 @@ impl MemoryCollection<'_> {
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`] for a vector of another model.
-    pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<Found>> {
+    pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<MemoryHit>> {
         let state = self.state();
         state.catch_up()?;
         let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
@@ -337,7 +347,7 @@ impl State {
         question: &Question,
         allowed: &Allowed,
         depth: usize,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<MemoryHit>> {
         let Some(retriever) = self.memory.fed_by(input) else { return Ok(Vec::new()) };
         let list = retriever.retrieve(question, depth, allowed)?;
         let relevance = |hit: &Hit| match (self.embedder(), input) {
@@ -347,7 +357,11 @@ impl State {
         // The filter holds also where a retriever forgot it.
         let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
         let found = hits
-            .map(|hit| Found { row: hit.row, relevance: relevance(hit), raw_score: hit.raw_score })
+            .map(|hit| MemoryHit {
+                row: hit.row,
+                relevance: relevance(hit),
+                raw_score: hit.raw_score,
+            })
             .collect();
         Ok(found)
     }
@@ -359,7 +373,7 @@ impl State {
         question: &Question,
         allowed: &Allowed,
         depth: usize,
-    ) -> Result<(Vec<Found>, Option<Embedding>)> {
+    ) -> Result<(Vec<MemoryHit>, Option<Embedding>)> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let embedding = match self.embedder() {
@@ -382,7 +396,7 @@ impl State {
         question: &Question,
         allowed: &Allowed,
         depth: usize,
-        found: &mut Vec<Found>,
+        found: &mut Vec<MemoryHit>,
     ) -> Result<()> {
         let secrets = self.store.secret_texts(allowed)?;
         if secrets.is_empty() {
@@ -393,7 +407,7 @@ impl State {
             let held = self.terms(&text, language_of(&text));
             let share = asked.intersection(&held).count() as f32 / asked.len().max(1) as f32;
             if share > 0.0 {
-                found.push(Found { row, relevance: Score::clamped(share), raw_score: share });
+                found.push(MemoryHit { row, relevance: Score::clamped(share), raw_score: share });
             }
         }
         found.sort_by(|a, b| b.relevance.cmp(&a.relevance).then(a.row.cmp(&b.row)));

@@ -14,7 +14,7 @@ pub(crate) struct EvalArgs {
     /// Write the first 100 documents of each question as a TREC run
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) run: Option<PathBuf>,
-    /// Retrieved to run, such as `keyword,semantic` [default: all of them]
+    /// Retrievers to run, such as `keyword,semantic` [default: all of them]
     #[arg(long, value_delimiter = ',', value_name = "RETRIEVERS")]
     pub(crate) strategies: Vec<StrategyArg>,
     /// Leave the fused order as it is

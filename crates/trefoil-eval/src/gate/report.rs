@@ -138,7 +138,7 @@ impl CaseReport {
         self.ranks.get(&list).copied().flatten().is_none_or(|rank| rank > self.top)
     }
 
-    /// Retrieved that had the answer where it counts in the baseline, and have it no more.
+    /// Retrievers that had the answer where it counts in the baseline, and have it no more.
     fn moved_by(&self) -> Vec<String> {
         let Some(was) = &self.was else { return Vec::new() };
         let within = |rank: Option<usize>| rank.is_some_and(|rank| rank <= self.top);

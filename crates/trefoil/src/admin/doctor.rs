@@ -27,14 +27,14 @@ const EMBEDDED_AGAIN: usize = 8;
 /// processor costs less than .0001.
 const SAME_VECTOR: f32 = 0.999;
 
-/// How an index is looked at.
+/// Settings of the doctor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoctorOptions {
-    /// Chunks that are asked for, 100 by default.
+    /// How many chunks are sampled, 100 by default.
     pub sample: usize,
-    /// They are to be among so many results, 10 by default.
+    /// A sampled chunk has to be among this many results for its own text, 10 by default.
     pub k: usize,
-    /// Which chunks: the same for the same number.
+    /// Seed of the sample.
     pub seed: u64,
 }
 
@@ -44,7 +44,7 @@ impl Default for DoctorOptions {
     }
 }
 
-/// What is looked at.
+/// A check of the doctor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -73,7 +73,7 @@ pub enum Check {
     FailedJobs,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckResult {
@@ -87,11 +87,11 @@ pub struct CheckResult {
     pub examples: Vec<String>,
 }
 
-/// How an index is.
+/// The health of an index.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthReport {
-    /// All that was looked at, in one order.
+    /// All results, in the order of the checks.
     pub results: Vec<CheckResult>,
 }
 

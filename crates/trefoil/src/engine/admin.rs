@@ -72,7 +72,7 @@ impl Engine {
         export::import(from.as_ref(), dir.as_ref(), &EngineConfig::default())
     }
 
-    /// Looks at how well the index in `dir` does its work. The same sample is taken every time
+    /// Measures the health of the index in `dir`. The same sample is taken every time
     /// as long as the index is the same. Changes nothing.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub(crate) struct Indexed {
 #[derive(Debug)]
 struct ReadHalves {
     retrievers: Vec<Arc<dyn Retriever>>,
-    /// Retrieved that cannot run, and why.
+    /// Retrievers that cannot run, and why.
     absent: Vec<Degraded>,
 }
 
@@ -56,7 +56,7 @@ impl Indexed {
         self.read().absent.iter().chain(&self.lost).cloned().collect()
     }
 
-    /// Retrieved that cannot run, and why.
+    /// Retrievers that cannot run, and why.
     pub(crate) fn absent(&self) -> Vec<Degraded> {
         self.read().absent.clone()
     }
@@ -117,7 +117,7 @@ impl Indexed {
     }
 
     /// Shows the newest commits to the retrievers, and tells which of them are behind the store, or
-    /// ahead of it. All are shown before the first is compared. Retrieved of an input that is `kept`
+    /// ahead of it. All are refreshed before the first is compared. Retrievers of an input that is `kept`
     /// stay as they are.
     pub(crate) fn refresh(&self, store: &Store, kept: Option<IndexInput>) -> Result<Vec<Degraded>> {
         let mut retrievers = self.retrievers();

@@ -15,7 +15,7 @@ use crate::config::EntityExtraction;
 use crate::{
     background::catch_panics,
     classify::NameTable,
-    config::{EngineConfig, OwnRetriever},
+    config::{CustomRetriever, EngineConfig},
     layout::{self, DAMAGED},
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn open(
         if !matches!(config.extractor, EntityExtraction::None) {
             opened.graph(&folder(trefoil_core::RetrieverId::GRAPH), config, write)?;
         }
-        for OwnRetriever { retriever, .. } in &config.retrievers {
+        for CustomRetriever { retriever, .. } in &config.retrievers {
             opened.own(&folder(retriever.id()), retriever, write)?;
         }
     }
@@ -141,7 +141,7 @@ pub(crate) fn files(dir: &Path, generation: u64, config: &EngineConfig) -> Vec<I
                 let index = trefoil_graph::GraphFiles::new(&dir.join(&folder));
                 add(folder, Box::new(index));
             }
-            for OwnRetriever { retriever, .. } in &config.retrievers {
+            for CustomRetriever { retriever, .. } in &config.retrievers {
                 let folder = layout::index_folder(collection, retriever.id());
                 if let Some(index) = retriever.index(&dir.join(&folder)) {
                     add(folder, index);
