@@ -106,7 +106,7 @@ fn occurring_together(counts: &Counts, min_count: u64) -> Vec<(Node, Node, f32)>
     pairs.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)).filter_map(weight).collect()
 }
 
-/// open indexes out the edges that weigh less than the one at the percentile.
+/// Leaves out the edges that weigh less than the one at the percentile.
 fn prune(mut edges: Vec<(Node, Node, f32)>, percentile: f64) -> Vec<(Node, Node, f32)> {
     let mut weights: Vec<f32> = edges.iter().map(|edge| edge.2).collect();
     weights.sort_unstable_by(f32::total_cmp);

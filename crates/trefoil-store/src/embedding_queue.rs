@@ -37,7 +37,7 @@ pub enum EmbedSource {
 /// How many texts wait for their embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitingEmbeddings {
-    /// open indexes of documents.
+    /// Leaf chunks of documents.
     pub documents: usize,
     /// Units of memory.
     pub memory: usize,

@@ -54,7 +54,7 @@ pub struct NewFile {
     pub mtime: i64,
     /// SHA-256 of the content, hexadecimal.
     pub sha256: String,
-    /// open indexes and parents; ordinals differ within a level.
+    /// Leaf and parent chunks; ordinals differ within a level.
     pub chunks: Vec<NewChunk>,
 }
 
@@ -74,11 +74,11 @@ pub struct NewChunk {
 pub struct Stored {
     /// The file.
     pub file: FileId,
-    /// open indexes that are new.
+    /// Leaf chunks that are new.
     pub added: usize,
-    /// open indexes that kept their row.
+    /// Leaf chunks that kept their row.
     pub kept: usize,
-    /// open indexes that are gone.
+    /// Leaf chunks that are gone.
     pub removed: usize,
 }
 

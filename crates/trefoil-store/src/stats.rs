@@ -8,7 +8,7 @@ use crate::{JobCounts, Store, change, codec::language, job};
 pub struct StoreStats {
     /// Files and documents.
     pub files: usize,
-    /// open indexes.
+    /// Leaf chunks.
     pub chunks: usize,
     /// Parents.
     pub parents: usize,
@@ -20,12 +20,12 @@ pub struct StoreStats {
     pub seq: Seq,
     /// Background work.
     pub jobs: JobCounts,
-    /// open indexes in each language that there is, by language.
+    /// Leaf chunks in each language that there is, by language.
     pub languages: Vec<(Language, usize)>,
 }
 
 impl Store {
-    /// open indexes in each language that there is, by language: a scan of one index.
+    /// Leaf chunks in each language that there is, by language: a scan of one index.
     pub fn languages(&self) -> Result<Vec<(Language, usize)>> {
         self.read("count languages", languages)
     }

@@ -264,7 +264,7 @@ impl Packer<'_> {
         }
     }
 
-    /// open indexes out the last item of the section that is trimmed first, until the pack fits.
+    /// Leaves out the last item of the section that is trimmed first, until the pack fits.
     fn trim(&self, sections: &mut Sections, budget: usize) {
         for kind in SectionKind::TRIMMED {
             while !self.fits(sections, budget) {

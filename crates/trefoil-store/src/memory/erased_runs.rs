@@ -58,7 +58,7 @@ impl ErasedRuns {
         }
     }
 
-    /// open indexes out what a live text has as well.
+    /// Leaves out what a live text has as well.
     pub fn spare(&mut self, live: &str) {
         if self.runs.is_empty() {
             return;

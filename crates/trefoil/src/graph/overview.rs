@@ -53,7 +53,7 @@ impl State {
         Ok(true)
     }
 
-    /// open indexes the reports as they are until the graph changes, for they cannot be rebuilt.
+    /// Leaves the reports as they are until the graph changes, for they cannot be rebuilt.
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
         let Some(graph) = &self.graph else { return Ok(()) };
         self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))
