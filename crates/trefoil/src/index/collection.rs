@@ -1,7 +1,10 @@
 //! One collection of rows: its indexes, which follow the store's change log, and its retrievers.
 //! Documents and memory are two of these; all of recovery is here, once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+};
 
 use trefoil_core::{
     Collection, Degraded, IndexInput, Indexer, Question, Result, Retriever, RetrieverId, RowSet,
@@ -26,6 +29,9 @@ pub(crate) struct Indexed {
     read: RwLock<ReadHalves>,
     /// Indexes that held more than the store: it has lost what was written last.
     lost: Vec<Degraded>,
+    /// The commit that each retriever showed when it was last compared with the log and had
+    /// nothing to be given, and the change up to which it was compared.
+    compared: Mutex<BTreeMap<RetrieverId, (Seq, Seq)>>,
 }
 
 /// What is asked of a collection.
@@ -48,6 +54,7 @@ impl Indexed {
             lost: losses(store, &opened.indexers)?,
             indexers: write.then_some(Mutex::new(opened.indexers)),
             read: RwLock::new(ReadHalves { retrievers: opened.retrievers, absent: opened.absent }),
+            compared: Mutex::default(),
         })
     }
 
@@ -141,7 +148,7 @@ impl Indexed {
             if reached > end {
                 troubles.push(loss(retriever.id()));
             }
-            if lags(store, self.collection, retriever.inputs(), reached)? {
+            if self.lags(store, retriever.as_ref(), reached, end)? {
                 troubles.push(Degraded {
                     stage,
                     reason:
@@ -151,6 +158,30 @@ impl Indexed {
             }
         }
         Ok(troubles)
+    }
+
+    /// True if a retriever that shows the commit `reached` is behind the log, which ends at `end`.
+    /// What it was compared with before is not read again, so that the costs follow the changes.
+    fn lags(
+        &self,
+        store: &Store,
+        retriever: &dyn Retriever,
+        reached: Seq,
+        end: Seq,
+    ) -> Result<bool> {
+        let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = retriever.id();
+        let from = match compared.get(&id) {
+            Some(&(commit, up_to)) if commit == reached && up_to <= end => up_to,
+            _ => reached,
+        };
+        let lags = lags(store, self.collection, retriever.inputs(), from)?;
+        if lags {
+            compared.remove(&id);
+        } else {
+            compared.insert(id, (reached, end.max(reached)));
+        }
+        Ok(lags)
     }
 
     fn each_indexer(&self, work: impl Fn(&mut dyn Indexer) -> Result<()>) -> Result<()> {

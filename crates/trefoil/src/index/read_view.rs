@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use trefoil_core::{Degraded, IndexInput, Result, RetrieverId, Seq};
+use trefoil_core::{Collection, Degraded, IndexInput, Result, RetrieverId, Seq};
 use trefoil_store::WaitingEmbeddings;
 
 use crate::{
     default_set::stage_fed_by,
-    index::active_model::ActiveModel,
+    index::{active_model::ActiveModel, replay::lags},
     layout,
     state::{ReadView, State},
 };
@@ -44,12 +44,12 @@ impl State {
     /// Shows the newest commits of all retrievers to the searches that start from now on.
     pub(crate) fn refresh_read_view(&self) -> Result<()> {
         let mut shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
-        *shown = self.newest()?;
+        *shown = self.newest(&shown)?;
         Ok(())
     }
 
     /// Refreshes all indexes; the caller keeps searches out meanwhile.
-    fn newest(&self) -> Result<ReadView> {
+    fn newest(&self, shown: &ReadView) -> Result<ReadView> {
         let commits = self.commits();
         // Before and after, for what is done in between is not in the retrievers yet.
         let before = self.waiting_embeddings()?;
@@ -58,7 +58,11 @@ impl State {
         lagging.extend(self.stale_extractions()?);
         lagging.extend(vectors_wait(before.documents.max(after.documents), "chunks"));
         memory_lagging.extend(vectors_wait(before.memory.max(after.memory), "units"));
-        let languages = self.store.languages()?;
+        // Languages are counted again only where texts came or went: vectors have none.
+        let text_changed =
+            lags(&self.store, Collection::Documents, &[IndexInput::Text], shown.seq)?;
+        let languages =
+            if text_changed { self.store.languages()? } else { shown.languages.clone() };
         let at = Some(Instant::now());
         Ok(ReadView { seq, lagging, memory_lagging, languages, commits, at })
     }
@@ -171,7 +175,7 @@ impl State {
         if may_be_new {
             // What lags is told already: no search waits for others to end.
             if let Ok(mut shown) = self.read_view.try_write() {
-                *shown = self.newest()?;
+                *shown = self.newest(&shown)?;
             }
         }
         Ok(())
