@@ -51,6 +51,11 @@ impl Store {
     /// snapshot lists them among its parts.
     pub const FILES: [&str; 1] = [FILE_NAME];
 
+    /// The [`FILES`](Self::FILES) of a store in `dir`, each with its path.
+    pub fn files_in(dir: &Path) -> [(&'static str, PathBuf); 1] {
+        Self::FILES.map(|name| (name, dir.join(name)))
+    }
+
     /// True if there is a store in `dir`.
     pub fn exists(dir: &Path) -> bool {
         file_in(dir).exists()

@@ -118,7 +118,7 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
     }
     let generation = open::generation(into);
     let store = Store::open(into, Access::ReadOnly, Arc::new(SystemClock))?;
-    let own = Store::FILES.map(|name| part(name.to_owned(), &into.join(name)));
+    let own = Store::files_in(into).map(|(name, path)| part(name.to_owned(), &path));
     let mut parts = own.into_iter().collect::<Result<Vec<_>>>()?;
     for on_disk in open::files(into, generation, config) {
         let IndexOnDisk { collection, index, folder } = &on_disk;
