@@ -324,8 +324,11 @@ fn table(sizes: &[usize], rows: &[Vec<Cost>]) -> Outcome<String> {
                 _ => write!(table, " {amount:.2} s, {peak:.0} MB |")?,
             }
         }
+        // CPU time is counted in hundredths of a second.
+        let is_cpu = !matches!(operation.name, "keyword" | "hybrid" | "bytes");
+        let least = if is_cpu { 0.01 } else { f64::MIN_POSITIVE };
         if let (Some(first), Some(last)) = (costs.first(), costs.last()) {
-            writeln!(table, " {:.1} × |", last.amount / first.amount.max(0.005))?;
+            writeln!(table, " {:.1} × |", last.amount / first.amount.max(least))?;
         }
     }
     Ok(table)
