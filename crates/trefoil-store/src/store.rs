@@ -4,7 +4,9 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig,
+};
 use trefoil_core::{Error, Part, Result, private_file};
 
 use crate::{
@@ -24,7 +26,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_READERS: usize = 8;
 
 /// Prepared statements kept per connection: more than there are.
-const STATEMENTS: usize = 96;
+const STATEMENTS: usize = 256;
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,6 +295,8 @@ pub(crate) fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connect
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Plans do not depend on what is bound: else SQLite plans a statement again for each value.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // cell_size_check and trusted_schema: a damaged or hostile file is an error, not a crash.
     connection.execute_batch(
         "PRAGMA foreign_keys = ON;
