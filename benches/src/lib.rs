@@ -8,6 +8,7 @@ mod chain;
 mod fixtures;
 mod index;
 mod measure;
+mod process;
 mod real_text;
 mod real_vectors;
 mod retriever;
@@ -17,10 +18,11 @@ mod vectors;
 pub use fixtures::{Fixtures, Question};
 pub use index::{EngineIndex, answered, with_vectors};
 pub use measure::{SIZES, folder, label, must, record_recall, settings, target};
+pub use process::{cpu_seconds, peak_mb, search_query};
 pub use real_text::RealText;
 pub use real_vectors::RealVectors;
 pub use retriever::measure_retriever;
-pub use vector_set::{NEIGHBOURS, VectorSet};
+pub use vector_set::{NEIGHBOURS, VectorSet, nearest, vector_file};
 pub use vectors::{StoredVectors, model};
 
 /// What may go wrong goes up to `main`, which prints it.

@@ -6,7 +6,11 @@ use std::{
 };
 
 use fastrand::Rng;
-use trefoil::{Document, Language, ingest::Chunker as _};
+use trefoil::{
+    Document, Language,
+    index::Role,
+    ingest::{Chunk, Chunker as _},
+};
 use trefoil_eval::Collection;
 use trefoil_text::{
     ApproximateTokens, ChunkSizes, StructuralChunker, contextual_text, language_of, load, sentences,
@@ -97,9 +101,22 @@ impl RealText {
         })
     }
 
+    /// What the model has to embed for an index of so many chunks and its questions: texts that
+    /// people wrote.
+    pub fn embedded(&self, chunks: usize) -> Vec<(Role, String)> {
+        let questions = self.questions.iter().map(|question| (Role::Query, question.clone()));
+        let passages = self.written(chunks).flat_map(|document| self.passages(&document));
+        questions.chain(passages.map(|text| (Role::Passage, text))).collect()
+    }
+
+    /// The chunks of a document.
+    pub fn chunks(&self, document: &Document) -> Vec<Chunk> {
+        self.chunker.chunk(document)
+    }
+
     /// What is embedded of a document.
     pub fn passages(&self, document: &Document) -> Vec<String> {
-        let chunks = self.chunker.chunk(document).into_iter();
+        let chunks = self.chunks(document).into_iter();
         chunks
             .map(|chunk| contextual_text(&document.title, &chunk.heading_path, &chunk.text))
             .collect()

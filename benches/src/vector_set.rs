@@ -80,17 +80,8 @@ impl VectorSet {
 
     /// The nearest allowed rows of the first `size`, for each query, by comparing all.
     pub fn nearest(&self, size: usize, allowed: &Allowed) -> Vec<Vec<RowId>> {
-        let nearest = |query: &Vec<f32>| {
-            let mut scored: Vec<(f32, RowId)> = (0..)
-                .map(RowId::new)
-                .zip(self.base.iter().take(size))
-                .filter(|(row, _)| allowed.contains(*row))
-                .map(|(row, vector)| (inner_product(query, vector), row))
-                .collect();
-            scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            scored.into_iter().take(NEIGHBOURS).map(|(_, row)| row).collect()
-        };
-        self.queries.par_iter().map(nearest).collect()
+        let base = self.base.get(..size).unwrap_or(&self.base);
+        self.queries.par_iter().map(|query| nearest(base, query, allowed)).collect()
     }
 
     /// How many vectors there are to index.
@@ -106,6 +97,22 @@ impl VectorSet {
     fn dimensions(&self) -> usize {
         self.base.first().map_or(0, Vec::len)
     }
+}
+
+/// The nearest allowed rows to a query, by comparing all.
+pub fn nearest(base: &[Vec<f32>], query: &[f32], allowed: &Allowed) -> Vec<RowId> {
+    let rows = (0..).map(RowId::new).zip(base).filter(|(row, _)| allowed.contains(*row));
+    let mut scored: Vec<(f32, RowId)> =
+        rows.map(|(row, vector)| (inner_product(query, vector), row)).collect();
+    scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.into_iter().take(NEIGHBOURS).map(|(_, row)| row).collect()
+}
+
+/// Vectors of so many numbers back to back, little endian.
+pub fn vector_file(path: &Path, dimensions: usize) -> Outcome<Vec<Vec<f32>>> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let vectors = bytes.as_chunks::<4>().0.chunks_exact(dimensions.max(1));
+    Ok(vectors.map(|vector| vector.iter().map(|x| f32::from_le_bytes(*x)).collect()).collect())
 }
 
 /// Vectors in the texmex layout: each is its length as an integer of 32 bits, then its

@@ -18,12 +18,10 @@ use std::{
     time::Instant,
 };
 
-use benches::{Outcome, RealText, RealVectors, folder, label};
+use benches::{Outcome, RealText, RealVectors, cpu_seconds, folder, label, peak_mb, search_query};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
-use trefoil::{
-    Document, Engine, EngineConfig, Model, SearchOptions, SearchQuery, SearchStrategy, index::Role,
-};
+use trefoil::{Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy};
 
 /// Documents of one ingest.
 const BATCH: usize = 2_000;
@@ -113,13 +111,8 @@ fn compare(data: &Path, sizes: &[usize]) -> Outcome {
 /// Has the model embed the real texts of the largest index, and the questions.
 fn embed_real_texts(data: &Path, size: usize) -> Outcome {
     let text = RealText::read(data)?;
-    let mut texts: Vec<(Role, String)> =
-        text.questions.iter().map(|question| (Role::Query, question.clone())).collect();
-    for document in text.written(size) {
-        texts.extend(text.passages(&document).into_iter().map(|text| (Role::Passage, text)));
-    }
     fs::write(questions_file()?, serde_json::to_vec(&text.questions)?)?;
-    RealVectors::make(&texts)
+    RealVectors::make(&text.embedded(size))
 }
 
 fn in_own_process(operation: &Operation, data: &Path, size: usize) -> Outcome<Cost> {
@@ -205,7 +198,7 @@ fn first(place: &Place) -> Outcome<Cost> {
     let before = cpu_seconds()?;
     let engine = Engine::open_read_only(&place.index, without_vectors())?;
     let questions = questions()?;
-    engine.search(&query(questions.first().ok_or("no questions")?, SearchStrategy::KEYWORD)?)?;
+    engine.search(&search_query(questions.first().ok_or("no questions")?, SearchStrategy::KEYWORD)?)?;
     since(before)
 }
 
@@ -221,7 +214,7 @@ fn hybrid(place: &Place) -> Outcome<Cost> {
 fn median(engine: &Engine, strategy: &SearchStrategy) -> Outcome<Cost> {
     let questions = questions()?.into_iter();
     let queries: Vec<SearchQuery> =
-        questions.map(|question| query(&question, strategy.clone())).collect::<Outcome<_>>()?;
+        questions.map(|question| search_query(&question, strategy.clone())).collect::<Outcome<_>>()?;
     let mut times = Vec::new();
     for round in 0..2 {
         for query in &queries {
@@ -252,16 +245,6 @@ fn with_vectors() -> Outcome<EngineConfig> {
     Ok(EngineConfig { model, ..EngineConfig::default() })
 }
 
-fn query(question: &str, strategy: SearchStrategy) -> Outcome<SearchQuery> {
-    let options = SearchOptions {
-        strategies: vec![strategy],
-        limit: 10,
-        rerank_enabled: false,
-        ..SearchOptions::default()
-    };
-    Ok(SearchQuery::new(question)?.replace_options(options))
-}
-
 fn questions_file() -> Outcome<PathBuf> {
     Ok(folder()?.join("growth-questions.json"))
 }
@@ -272,22 +255,6 @@ fn questions() -> Outcome<Vec<String>> {
 
 fn since(before: f64) -> Outcome<Cost> {
     Ok(Cost { amount: cpu_seconds()? - before, peak: peak_mb()? })
-}
-
-/// Seconds that all threads of the process have run, as proc(5) counts them: in hundredths.
-fn cpu_seconds() -> Outcome<f64> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    // After the name in brackets come the state and, from the twelfth on, user and system time.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks: Vec<f64> = fields.skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
-    Ok(ticks.iter().sum::<f64>() / 100.0)
-}
-
-fn peak_mb() -> Outcome<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB"));
-    Ok(kilobytes.ok_or("the system names no peak of memory")?.trim().parse::<f64>()? / 1024.0)
 }
 
 fn copy_files(from: &Path, to: &Path) -> Outcome {
