@@ -39,7 +39,7 @@ use self::{
     nouns::{Nouns, ScriptNouns},
     words::is_before_code_name,
 };
-use crate::script::Script;
+use crate::{script::Script, word_list::WordList};
 
 /// A title, label or quotation of more words, or with more Kanji, Kana or Hangul than
 /// this, is a sentence, not a name.
@@ -218,32 +218,14 @@ fn unite_aliases(found: &mut Found<'_>) {
 
 /// True if `short` is the last word of `long`, the name of a person by its form.
 fn is_surname(short: &str, long: &str) -> bool {
-    const NOT_PEOPLE: &[&str] = &[
-        "city",
-        "east",
-        "fort",
-        "great",
-        "lake",
-        "mount",
-        "new",
-        "north",
-        "of",
-        "port",
-        "river",
-        "saint",
-        "san",
-        "south",
-        "st",
-        "the",
-        "university",
-        "upper",
-        "west",
-    ];
+    static NOT_PEOPLE: WordList = WordList::new(
+        "city east fort great lake mount new north of port river saint san south st the university
+         upper west",
+    );
     let before = long.strip_suffix(short).and_then(|before| before.strip_suffix(' '));
     let Some(before) = before.filter(|_| short.len() > 2 && short.is_ascii()) else { return false };
     let mut words = before.split(' ');
-    let names_people =
-        |word: &str| NOT_PEOPLE.binary_search(&word).is_err() && !is_before_code_name(word);
+    let names_people = |word: &str| !NOT_PEOPLE.contains(word) && !is_before_code_name(word);
     words.clone().nth(3).is_none() && words.all(names_people)
 }
 

@@ -37,6 +37,7 @@ mod tokens;
 mod variant;
 mod walk;
 mod word;
+mod word_list;
 
 pub use analyze::{ScriptAnalyzer, terms};
 pub use chunk::{CONTEXT_FORM, ChunkSizes, StructuralChunker, contextual_text};

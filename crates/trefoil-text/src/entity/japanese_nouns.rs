@@ -4,7 +4,7 @@ use trefoil_core::{MentionKind, Result};
 
 use super::{
     found::Found,
-    japanese,
+    japanese::{self, NAME_DOTS},
     tagger::{PartOfSpeech, Word, Worker},
 };
 use crate::script::{Script, runs};
@@ -113,7 +113,7 @@ fn joins_names(part: &str, words: &[Word<Part>], at: usize) -> bool {
             .get(at)
             .is_some_and(|word| runs(text(part, word)).all(|run| run.script == Script::Katakana))
     };
-    words.get(at).is_some_and(|word| matches!(text(part, word), "・" | "･" | "＝" | "゠"))
+    words.get(at).is_some_and(|word| japanese::is_name_dot(text(part, word)))
         && is_katakana(at - 1)
         && is_katakana(at + 1)
 }
@@ -149,25 +149,18 @@ fn push_chunk(
 fn trim_start<'w>(part: &str, chunk: &'w [Word<Part>]) -> &'w [Word<Part>] {
     let mut chunk = chunk;
     while let [first, rest @ ..] = chunk {
-        let goes = match first.part {
+        let goes = match (first.part, text(part, first)) {
             // 第二次世界大戦, but 第二章.
-            Part::Ordinal => {
+            (Part::Ordinal, _) => {
                 let counted =
                     |word: &&Word<Part>| matches!(word.part, Part::Number | Part::Counter);
                 let counted = rest.iter().take_while(counted).count();
                 !rest.get(counted).is_some_and(|word| word.part == Part::Noun)
             }
-            Part::Number | Part::Counter | Part::Suffix | Part::AdjectivalSuffix => true,
-            Part::Temporal => rest.is_empty() || japanese::is_common(text(part, first)),
-            Part::Prefix => "各本同当諸毎約某".contains(text(part, first)),
-            Part::Noun
-            | Part::Verbal
-            | Part::Surname
-            | Part::GivenName
-            | Part::Name
-            | Part::Adjectival
-            | Part::Verb
-            | Part::Other => text(part, first).starts_with(['・', '･', '＝', '゠']),
+            (Part::Number | Part::Counter | Part::Suffix | Part::AdjectivalSuffix, _) => true,
+            (Part::Temporal, word) => rest.is_empty() || japanese::is_common(word),
+            (Part::Prefix, word) => "各本同当諸毎約某".contains(word),
+            (_, word) => word.starts_with(NAME_DOTS),
         };
         if !goes {
             break;
@@ -186,21 +179,16 @@ fn trim_end<'w>(
 ) -> &'w [Word<Part>] {
     let mut chunk = chunk;
     while let [rest @ .., last] = chunk {
-        let goes = match last.part {
-            Part::AdjectivalSuffix => return &[],
-            Part::Temporal | Part::Number | Part::Counter | Part::Prefix | Part::Ordinal => true,
-            Part::Suffix => {
-                let suffix = text(part, last);
-                "氏君様達等内間中後前上下毎済".contains(suffix) || is_hiragana(suffix)
+        let goes = match (last.part, text(part, last)) {
+            (Part::AdjectivalSuffix, _) => return &[],
+            (Part::Suffix, word) => {
+                "氏君様達等内間中後前上下毎済".contains(word) || is_hiragana(word)
             }
-            Part::Adjectival => next.is_some_and(|next| text(part, next) == "な"),
-            Part::Noun
-            | Part::Verbal
-            | Part::Surname
-            | Part::GivenName
-            | Part::Name
-            | Part::Verb
-            | Part::Other => false,
+            (Part::Adjectival, _) => next.is_some_and(|next| text(part, next) == "な"),
+            (part, _) => matches!(
+                part,
+                Part::Temporal | Part::Number | Part::Counter | Part::Prefix | Part::Ordinal
+            ),
         };
         if !goes {
             break;
@@ -213,22 +201,12 @@ fn trim_end<'w>(
 /// True for a word that names something without another.
 fn stands_alone(noun: &str, part: Part, next: Option<&Word<Part>>) -> bool {
     let is_katakana = || runs(noun).all(|run| run.script == Script::Katakana);
-    match part {
-        Part::Noun => true,
-        // 参加する: what happens, and to whom, is said by the others.
-        Part::Verbal => is_katakana() || !next.is_some_and(|next| next.part == Part::Verb),
-        Part::Surname | Part::GivenName | Part::Name => !is_hiragana(noun),
-        Part::Adjectival => is_katakana(),
-        Part::Suffix
-        | Part::AdjectivalSuffix
-        | Part::Prefix
-        | Part::Temporal
-        | Part::Ordinal
-        | Part::Number
-        | Part::Counter
-        | Part::Verb
-        | Part::Other => false,
-    }
+    // 参加する: what happens, and to whom, is said by the others.
+    let is_done = next.is_some_and(|next| next.part == Part::Verb);
+    part == Part::Noun
+        || part == Part::Verbal && !is_done
+        || part.is_name() && !is_hiragana(noun)
+        || matches!(part, Part::Verbal | Part::Adjectival) && is_katakana()
 }
 
 fn text<'t>(part: &'t str, word: &Word<Part>) -> &'t str {

@@ -138,21 +138,12 @@ fn is_foreign(run: &Run<'_>, words: &[Word<Part>]) -> bool {
             next,
             None | Some(Part::Function | Part::Ending | Part::Suffix | Part::NotNoun)
         );
-        match word.part {
-            Part::Stem => next != Some(Part::Ending) && ends,
-            Part::Ending => matches!(next, Some(Part::Noun | Part::Name | Part::Person)),
-            Part::Counter => !ends,
-            Part::Adverb => !ends && next != Some(Part::Stem),
-            Part::Noun
-            | Part::Name
-            | Part::Person
-            | Part::Prefix
-            | Part::Suffix
-            | Part::NotNoun
-            | Part::Modifier
-            | Part::Function
-            | Part::Adjective
-            | Part::Other => false,
+        match (word.part, next) {
+            (Part::Stem, _) => next != Some(Part::Ending) && ends,
+            (Part::Adverb, _) => next != Some(Part::Stem) && !ends,
+            (Part::Counter, _) => !ends,
+            (Part::Ending, Some(Part::Noun | Part::Name | Part::Person)) => true,
+            _ => false,
         }
     };
     run.text.contains("이션") || words.iter().enumerate().any(is_odd)

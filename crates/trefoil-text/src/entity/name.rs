@@ -2,7 +2,7 @@ use std::{collections::HashSet, sync::LazyLock};
 
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};
 
-use crate::{normalize::Normalized, script::Script};
+use crate::{normalize::Normalized, script::Script, word_list::WordList};
 
 /// Longest name, in characters.
 pub(crate) const MAX_NAME_CHARS: usize = 255;
@@ -52,10 +52,8 @@ pub(crate) fn is_generic_heading(key: &str) -> bool {
 
 /// True for a key that only counts: of `Chapter 5`, `Part II`, `第三章`, `제3장`.
 pub(crate) fn is_numbered(key: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "act", "appendix", "book", "chapter", "figure", "page", "part", "scene", "section", "step",
-        "table", "volume",
-    ];
+    static PARTS: WordList =
+        WordList::new("act appendix book chapter figure page part scene section step table volume");
     let is_roman = |word: &str| {
         (1..=5).contains(&word.len()) && word.chars().all(|c| matches!(c, 'i' | 'v' | 'x'))
     };
@@ -68,7 +66,7 @@ pub(crate) fn is_numbered(key: &str) -> bool {
                     .all(|c| is_numeral(c) || "第章節部編巻回話제장절부편권회화단계".contains(c))
     };
     key.split(' ').any(is_number)
-        && key.split(' ').all(|word| is_number(word) || PARTS.contains(&word))
+        && key.split(' ').all(|word| is_number(word) || PARTS.contains(word))
 }
 
 /// A short name of capital letters.
@@ -105,33 +103,23 @@ fn push_piece(piece: &str, key: &mut String) {
     let mut before = Script::Other;
     for c in piece.chars() {
         let script = Script::of(c);
-        match script {
-            Script::Other if c == '_' => key.push(c),
+        match (script, c) {
+            (Script::Other, '_') => key.push(c),
             // C++ and F#.
-            Script::Other if matches!(c, '+' | '#') && before == Script::Spaced => {
+            (Script::Other, '+' | '#') if before == Script::Spaced => {
                 key.push(c);
                 continue;
             }
-            Script::Other if matches!(c, '\'' | '’') || dotted && c == '.' => {}
-            Script::Other => {
-                end_word(key);
-                if !key.is_empty() && !key.ends_with(' ') {
-                    key.push(' ');
-                }
-            }
-            Script::Mark if is_combining_mark(c) && before == Script::Spaced => key.push(c),
-            Script::Spaced
-            | Script::Han
-            | Script::Hiragana
-            | Script::Katakana
-            | Script::Hangul
-            | Script::Mark => push_folded(c, key),
+            (Script::Other, '\'' | '’') => {}
+            (Script::Other, '.') if dotted => {}
+            (Script::Other, _) => end_word(key),
+            (Script::Mark, _) if is_combining_mark(c) && before == Script::Spaced => key.push(c),
+            _ => push_folded(c, key),
         }
         before = script;
     }
-    end_word(key);
-    if key.len() > start && !key.ends_with(' ') {
-        key.push(' ');
+    if key.len() > start {
+        end_word(key);
     }
 }
 
@@ -154,13 +142,16 @@ fn is_dotted(piece: &str) -> bool {
     single && count > 1
 }
 
-/// Takes the final long vowel off a longer Katakana word.
+/// Takes the final long vowel off a longer Katakana word, and puts a space after any.
 fn end_word(key: &mut String) {
-    let Some(stem) = key.strip_suffix('ー') else { return };
-    let length =
-        stem.chars().rev().take_while(|&c| c == 'ー' || Script::of(c) == Script::Katakana).count();
-    if length + 1 >= LONG_KATAKANA {
-        key.truncate(stem.len());
+    if let Some(stem) = key.strip_suffix('ー') {
+        let is_katakana = |c: &char| *c == 'ー' || Script::of(*c) == Script::Katakana;
+        if stem.chars().rev().take_while(is_katakana).count() + 1 >= LONG_KATAKANA {
+            key.truncate(stem.len());
+        }
+    }
+    if !key.is_empty() && !key.ends_with(' ') {
+        key.push(' ');
     }
 }
 

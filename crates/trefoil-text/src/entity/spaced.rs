@@ -11,6 +11,7 @@ use super::{
     kind::is_address,
     words::{Gap, Word},
 };
+use crate::word_list::WordList;
 
 /// Longest name, in words; a longer run of capitals is shouted.
 const LONGEST_NAME: usize = 9;
@@ -238,31 +239,27 @@ fn is_weak_modifier(word: &Word<'_>) -> bool {
 
 /// True for a plural: the noun after one is a verb, `monitors cast`, but for a few.
 fn is_plural(word: &Word<'_>) -> bool {
-    const BEFORE_NOUNS: &[&str] = &[
-        "arms", "diabetes", "gas", "goods", "news", "sales", "savings", "series", "species",
-        "sports", "systems",
-    ];
+    static BEFORE_NOUNS: WordList =
+        WordList::new("arms diabetes gas goods news sales savings series species sports systems");
     let ends = |ending: &&str| word.lower.ends_with(*ending);
     word.lower.len() > 3
         && ends(&"s")
         && !["ss", "us", "is", "ics", "'s"].iter().any(ends)
-        && BEFORE_NOUNS.binary_search(&&*word.lower).is_err()
+        && !BEFORE_NOUNS.contains(&word.lower)
 }
 
 /// True for a word that may end a noun phrase: a way, a sense or a glance is no thing that a
 /// text is about.
 fn is_head(word: &Word<'_>) -> bool {
-    #[rustfmt::skip]
-    const NO_THINGS: &[&str] = &[
-        "breath", "gaze", "gazes", "glance", "glances", "grin", "kind", "kinds", "lack", "manner",
-        "mind", "minds", "moment", "moments", "nod", "sake", "sense", "sigh", "smile", "smiles",
-        "thing", "things", "way", "ways", "whisper", "whispers",
-    ];
+    static NO_THINGS: WordList = WordList::new(
+        "breath gaze gazes glance glances grin kind kinds lack manner mind minds moment moments nod
+         sake sense sigh smile smiles thing things way ways whisper whispers",
+    );
     const ADJECTIVE_ENDINGS: &[&str] = &["able", "ible", "ical", "ous", "ive", "ful", "less"];
     let ends = |ending: &&str| word.text.len() > ending.len() + 2 && word.text.ends_with(*ending);
     let is_form = ends(&"ed") || ends(&"ing") && !word.class.is(Class::GERUND);
     !is_form
         && !word.class.is(Class::MODIFIER)
-        && !NO_THINGS.contains(&&*word.lower)
+        && !NO_THINGS.contains(&word.lower)
         && !ADJECTIVE_ENDINGS.iter().any(ends)
 }

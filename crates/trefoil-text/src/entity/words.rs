@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::english::Class;
-use crate::script::Script;
+use crate::{script::Script, word_list::WordList};
 
 /// A line of at least this many bytes goes on in the next.
 const WRAPPED_LINE: usize = 50;
@@ -177,14 +177,12 @@ fn gap_of(last: &Word<'_>, between: &str, line_length: usize) -> Gap {
 
 /// True if a dot after the word does not end a sentence: initials and titles.
 fn is_abbreviation(word: &str) -> bool {
-    const ABBREVIATIONS: &[&str] = &[
-        "Capt", "Col", "Dr", "Ft", "Gen", "Gov", "Jr", "Lt", "Maj", "Mr", "Mrs", "Ms", "Mt", "No",
-        "Prof", "Rev", "Sen", "Sgt", "Sr", "St", "vs",
-    ];
+    static ABBREVIATIONS: WordList =
+        WordList::new("Capt Col Dr Ft Gen Gov Jr Lt Maj Mr Mrs Ms Mt No Prof Rev Sen Sgt Sr St vs");
     let mut chars = word.chars();
     let is_initial = chars.next().is_some_and(char::is_uppercase) && chars.next().is_none();
     let is_dotted = word.contains('.') && word.split('.').all(|part| part.chars().count() == 1);
-    is_initial || is_dotted || ABBREVIATIONS.binary_search(&word).is_ok()
+    is_initial || is_dotted || ABBREVIATIONS.contains(word)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use crate::word_list::WordList;
+
 /// How a file is read, told from its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -22,14 +24,12 @@ const MARKDOWN: &[&str] = &["markdown", "md", "mdown", "mdx", "mkd"];
 const TEXT: &[&str] = &["adoc", "asciidoc", "log", "org", "rst", "tex", "text", "txt"];
 const HTML: &[&str] = &["htm", "html", "xhtml"];
 const OFFICE: &[&str] = &["docx", "pptx", "xlsx"];
-const CODE: &[&str] = &[
-    "bash", "bat", "c", "cc", "cfg", "clj", "cmake", "conf", "cpp", "cs", "css", "cjs", "dart",
-    "el", "elm", "erl", "ex", "exs", "fish", "fs", "go", "gradle", "graphql", "groovy", "h", "hpp",
-    "hs", "ini", "java", "jl", "js", "jsx", "kt", "kts", "less", "lisp", "lua", "m", "mjs", "ml",
-    "mm", "nim", "nix", "php", "pl", "pm", "proto", "ps1", "py", "pyi", "r", "rb", "rs", "sass",
-    "scala", "scm", "scss", "sh", "sql", "svelte", "swift", "tcl", "tf", "toml", "ts", "tsx",
-    "vim", "vue", "xml", "yaml", "yml", "zig", "zsh",
-];
+static CODE: WordList = WordList::new(
+    "bash bat c cc cfg clj cmake conf cpp cs css cjs dart el elm erl ex exs fish fs go gradle
+     graphql groovy h hpp hs ini java jl js jsx kt kts less lisp lua m mjs ml mm nim nix php pl pm
+     proto ps1 py pyi r rb rs sass scala scm scss sh sql svelte swift tcl tf toml ts tsx vim vue xml
+     yaml yml zig zsh",
+);
 
 impl Kind {
     /// The kind, or the reason why there is none. A file without extension is taken for text.
@@ -44,7 +44,7 @@ impl Kind {
         match extension {
             _ if is(MARKDOWN) => Ok(Self::Markdown),
             _ if is(TEXT) => Ok(Self::Text),
-            _ if is(CODE) => Ok(Self::Code),
+            _ if CODE.contains(extension) => Ok(Self::Code),
             _ if is(HTML) => Ok(Self::Html),
             "json" => Ok(Self::Json),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),

@@ -10,15 +10,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Forms of "to be" after a noun.
-const COPULA: &[&str] = &[
-    "ㅇㅣㅂㄴㅣㄷㅏ",
-    "ㅇㅣㅇㅔㅇㅛ",
-    "ㅇㅖㅇㅛ",
-    "ㅇㅣㅇㅑ",
-    "ㅇㅣㄷㅏ",
-    "ㅇㅣㄹㅏㅅㅓ",
-    "ㅇㅣㄹㅏ",
-];
+const COPULA: &str = "ㅇㅣㅂㄴㅣㄷㅏ ㅇㅣㅇㅔㅇㅛ ㅇㅖㅇㅛ ㅇㅣㅇㅑ ㅇㅣㄷㅏ ㅇㅣㄹㅏㅅㅓ ㅇㅣㄹㅏ";
 
 /// Forms of 하다 and 되다, which make a verb of a noun.
 const SUPPORT: &[&str] = &["ㅎㅏㅅㅣ", "ㄷㅚㅅㅣ", "ㅎㅡ", "ㅎㅐ", "ㅎㅏㄴ", "ㅎㅏ", "ㄷㅚ"];
@@ -33,7 +25,7 @@ const FINALS: &str = "ㄱㄲㄳㄴㄵㄶㄷㄹㄺㄻㄼㄽㄾㄿㅀㅁㅂㅄㅅ�
 pub(super) fn lemma(word: &str) -> String {
     let noun = split_particle(word).map_or(word, |(noun, _)| noun);
     let whole: String = noun.chars().flat_map(letters).collect();
-    if let Some(noun) = COPULA.iter().find_map(|copula| whole.strip_suffix(copula)) {
+    if let Some(noun) = COPULA.split(' ').find_map(|copula| whole.strip_suffix(copula)) {
         return noun.trim_end_matches('ㄹ').to_owned();
     }
     let mut stem = whole.as_str();

@@ -1,0 +1,36 @@
+use std::sync::OnceLock;
+
+/// Words or endings as a language has them, written with white space between them.
+pub(crate) struct WordList {
+    written: &'static str,
+    sorted: OnceLock<Vec<&'static str>>,
+}
+
+impl WordList {
+    pub(crate) const fn new(written: &'static str) -> Self {
+        Self { written, sorted: OnceLock::new() }
+    }
+
+    /// Every word, by code point.
+    pub(crate) fn words(&self) -> &[&'static str] {
+        self.sorted.get_or_init(|| {
+            let mut words: Vec<&str> = self.written.split_whitespace().collect();
+            words.sort_unstable();
+            words
+        })
+    }
+
+    pub(crate) fn contains(&self, word: &str) -> bool {
+        self.words().binary_search(&word).is_ok()
+    }
+
+    /// True if `text` begins with one of them.
+    pub(crate) fn begins(&self, text: &str) -> bool {
+        self.words().iter().any(|word| text.starts_with(word))
+    }
+
+    /// True if `text` ends with one of them.
+    pub(crate) fn ends(&self, text: &str) -> bool {
+        self.words().iter().any(|word| text.ends_with(word))
+    }
+}
