@@ -134,13 +134,8 @@ impl ScriptAnalyzer {
 
     fn push_word(&self, start: usize, word: &str, position: u32, output: &mut Output<'_>) {
         let lower = lower_case(word);
-        with_stem(
-            &lower,
-            |lower| self.stem(lower),
-            |stem| {
-                output.push(&stem.term, start, word.len(), position, stem.stop);
-            },
-        );
+        let push = |stem: &Stem| output.push(&stem.term, start, word.len(), position, stem.stop);
+        with_stem(&lower, |lower| self.stem(lower), push);
     }
 
     fn stem(&self, lower: &str) -> Stem {
@@ -160,20 +155,16 @@ impl ScriptAnalyzer {
         let mut breaks = Vec::new();
         for run in runs(stretch) {
             let first = output.position;
-            match run.script {
-                Script::Han => kanji(start + run.start, run.text, output),
-                Script::Katakana => katakana(start + run.start, run.text, output),
-                Script::Hiragana
-                | Script::Hangul
-                | Script::Spaced
-                | Script::Mark
-                | Script::Other => {
-                    // Words of one character are no terms: `の`, `を`.
-                    if breaks.is_empty() && first_chars(run.text, 2).is_some() {
-                        breaks.extend(self.words.segment_str(stretch));
-                    }
-                    hiragana(start, run.start, run.text, &breaks, output);
+            if run.script == Script::Han {
+                kanji(start + run.start, run.text, output);
+            } else if run.script == Script::Katakana {
+                katakana(start + run.start, run.text, output);
+            } else {
+                // Words of one character are no terms: `の`, `を`.
+                if breaks.is_empty() && first_chars(run.text, 2).is_some() {
+                    breaks.extend(self.words.segment_str(stretch));
                 }
+                hiragana(start, run.start, run.text, &breaks, output);
             }
             output.position = first;
             output.advance(run.text.chars().count());

@@ -52,27 +52,8 @@ fn is_prose(sentence: &str) -> bool {
         && ["](", "://", "</", "/>", "{/*"].iter().all(|markup| !sentence.contains(markup))
 }
 
-const fn is_sign(c: char) -> bool {
-    matches!(
-        c,
-        '{' | '}'
-            | '['
-            | ']'
-            | '<'
-            | '>'
-            | '='
-            | ';'
-            | '|'
-            | '\\'
-            | '+'
-            | '$'
-            | '#'
-            | '^'
-            | '~'
-            | '→'
-            | '•'
-            | '·'
-    )
+fn is_sign(c: char) -> bool {
+    r"{}[]<>=;|\+$#^~→•·".contains(c)
 }
 
 /// A sentence without the mark of a list item or quotation that it begins with.
@@ -89,7 +70,7 @@ fn without_mark(text: &str, span: ByteSpan) -> ByteSpan {
 }
 
 /// Blocks between fences, with them; one without an end goes to the end of the text.
-fn code_blocks(text: &str) -> Vec<ByteSpan> {
+pub(crate) fn code_blocks(text: &str) -> Vec<ByteSpan> {
     let mut blocks = Vec::new();
     let mut open: Option<(&str, usize)> = None;
     let mut start = 0;

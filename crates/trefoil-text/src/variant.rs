@@ -82,22 +82,16 @@ fn parts_of_identifier(word: &str) -> Option<Vec<&str>> {
 /// `getElementById` cut before each capital that follows a small letter; brand names
 /// that begin with a capital (`GitHub`) or have one small letter first (`iPhone`) stay.
 fn humps(word: &str) -> Vec<&str> {
-    let camel = word.bytes().take_while(u8::is_ascii_lowercase).count() >= 2;
-    let mut cuts: Vec<usize> = word
-        .bytes()
-        .zip(word.bytes().skip(1))
-        .enumerate()
-        .filter(|&(_, (a, b))| camel && a.is_ascii_lowercase() && b.is_ascii_uppercase())
-        .map(|(at, _)| at + 1)
-        .collect();
-    cuts.push(word.len());
+    if word.bytes().take_while(u8::is_ascii_lowercase).count() < 2 {
+        return vec![word];
+    }
+    let pairs = word.bytes().zip(word.bytes().skip(1)).zip(1..);
+    let cuts = pairs
+        .filter(|((a, b), _)| a.is_ascii_lowercase() && b.is_ascii_uppercase())
+        .map(|(_, cut)| cut);
     let mut start = 0;
-    cuts.into_iter()
-        .filter_map(|end| {
-            let part = word.get(start..end);
-            start = end;
-            part
-        })
+    cuts.chain([word.len()])
+        .filter_map(|end| word.get(std::mem::replace(&mut start, end)..end))
         .collect()
 }
 
@@ -125,14 +119,9 @@ fn hyphenated(word: &str) -> Option<Vec<&str>> {
 /// `text` with each Katakana word replaced, where there is a replacement.
 fn by_katakana(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
     runs(text)
-        .map(|Run { script, text, .. }| match script {
-            Script::Katakana => replace(text).map_or(Cow::Borrowed(text), Cow::Owned),
-            Script::Spaced
-            | Script::Han
-            | Script::Hiragana
-            | Script::Hangul
-            | Script::Mark
-            | Script::Other => Cow::Borrowed(text),
+        .map(|Run { script, text, .. }| {
+            let replaced = if script == Script::Katakana { replace(text) } else { None };
+            replaced.map_or(Cow::Borrowed(text), Cow::Owned)
         })
         .collect()
 }

@@ -63,9 +63,8 @@ enum Form {
 impl Form {
     fn day(self, groups: &Captures<'_>, today: Date) -> Option<Date> {
         let text = |at: usize| groups.get(at).map(|group| group.as_str());
-        let number = |at: usize| text(at)?.parse::<i16>().ok();
-        let next = |month: i16, day: i16| {
-            let (month, day) = (i8::try_from(month).ok()?, i8::try_from(day).ok()?);
+        let number = |at: usize| text(at)?.parse::<i8>().ok();
+        let next = |month: i8, day: i8| {
             let this_year = Date::new(today.year(), month, day).ok()?;
             if this_year >= today {
                 Some(this_year)
@@ -74,16 +73,12 @@ impl Form {
             }
         };
         match self {
-            Self::Whole => {
-                let (month, day) = (i8::try_from(number(2)?).ok()?, i8::try_from(number(3)?).ok()?);
-                Date::new(number(1)?, month, day).ok()
-            }
+            Self::Whole => Date::new(text(1)?.parse().ok()?, number(2)?, number(3)?).ok(),
             Self::MonthDay => next(number(1).or_else(|| month(text(1)?))?, number(2)?),
             Self::DayMonth => next(month(text(2)?)?, number(1)?),
             Self::After(days) => today.checked_add(days.days()).ok(),
             Self::Count(times) => {
-                let count = i64::from(number(1)?);
-                today.checked_add((count * times).days()).ok()
+                today.checked_add((text(1)?.parse::<i64>().ok()? * times).days()).ok()
             }
             Self::Weekday(weeks) => {
                 let weekday = weekday(text(1)?)?;
@@ -171,25 +166,18 @@ static KOREAN: LazyLock<Forms> = LazyLock::new(|| {
     ])
 });
 
-fn month(name: &str) -> Option<i16> {
+fn month(name: &str) -> Option<i8> {
     let name = name.to_lowercase();
-    let at = MONTH.split('|').position(|month| month == name)?;
-    i16::try_from(at + 1).ok()
+    MONTH.split('|').zip(1..).find_map(|(month, number)| (month == name).then_some(number))
 }
 
 fn weekday(name: &str) -> Option<Weekday> {
-    const NAMES: [[&str; 3]; 7] = [
-        ["mon", "月", "월"],
-        ["tues", "火", "화"],
-        ["wednes", "水", "수"],
-        ["thurs", "木", "목"],
-        ["fri", "金", "금"],
-        ["satur", "土", "토"],
-        ["sun", "日", "일"],
-    ];
+    const NAMES: [&str; 3] =
+        ["mon tues wednes thurs fri satur sun", "月 火 水 木 金 土 日", "월 화 수 목 금 토 일"];
     let name = name.to_lowercase();
-    let at = NAMES.iter().position(|names| names.contains(&name.as_str()))?;
-    Weekday::from_monday_zero_offset(i8::try_from(at).ok()?).ok()
+    let mut names = NAMES.iter().flat_map(|language| language.split(' ').zip(0..));
+    let (_, offset) = names.find(|&(one, _)| one == name)?;
+    Weekday::from_monday_zero_offset(offset).ok()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{
     citation::citations,
     name::{is_generic_heading, normalize_name},
 };
+use crate::statement::code_blocks;
 
 /// Longest quotation or link text that may be a name, in bytes; a longer one is speech.
 const LONGEST_LABEL: usize = 120;
@@ -48,29 +49,18 @@ pub(crate) struct Markup {
 impl Markup {
     /// Reads Markdown; in a plain text, quotation marks are all it finds.
     pub(crate) fn new(text: &str) -> Self {
-        let mut markup = Self { len: text.len(), ..Self::default() };
-        let mut fence: Option<(&str, usize)> = None;
+        let code_blocks = code_blocks(text);
+        let skipped = code_blocks.clone();
+        let mut markup = Self { code_blocks, skipped, len: text.len(), ..Self::default() };
+        let mut blocks = markup.code_blocks.clone().into_iter().peekable();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            let end = start + line.len();
-            let mark = fence_of(line);
-            match (fence, mark) {
-                (Some((open, from)), Some(close)) if close.starts_with(open) => {
-                    let block = ByteSpan { start: from, end };
-                    markup.skipped.push(block);
-                    markup.code_blocks.push(block);
-                    fence = None;
-                }
-                (Some(_), _) => {}
-                (None, Some(open)) => fence = Some((open, start)),
-                (None, None) => markup.line(text, ByteSpan { start, end }),
+            let line = ByteSpan { start, end: start + line.len() };
+            start = line.end;
+            while blocks.next_if(|block| block.end <= line.start).is_some() {}
+            if blocks.peek().is_none_or(|block| line.start < block.start) {
+                markup.line(text, line);
             }
-            start = end;
-        }
-        if let Some((_, from)) = fence {
-            let block = ByteSpan { start: from, end: text.len() };
-            markup.skipped.push(block);
-            markup.code_blocks.push(block);
         }
         for span in citations(text) {
             markup.push(Mark::Citation, span, None);
@@ -237,12 +227,6 @@ impl Markup {
             overlaps
         });
     }
-}
-
-/// The fence that a line opens or closes a block of code with.
-fn fence_of(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence))
 }
 
 fn is_opener(c: char) -> bool {

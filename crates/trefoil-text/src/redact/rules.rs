@@ -1,4 +1,4 @@
-use std::{cmp::Ordering, collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt};
 
 use regex::{Regex, RegexBuilder};
 use serde::{Serialize, Serializer};
@@ -76,31 +76,15 @@ impl RedactionPattern {
     pub fn mark(&self) -> String {
         format!("[{}]", self.name)
     }
-
-    fn key(&self) -> (&str, &str) {
-        (&self.name, self.pattern.as_str())
-    }
 }
 
 impl PartialEq for RedactionPattern {
     fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+        (&self.name, self.pattern.as_str()) == (&other.name, other.pattern.as_str())
     }
 }
 
 impl Eq for RedactionPattern {}
-
-impl PartialOrd for RedactionPattern {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for RedactionPattern {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key().cmp(&other.key())
-    }
-}
 
 /// What is cut out of texts: kinds that are known, and custom patterns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
