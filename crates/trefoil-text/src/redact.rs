@@ -9,7 +9,7 @@ mod rules;
 use std::{collections::BTreeSet, fmt, sync::LazyLock};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use regex::Regex;
+use lazy_regex::regex;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, ByteSpan};
 
@@ -169,13 +169,10 @@ const CREDENTIAL_FILES: [&str; 4] = ["*.env", "*.key", "*secret*", "*password*"]
 /// Finds e-mail addresses; one before a colon, as `git@host:`, is the address of a
 /// repository.
 fn email(text: &str, found: &mut Vec<ByteSpan>) {
-    static EMAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"[\p{Latin}\p{Greek}\p{Cyrillic}0-9._%+'&-]+@(?:[\p{Latin}0-9](?:[\p{Latin}0-9-]*[\p{Latin}0-9])?\.)+[A-Za-z]{2,24}",
-        )
-        .ok()
-    });
-    for hit in EMAIL.iter().flat_map(|pattern| pattern.find_iter(text)) {
+    let email = regex!(
+        r"[\p{Latin}\p{Greek}\p{Cyrillic}0-9._%+'&-]+@(?:[\p{Latin}0-9](?:[\p{Latin}0-9-]*[\p{Latin}0-9])?\.)+[A-Za-z]{2,24}"
+    );
+    for hit in email.find_iter(text) {
         let repository = hit.as_str().starts_with("git@")
             && text.get(hit.end()..).is_some_and(|after| after.starts_with(':'));
         if !repository {

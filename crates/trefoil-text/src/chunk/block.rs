@@ -1,9 +1,9 @@
 //! Documents to sections and blocks: where a body may be cut.
 
-use std::{ops::Range, sync::LazyLock};
+use std::ops::Range;
 
+use lazy_regex::regex;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
-use regex::Regex;
 use trefoil_core::{Document, DocumentFormat};
 
 use crate::front_matter::FrontMatter;
@@ -184,9 +184,7 @@ fn kind_of(tag: &Tag<'_>) -> Option<BlockKind> {
 /// What a heading says to a reader: without marks, links' addresses, JSX, and
 /// anchors such as `{/*install*/}` or `{#install}`.
 fn heading_text(source: &str) -> String {
-    static ANCHOR: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"\{(?:/\*.*?\*/|#[^{}\s]*)\}").ok());
-    let source = ANCHOR.as_ref().map_or(source.into(), |anchor| anchor.replace_all(source, ""));
+    let source = regex!(r"\{(?:/\*.*?\*/|#[^{}\s]*)\}").replace_all(source, "");
     let mut text = String::new();
     for event in Parser::new(&source) {
         if let Event::Text(part) | Event::Code(part) = event {

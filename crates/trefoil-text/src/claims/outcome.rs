@@ -1,9 +1,8 @@
 //! What the use of a tool or a command shows: results of tests, failures, commits and files.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
 
-use regex::{Captures, Regex};
-
+use lazy_regex::{Captures, Lazy, Regex, lazy_regex};
 use trefoil_core::{ObservationKind, SourceType};
 
 use super::sources::{ToolOutput, source_tags};
@@ -44,47 +43,37 @@ pub fn outcomes(observation: &ToolOutput<'_>) -> Vec<Outcome> {
 const PASSED: &str = "passed";
 const FAILED: &str = "failed";
 
-/// A pattern that does not compile finds nothing; the cases ask each of them.
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());
-    };
-}
-
-pattern!(
-    TEST,
+static TEST: Lazy<Regex> = lazy_regex!(
     r"(?m)^\s*(?:test\s+([\w:]+)\s+\.\.\.\s+(ok|FAILED)\b|(PASS(?:ED)?|FAIL(?:ED)?)[: ]\s*([\w./:\[\]-]+)|([\w./-]+::[\w:\[\]-]+)\s+(PASSED|FAILED)\b|--- (PASS|FAIL): (\w+))"
 );
-pattern!(
-    TOTALS,
+static TOTALS: Lazy<Regex> = lazy_regex!(
     r"(?m)^(?:test result:.*?\b(\d+) passed; (\d+) failed|=+ (?:(\d+) failed, )?(\d+) passed\b.*=+\s*$|Tests:\s+(?:(\d+) failed, )?(\d+) passed)"
 );
-pattern!(
-    EXIT,
+static EXIT: Lazy<Regex> = lazy_regex!(
     r"(?i)(?:\bexit(?:ed)?(?: with)?(?: code| status)?|終了コード|종료 코드)[ :=]{1,3}([1-9]\d{0,2})\b"
 );
-pattern!(
-    ERROR_LINE,
+static ERROR_LINE: Lazy<Regex> = lazy_regex!(
     r"(?m)^\s*((?:error(?:\[\w+\])?|fatal|panic|[A-Z]\w*Error|エラー|致命的|오류|에러)\s*[:：]\s*\S.*|\S+: (?:command not found|No such file or directory|Permission denied).*|\S.*: command not found.*)$"
 );
-pattern!(COMMIT, r"(?m)^\[([\w./-]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$");
-pattern!(AT, r"(?i)(?:\bcommit\b|\bHEAD is now at\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)");
-pattern!(
-    CHANGED,
+static COMMIT: Lazy<Regex> =
+    lazy_regex!(r"(?m)^\[([\w./-]+)(?: \(root-commit\))? ([0-9a-f]{7,40})\] (.+)$");
+static AT: Lazy<Regex> = lazy_regex!(
+    r"(?i)(?:\bcommit\b|\bHEAD is now at\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)"
+);
+static CHANGED: Lazy<Regex> = lazy_regex!(
     r"(?mi)(?:\b(?:wrote|edited|modified|updated|created|changed|patched|saved|deleted)(?: the)?(?: file)?:?\s+`?((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\b|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?\s*を(?:変更|更新|作成|編集|保存|書|削除)|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?(?:을|를)?\s*(?:수정|변경|생성|작성|저장|편집|삭제)|^\s*(?:modified|new file|deleted):\s+((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\s*$|^\s*((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\s+\|\s+\d+ [+-]+\s*$)"
 );
-pattern!(
-    READ,
+static READ: Lazy<Regex> = lazy_regex!(
     r"(?mi)(?:\b(?:read|opened|viewed)(?: the)?(?: file)?:?\s+`?((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})\b|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?\s*を(?:読|開)|((?:[\w.-]*/)*[\w-][\w.-]*\.[a-z]{1,5})`?(?:을|를)?\s*(?:읽|열))"
 );
-pattern!(PATH, r"(?:^|[\s(`'\x22=])((?:[\w.-]*/)*[\w-][\w.-]*\.[A-Za-z]{1,5})(?:$|[\s)`'\x22,:])");
-pattern!(
-    SHOWS,
+static PATH: Lazy<Regex> =
+    lazy_regex!(r"(?:^|[\s(`'\x22=])((?:[\w.-]*/)*[\w-][\w.-]*\.[A-Za-z]{1,5})(?:$|[\s)`'\x22,:])");
+static SHOWS: Lazy<Regex> = lazy_regex!(
     r"^(?:sudo )?(?:cat|bat|head|tail|less|more|grep|rg|ag|sed|awk|echo|printf|git (?:log|show|diff|blame))\b"
 );
-pattern!(READS, r"^(?:cat|bat|head|tail|less|more)\b");
-pattern!(WRITING_TOOL, r"(?i)write|edit|patch|replace|create|save");
-pattern!(READING_TOOL, r"(?i)read|view|open|cat");
+static READS: Lazy<Regex> = lazy_regex!(r"^(?:cat|bat|head|tail|less|more)\b");
+static WRITING_TOOL: Lazy<Regex> = lazy_regex!(r"(?i)write|edit|patch|replace|create|save");
+static READING_TOOL: Lazy<Regex> = lazy_regex!(r"(?i)read|view|open|cat");
 
 /// An observation of a tool or a command, with what all its outcomes have in common.
 struct Run<'o> {
@@ -102,8 +91,8 @@ impl<'o> Run<'o> {
         let command = first
             .filter(|_| observation.kind == ObservationKind::Bash)
             .map(|line| cut(line.trim_start_matches(['$', '>', '❯', '%', '#']).trim()));
-        let made = captures(&COMMIT, content).filter_map(|found| group(&found, 2)).last();
-        let named = captures(&AT, content).filter_map(|found| group(&found, 1)).last();
+        let made = COMMIT.captures_iter(content).filter_map(|found| group(&found, 2)).last();
+        let named = AT.captures_iter(content).filter_map(|found| group(&found, 1)).last();
         let commit = made.or(named).map(str::to_lowercase);
         Self { observation, command: command.filter(|line| !line.is_empty()), commit }
     }
@@ -124,7 +113,7 @@ impl<'o> Run<'o> {
     /// The last result of each test that is named.
     fn tests(&self) -> Vec<Outcome> {
         let mut results: BTreeMap<&str, bool> = BTreeMap::new();
-        for found in captures(&TEST, self.content()) {
+        for found in TEST.captures_iter(self.content()) {
             let name = [1, 4, 5, 8].into_iter().find_map(|at| group(&found, at));
             let result = [2, 3, 6, 7].into_iter().find_map(|at| group(&found, at));
             if let (Some(name), Some(result)) = (name, result) {
@@ -151,7 +140,7 @@ impl<'o> Run<'o> {
         let number = |found: &Captures<'_>, at| {
             group(found, at).and_then(|digits| digits.parse::<u64>().ok())
         };
-        for found in captures(&TOTALS, self.content()) {
+        for found in TOTALS.captures_iter(self.content()) {
             runs += 1;
             passed += [1, 4, 6].into_iter().find_map(|at| number(&found, at)).unwrap_or(0);
             failed += [2, 3, 5].into_iter().find_map(|at| number(&found, at)).unwrap_or(0);
@@ -177,12 +166,12 @@ impl<'o> Run<'o> {
     /// read as its own failure.
     fn failure(&self) -> Option<Outcome> {
         let content = self.content();
-        let code = captures(&EXIT, content).filter_map(|found| group(&found, 1)).last();
-        let shows = self.command.as_deref().is_some_and(|command| is_match(&SHOWS, command));
+        let code = EXIT.captures_iter(content).filter_map(|found| group(&found, 1)).last();
+        let shows = self.command.as_deref().is_some_and(|command| SHOWS.is_match(command));
         if code.is_none() && shows {
             return None;
         }
-        let line = captures(&ERROR_LINE, content).find_map(|found| group(&found, 1)).map(cut);
+        let line = ERROR_LINE.captures_iter(content).find_map(|found| group(&found, 1)).map(cut);
         let error = match (line, code) {
             (Some(line), _) => line,
             (None, Some(code)) => format!("exit code {code}"),
@@ -218,7 +207,7 @@ impl<'o> Run<'o> {
                 sources: vec![format!("commit:{commit}")],
             })
         };
-        captures(&COMMIT, self.content()).filter_map(outcome).collect()
+        COMMIT.captures_iter(self.content()).filter_map(outcome).collect()
     }
 
     /// The files that were changed or read; of one that was both, that it was changed.
@@ -228,10 +217,10 @@ impl<'o> Run<'o> {
         let is_file = self.observation.source_type == SourceType::File;
         let first = self.content().lines().next().unwrap_or_default();
         // What a file holds, or a command shows, tells of no other file.
-        let shows = self.command.as_deref().is_some_and(|command| is_match(&SHOWS, command));
+        let shows = self.command.as_deref().is_some_and(|command| SHOWS.is_match(command));
         let told = if is_file || shows { first } else { self.content() };
         for (pattern, changed) in [(&CHANGED, true), (&READ, false)] {
-            for found in captures(pattern, told) {
+            for found in pattern.captures_iter(told) {
                 if let Some(path) = (1..found.len()).find_map(|at| group(&found, at)) {
                     saw(path, changed);
                 }
@@ -242,12 +231,12 @@ impl<'o> Run<'o> {
             saw(path, false);
         }
         // The file that a tool or a command is about stands in its first line.
-        let reads = self.command.as_deref().is_some_and(|command| is_match(&READS, command));
+        let reads = self.command.as_deref().is_some_and(|command| READS.is_match(command));
         let tool = self.observation.source_type == SourceType::Tool;
         let tool = source.filter(|_| tool).unwrap_or_default();
-        let writes = is_match(&WRITING_TOOL, tool);
-        if (reads || writes || is_match(&READING_TOOL, tool))
-            && let Some(path) = captures(&PATH, first).find_map(|found| group(&found, 1))
+        let writes = WRITING_TOOL.is_match(tool);
+        if (reads || writes || READING_TOOL.is_match(tool))
+            && let Some(path) = PATH.captures_iter(first).find_map(|found| group(&found, 1))
         {
             saw(path, writes);
         }
@@ -263,17 +252,6 @@ impl<'o> Run<'o> {
         };
         files.into_iter().map(outcome).collect()
     }
-}
-
-fn captures<'t>(
-    pattern: &'static LazyLock<Option<Regex>>,
-    text: &'t str,
-) -> impl Iterator<Item = Captures<'t>> {
-    pattern.iter().flat_map(move |pattern| pattern.captures_iter(text))
-}
-
-fn is_match(pattern: &'static LazyLock<Option<Regex>>, text: &str) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
 }
 
 fn group<'t>(found: &Captures<'t>, at: usize) -> Option<&'t str> {

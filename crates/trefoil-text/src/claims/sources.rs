@@ -1,9 +1,6 @@
 //! What an output names that can be looked at.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use lazy_regex::regex;
 use trefoil_core::{ObservationKind, SourceType};
 
 /// What was observed, as far as rules look at it.
@@ -22,18 +19,13 @@ pub struct ToolOutput<'t> {
 /// The source tags of an output: the file that was read, with the lines that are named,
 /// tests with a result, and commits.
 pub fn source_tags(output: &ToolOutput<'_>) -> Vec<String> {
-    static FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?:^|[\s(`'\x22])((?:[\w.-]+/)*[\w.-]+\.[A-Za-z]{1,5}):(\d{1,7})\b").ok()
-    });
-    static TEST: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(
-            r"(?m)^\s*(?:test\s+([\w:]+)\s+\.\.\.\s+(?:ok|FAILED)|(?:PASS(?:ED)?|FAIL(?:ED)?)[: ]\s*([\w./:-]+)|([\w./-]+::[\w:\[\]-]+)\s+(?:PASSED|FAILED))",
-        )
-        .ok()
-    });
-    static COMMIT: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r"(?i)(?:\bcommit\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)|(?m)^\[[\w./-]+(?: \(root-commit\))? ([0-9a-f]{7,40})\]").ok()
-    });
+    let file = regex!(r"(?:^|[\s(`'\x22])((?:[\w.-]+/)*[\w.-]+\.[A-Za-z]{1,5}):(\d{1,7})\b");
+    let test = regex!(
+        r"(?m)^\s*(?:test\s+([\w:]+)\s+\.\.\.\s+(?:ok|FAILED)|(?:PASS(?:ED)?|FAIL(?:ED)?)[: ]\s*([\w./:-]+)|([\w./-]+::[\w:\[\]-]+)\s+(?:PASSED|FAILED))"
+    );
+    let commit = regex!(
+        r"(?i)(?:\bcommit\b|コミット|커밋)[:\s(]*([0-9a-f]{7,40})(?-u:\b)|(?m)^\[[\w./-]+(?: \(root-commit\))? ([0-9a-f]{7,40})\]"
+    );
     let text = output.content;
     let mut tags = Vec::new();
     if output.source_type == SourceType::File
@@ -41,17 +33,16 @@ pub fn source_tags(output: &ToolOutput<'_>) -> Vec<String> {
     {
         tags.push(format!("file:{path}:1"));
     }
-    for groups in FILE.iter().flat_map(|pattern| pattern.captures_iter(text)) {
-        if let (Some(path), Some(line)) = (groups.get(1), groups.get(2)) {
-            tags.push(format!("file:{}:{}", path.as_str(), line.as_str()));
-        }
+    for found in file.captures_iter(text) {
+        let (_, [path, line]) = found.extract();
+        tags.push(format!("file:{path}:{line}"));
     }
     let tells_results = output.kind != ObservationKind::Message;
-    for (pattern, kind) in [(&TEST, "test"), (&COMMIT, "commit")] {
+    for (pattern, kind) in [(test, "test"), (commit, "commit")] {
         if kind == "test" && !tells_results {
             continue;
         }
-        for groups in pattern.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+        for groups in pattern.captures_iter(text) {
             let name = groups.iter().skip(1).flatten().next();
             tags.extend(name.map(|name| format!("{kind}:{}", name.as_str())));
         }

@@ -1,9 +1,8 @@
 //! Who speaks, and what is said.
 
-use std::sync::LazyLock;
+use lazy_regex::{Captures, regex};
 
-use crate::Redaction;
-use regex::{Captures, Regex};
+use crate::{Redaction, word_list::WordList};
 
 /// A text and who says it.
 #[derive(Debug)]
@@ -13,28 +12,23 @@ pub struct Utterance<'t> {
 }
 
 /// Words before a colon that name no speaker, in small letters.
-const LABELS: [&str; 18] = [
-    "note", "todo", "error", "warning", "fix", "update", "re", "fwd", "subject", "info", "bug",
-    "question", "answer", "reminder", "メモ", "注意", "메모", "참고",
-];
+static LABELS: WordList = WordList::new(
+    "note todo error warning fix update re fwd subject info bug question answer reminder メモ 注意
+     메모 참고",
+);
 
 impl<'t> Utterance<'t> {
     /// What is said by the name before a colon that it begins with, else by `actor`. What
     /// stands in brackets, as the description of a picture, is not said, but for what was cut
     /// out.
     pub fn new(text: &'t str, actor: Option<&'t str>) -> Self {
-        static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
-            Regex::new(
-                r"^\s*(\p{Lu}[\p{L}.'-]{0,20}(?: \p{Lu}[\p{L}.'-]{0,20}){0,2}|[\p{Han}\p{Hiragana}\p{Katakana}ー]{1,10}|\p{Hangul}{1,8})[:：]\s*",
-            )
-            .ok()
-        });
-        static ASIDE: LazyLock<Option<Regex>> =
-            LazyLock::new(|| Regex::new(r"\[[^\[\]]{0,400}\]").ok());
-        let named = NAME.as_ref().and_then(|name| name.captures(text)).and_then(|groups| {
+        let name = regex!(
+            r"^\s*(\p{Lu}[\p{L}.'-]{0,20}(?: \p{Lu}[\p{L}.'-]{0,20}){0,2}|[\p{Han}\p{Hiragana}\p{Katakana}ー]{1,10}|\p{Hangul}{1,8})[:：]\s*"
+        );
+        let named = name.captures(text).and_then(|groups| {
             let name = groups.get(1)?.as_str();
             let said = text.get(groups.get(0)?.end()..)?;
-            (!LABELS.contains(&name.to_lowercase().as_str())).then_some((name, said))
+            (!LABELS.contains(&name.to_lowercase())).then_some((name, said))
         });
         let (speaker, said) = named.map_or((actor, text), |(name, said)| (Some(name), said));
         let unsaid = |aside: &Captures<'_>| {
@@ -42,7 +36,7 @@ impl<'t> Utterance<'t> {
             let stands_for_something = Redaction::ALL.iter().any(|kind| kind.mark() == aside);
             if stands_for_something { aside.to_owned() } else { " ".to_owned() }
         };
-        let said = ASIDE.as_ref().map_or(said.into(), |aside| aside.replace_all(said, unsaid));
+        let said = regex!(r"\[[^\[\]]{0,400}\]").replace_all(said, unsaid);
         Self {
             speaker: speaker.map(str::trim).filter(|name| !name.is_empty()),
             text: said.into_owned(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{ScriptAnalyzer, language_of, normalize};
-use regex::{Captures, Regex};
+use lazy_regex::{Captures, Regex, regex};
 use trefoil_core::{Analyzer as _, Language};
 
 use super::{
@@ -138,13 +138,11 @@ fn people(text: &str, lexicon: &Lexicon) -> Vec<String> {
 
 /// A text with the numbers before a counter in digits: `二十三時` as `23時`.
 fn in_digits(text: &str) -> String {
-    static COUNTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new("([〇零一二三四五六七八九十百千]+)(万|円|時|分|秒|日|月|年|歳|才|人|匹|本|枚|冊|台|個|回|杯|階|泊|つ|週|曜|度|倍|名|頭|羽|着|軒|ヶ月|か月|カ月|センチ|キロ|メートル)").ok()
-    });
-    let Some(counted) = COUNTED.as_ref() else { return text.to_owned() };
+    let counted = regex!(
+        "([〇零一二三四五六七八九十百千]+)(万|円|時|分|秒|日|月|年|歳|才|人|匹|本|枚|冊|台|個|回|杯|階|泊|つ|週|曜|度|倍|名|頭|羽|着|軒|ヶ月|か月|カ月|センチ|キロ|メートル)"
+    );
     let digits = |found: &Captures<'_>| {
-        let number = found.get(1).map_or("", |number| number.as_str());
-        let counter = found.get(2).map_or("", |counter| counter.as_str());
+        let (_, [number, counter]) = found.extract();
         format!("{}{counter}", value(number))
     };
     counted.replace_all(text, digits).into_owned()
@@ -179,12 +177,11 @@ pub(super) fn is_number(term: &str) -> bool {
 
 /// The words of a text that mean something, in their basic form.
 fn words(text: &str) -> Vec<String> {
-    static RUN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let runs = r"\p{Nd}+|[\p{Han}々]+|[\p{Katakana}ー]+|\p{Hangul}+|[\p{Latin}\p{Greek}\p{Cyrillic}']+";
-        Regex::new(runs).ok()
-    });
+    let runs = regex!(
+        r"\p{Nd}+|[\p{Han}々]+|[\p{Katakana}ー]+|\p{Hangul}+|[\p{Latin}\p{Greek}\p{Cyrillic}']+"
+    );
     let mut words: Vec<String> = Vec::new();
-    for run in RUN.iter().flat_map(|run| run.find_iter(text)) {
+    for run in runs.find_iter(text) {
         let run = run.as_str();
         let first = run.chars().next().unwrap_or_default();
         if ('가'..='힣').contains(&first) {

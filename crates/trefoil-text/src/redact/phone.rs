@@ -3,7 +3,7 @@
 
 use std::{ops::RangeInclusive, sync::LazyLock};
 
-use regex::Regex;
+use lazy_regex::{Lazy, Regex, lazy_regex};
 use trefoil_core::ByteSpan;
 
 use super::stands_alone;
@@ -34,7 +34,9 @@ const FORMS: [(&str, RangeInclusive<usize>); 8] = [
 ];
 
 /// A word for a telephone, and the digits that soon follow it.
-const CUED: &str = r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(\[\]]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})";
+static CUED: Lazy<Regex> = lazy_regex!(
+    r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(\[\]]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})"
+);
 
 /// Finds telephone numbers.
 pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
@@ -43,7 +45,6 @@ pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
             |(form, digits): (&str, _)| Some((Regex::new(&form.replace('_', JOIN)).ok()?, digits));
         FORMS.into_iter().filter_map(pattern).collect()
     });
-    static AFTER_A_CUE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(CUED).ok());
     for (pattern, digits) in &*PATTERNS {
         for hit in pattern.find_iter(text) {
             let span = ByteSpan { start: hit.start(), end: hit.end() };
@@ -52,7 +53,7 @@ pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
             }
         }
     }
-    for hit in AFTER_A_CUE.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+    for hit in CUED.captures_iter(text) {
         let Some(number) = hit.get(1) else { continue };
         let span = ByteSpan { start: number.start(), end: number.end() };
         if !is_date(number.as_str()) && stands_alone(text, span, &JOINS) {
@@ -82,7 +83,6 @@ mod tests {
         for (form, _) in FORMS {
             Regex::new(&form.replace('_', JOIN)).unwrap();
         }
-        Regex::new(CUED).unwrap();
     }
 
     #[test]

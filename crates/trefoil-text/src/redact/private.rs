@@ -1,17 +1,13 @@
 //! What its writer marked as private.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use lazy_regex::regex;
 use trefoil_core::ByteSpan;
 
 /// Finds what stands between `<private>` and its `</private>`, with both; without an end, to
 /// the end of the text.
 pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
-    static MARK: LazyLock<Option<Regex>> =
-        LazyLock::new(|| Regex::new(r"(?i)<\s*(/?)\s*private\s*>").ok());
     let (mut depth, mut start) = (0_usize, 0);
-    for mark in MARK.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+    for mark in regex!(r"(?i)<\s*(/?)\s*private\s*>").captures_iter(text) {
         let Some(whole) = mark.get(0) else { continue };
         let closes = mark.get(1).is_some_and(|slash| !slash.is_empty());
         match (closes, depth) {
