@@ -8,6 +8,7 @@ use std::{
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::{DirEntry, WalkBuilder};
+use serde::Serialize;
 use trefoil_core::{Error, Result};
 
 use crate::load::Kind;
@@ -83,7 +84,7 @@ pub struct SourceFile {
 }
 
 /// A file or folder that was passed over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// Its path, written like [`SourceFile::name`].
     pub path: String,

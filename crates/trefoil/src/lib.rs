@@ -189,11 +189,11 @@ pub mod crag {
 /// Files and documents to chunks, and chunks to indexes.
 pub mod ingest {
     pub use crate::config::Chunking;
-    pub use pipeline::{IngestProgress, Kept, Skipped};
+    pub use pipeline::{IngestProgress, Kept};
     pub use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, Chunker, FileId, LineSpan, Loader,
     };
-    pub use trefoil_text::{ChunkSizes, StructuralChunker};
+    pub use trefoil_text::{ChunkSizes, Skipped, StructuralChunker};
 
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
@@ -251,6 +251,8 @@ pub use ingest::pipeline::{IngestOptions, Ingested};
 /// A calendar day, as documents and filters use it.
 pub use jiff::civil::Date;
 pub use profile::Profile;
+#[doc(hidden)]
+pub use trefoil_core::string_conversions;
 pub use trefoil_core::{
     BoxError, Degraded, Document, DocumentFormat, Error, Fusion, Highlight, Language, Part, Result,
     Retriever, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,

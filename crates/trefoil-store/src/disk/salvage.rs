@@ -15,6 +15,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags, types::Value};
+use serde::Serialize;
 use trefoil_core::{Error, Part, Result};
 
 use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
@@ -43,7 +44,7 @@ const MOST_TRIES: usize = 20_000;
 const ROWS: i64 = 1 << 20;
 
 /// What was saved.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Salvaged {
     /// Table by table, by name.
     pub tables: Vec<TableSaved>,
@@ -55,7 +56,7 @@ pub struct Salvaged {
 }
 
 /// What was saved of one table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableSaved {
     /// Its name.
     pub table: String,

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
+use serde::Serialize;
 use trefoil_core::{Document, Error, Loader, Result, map_in_parallel};
 use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
 use trefoil_text::{
-    SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
+    Skipped, SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
 };
 
 use crate::{
@@ -53,23 +54,15 @@ pub struct IngestOptions {
 }
 
 /// Documents that were not found below a root and were kept all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// The root, as it was given.
+    #[serde(rename = "path")]
     pub root: PathBuf,
     /// How many were not found.
     pub missing: usize,
     /// How many the index holds of the root.
     pub indexed: usize,
-}
-
-/// A file that was not read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// Its path.
-    pub path: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// How far an ingest has come.
@@ -108,9 +101,7 @@ impl State {
         let found = walk(&there, &options)?;
         self.forget_vanished(&roots, &found, allowed, &mut report)?;
         report.skipped.extend(roots.into_iter().filter_map(Root::trouble));
-        report.skipped.extend(
-            found.skipped.into_iter().map(|skip| Skipped { path: skip.path, reason: skip.reason }),
-        );
+        report.skipped.extend(found.skipped);
         let total = found.files.len();
         on_progress(IngestProgress { done: 0, total });
         for (group, files) in found.files.chunks(GROUP).enumerate() {
