@@ -9,15 +9,19 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
-use trefoil::{Score, ingest::FileId, search::Cursor};
+use trefoil::{
+    Language, Score, SearchStrategy,
+    ingest::FileId,
+    search::{Cursor, QueryType, SearchResultType},
+};
 
+use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, choice, score};
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
     memory::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
         PolicyCommand, RecallArgs, RequestArgs,
     },
-    value::{LanguageArg, ResultArg, StrategyArg, TypeArg},
 };
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
@@ -432,14 +436,14 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "SCORE", value_parser = score)]
     pub(crate) min_similarity: Option<Score>,
     /// Which strategies run, separated by commas [default: hybrid]
-    #[arg(long, value_delimiter = ',', value_name = "STRATEGY")]
-    pub(crate) strategies: Vec<StrategyArg>,
+    #[arg(long, value_delimiter = ',', value_name = "STRATEGY", value_parser = choice::<SearchStrategy>(STRATEGIES))]
+    pub(crate) strategies: Vec<SearchStrategy>,
     /// Which types of results are wanted, separated by commas [default: all]
-    #[arg(long, value_delimiter = ',', value_name = "TYPE")]
-    pub(crate) results: Vec<ResultArg>,
+    #[arg(long, value_delimiter = ',', value_name = "TYPE", value_parser = choice::<SearchResultType>(RESULT_TYPES))]
+    pub(crate) results: Vec<SearchResultType>,
     /// What kind of answer is wanted; left out, it is told from the question
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) query_type: Option<TypeArg>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = choice::<QueryType>(QUERY_TYPES))]
+    pub(crate) query_type: Option<QueryType>,
     /// Print whole passages with what stands before and after them
     #[arg(long)]
     pub(crate) full: bool,
@@ -464,8 +468,8 @@ pub(crate) struct SearchArgs {
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
     /// Only this language; may be repeated
-    #[arg(long = "lang", value_name = "LANG")]
-    pub(crate) languages: Vec<LanguageArg>,
+    #[arg(long = "lang", value_name = "LANG", value_parser = choice::<Language>(LANGUAGES))]
+    pub(crate) languages: Vec<Language>,
     /// Only paths that match this glob
     #[arg(long, value_name = "GLOB")]
     pub(crate) path_glob: Option<String>,
@@ -521,11 +525,6 @@ Examples:
         /// A name of `trefoil models list`
         name: Option<String>,
     },
-}
-
-fn score(text: &str) -> Result<Score, String> {
-    let value = text.parse::<f32>().map_err(|error| error.to_string())?;
-    Score::new(value).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -47,6 +47,15 @@ impl Console {
         }
     }
 
+    /// Writes a result: JSON for a program, text for a person.
+    pub(crate) fn show<T: Serialize, D: fmt::Display>(
+        self,
+        result: &T,
+        text: impl FnOnce(&T) -> D,
+    ) -> anyhow::Result<()> {
+        if self.json { print_json(result) } else { Ok(print(text(result))?) }
+    }
+
     /// Tells a person how things go.
     pub(crate) fn status(self, text: impl fmt::Display) {
         if !self.quiet {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Context;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use trefoil::{
     EngineConfig, Model, Profile,
     index::KeywordConfig,
@@ -15,7 +15,10 @@ use trefoil::{
     search::RerankConfig,
 };
 
-use crate::args::{GlobalArgs, KeywordBoost};
+use crate::{
+    args::{GlobalArgs, KeywordBoost},
+    console::Console,
+};
 
 /// Name of the settings file.
 const FILE: &str = "trefoil.toml";
@@ -28,6 +31,8 @@ pub(crate) struct Settings {
     index: Option<PathBuf>,
     /// Where models are kept.
     pub(crate) home: ModelHome,
+    /// Who is told what.
+    pub(crate) console: Console,
     /// How the engine works.
     pub(crate) engine: EngineConfig,
 }
@@ -35,7 +40,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads the settings file and puts the flags above it. What the environment says
     /// is in the flags already.
-    pub(crate) fn read(args: &GlobalArgs) -> anyhow::Result<Self> {
+    pub(crate) fn read(args: &GlobalArgs, console: Console) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("cannot tell the current directory")?;
         let file = SettingsFile::find(&here)?;
         let home = match args.home.clone().or(file.model_home) {
@@ -67,6 +72,7 @@ impl Settings {
                 ..EngineConfig::default()
             },
             home,
+            console,
         })
     }
 
@@ -82,41 +88,22 @@ impl Settings {
 }
 
 /// A settings file that cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("`{}` is not valid: {reason}", path.display())]
 pub(crate) struct InvalidSettings {
     path: PathBuf,
     reason: String,
 }
 
-impl std::fmt::Display for InvalidSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}` is not valid: {}", self.path.display(), self.reason)
-    }
-}
-
-impl std::error::Error for InvalidSettings {}
-
 /// `trefoil.toml`. Paths in it are relative to the folder that it is in.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SettingsFile {
     index: Option<PathBuf>,
+    #[serde(default, deserialize_with = "by_name")]
     model: Option<Model>,
+    #[serde(default, deserialize_with = "by_name")]
     rerank_model: Option<Model>,
-    model_home: Option<PathBuf>,
-    threads: Option<usize>,
-    max_file_bytes: Option<u64>,
-    privacy_globs: Option<Vec<String>>,
-    profile: Option<PathBuf>,
-    keyword: Option<KeywordConfig>,
-    redact_documents: Option<bool>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSettings {
-    index: Option<PathBuf>,
-    model: Option<String>,
-    rerank_model: Option<String>,
     model_home: Option<PathBuf>,
     threads: Option<usize>,
     max_file_bytes: Option<u64>,
@@ -141,27 +128,24 @@ impl SettingsFile {
     }
 
     fn parse(text: &str, path: &Path, folder: &Path) -> Result<Self, InvalidSettings> {
-        let raw: RawSettings = toml::from_str(text).map_err(|error| InvalidSettings {
+        let mut file: Self = toml::from_str(text).map_err(|error| InvalidSettings {
             path: path.to_owned(),
             reason: located(text, &error),
         })?;
-        let below = |text: &str| match model(text) {
-            Model::Folder(path) => Model::Folder(folder.join(path)),
-            named @ (Model::None | Model::Default | Model::Named(_) | Model::Custom(_)) => named,
-        };
-        Ok(Self {
-            index: raw.index.map(|path| folder.join(path)),
-            model: raw.model.as_deref().map(below),
-            rerank_model: raw.rerank_model.as_deref().map(below),
-            model_home: raw.model_home.map(|path| folder.join(path)),
-            threads: raw.threads,
-            max_file_bytes: raw.max_file_bytes,
-            privacy_globs: raw.privacy_globs,
-            profile: raw.profile.map(|path| folder.join(path)),
-            keyword: raw.keyword,
-            redact_documents: raw.redact_documents,
-        })
+        for path in [&mut file.index, &mut file.model_home, &mut file.profile] {
+            *path = path.take().map(|path| folder.join(path));
+        }
+        for model in [&mut file.model, &mut file.rerank_model].into_iter().flatten() {
+            if let Model::Folder(path) = model {
+                *path = folder.join(&*path);
+            }
+        }
+        Ok(file)
     }
+}
+
+fn by_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Model>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.as_deref().map(model))
 }
 
 /// The first line of what the parser says, with the line that it is about.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueHint};
 
-use super::StrategyArg;
+use trefoil::SearchStrategy;
+
+use super::value::{STRATEGIES, choice};
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct EvalArgs {
@@ -15,8 +17,8 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) run: Option<PathBuf>,
     /// Retrievers to run, such as `keyword,semantic` [default: all of them]
-    #[arg(long, value_delimiter = ',', value_name = "RETRIEVERS")]
-    pub(crate) strategies: Vec<StrategyArg>,
+    #[arg(long, value_delimiter = ',', value_name = "RETRIEVERS", value_parser = choice::<SearchStrategy>(STRATEGIES))]
+    pub(crate) strategies: Vec<SearchStrategy>,
     /// Leave the fused order as it is
     #[arg(long)]
     pub(crate) no_rerank: bool,

@@ -1,20 +1,16 @@
 //! What the commands of memory take.
 
-use std::{path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
-use clap::{
-    Args as ClapArgs, Subcommand, ValueHint,
-    builder::{PossibleValuesParser, TypedValueParser},
-};
-use trefoil::{
-    Error,
-    memory::{BoundaryClass, ClaimId, SessionId},
-};
+use clap::{Args as ClapArgs, Subcommand, ValueHint};
+use trefoil::memory::{BoundaryClass, ClaimId, SessionId};
 use trefoil_memory::{
     AllowTag, ContextRequest, FeedbackSignal, ObservationKind, PolicyVersion, Rating, Scope,
     SourceType,
     recall::{RecallProfile, RecallQuery},
 };
+
+use super::value::one_of;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
@@ -127,7 +123,7 @@ pub(crate) struct ObserveArgs {
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
     /// Who may see it; what is found in it can only raise this
-    #[arg(long, value_name = "CLASS", default_value = "internal", value_parser = class())]
+    #[arg(long, value_name = "CLASS", default_value = "internal", value_parser = one_of::<BoundaryClass>(BoundaryClass::NAMES))]
     pub(crate) class: BoundaryClass,
     /// For how many days its words are kept, 1–90
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
@@ -200,10 +196,10 @@ pub(crate) struct RequestArgs {
     #[arg(long = "scope", value_name = "SCOPE", value_parser = one_of::<Scope>(Scope::NAMES))]
     pub(crate) scopes: Vec<Scope>,
     /// Only this class; may be repeated [default: public, internal]
-    #[arg(long = "class", value_name = "CLASS", value_parser = class())]
+    #[arg(long = "class", value_name = "CLASS", value_parser = one_of::<BoundaryClass>(BoundaryClass::NAMES))]
     pub(crate) classes: Vec<BoundaryClass>,
     /// What the request says of itself, such as tool:contact-lookup; may be repeated
-    #[arg(long = "allow", value_name = "TAG", value_parser = tag)]
+    #[arg(long = "allow", value_name = "TAG")]
     pub(crate) allow: Vec<AllowTag>,
     /// The session that asks: its claims are seen too
     #[arg(long, value_name = "ses_…")]
@@ -254,7 +250,6 @@ Examples:
   trefoil memory policy show 1.0.0")]
     Show {
         /// Its version
-        #[arg(value_parser = version)]
         version: Option<PolicyVersion>,
     },
     /// Check a policy and make it the one that holds
@@ -274,36 +269,11 @@ Examples:
     },
 }
 
-/// Reads one of several names, which the help lists.
-fn one_of<T>(names: &'static str) -> impl TypedValueParser<Value = T>
-where
-    T: FromStr<Err = Error> + Clone + Send + Sync + 'static,
-{
-    PossibleValuesParser::new(names.split(", ")).try_map(|name| name.parse())
-}
-
-fn class() -> impl TypedValueParser<Value = BoundaryClass> {
-    let names = BoundaryClass::ALL.iter().map(|class| class.as_str());
-    PossibleValuesParser::new(names).map(|name| {
-        let named = |class: &&BoundaryClass| class.as_str() == name;
-        BoundaryClass::ALL.iter().find(named).copied().unwrap_or_default()
-    })
-}
-
-fn tag(text: &str) -> Result<AllowTag, String> {
-    AllowTag::new(text).map_err(|error| error.to_string())
-}
-
 fn note(text: &str) -> Result<(String, String), String> {
     let (name, text) = text.split_once('=').ok_or("give it as `name=text`")?;
     Ok((name.trim().to_owned(), text.trim().to_owned()))
 }
 
-fn rating(text: &str) -> Result<Rating, String> {
-    let value = text.parse::<f32>().map_err(|error| error.to_string())?;
-    Rating::new(value).map_err(|error| error.to_string())
-}
-
-fn version(text: &str) -> Result<PolicyVersion, String> {
-    text.parse().map_err(|error: Error| error.to_string())
+fn rating(text: &str) -> anyhow::Result<Rating> {
+    Ok(Rating::new(text.parse()?)?)
 }

@@ -1,97 +1,52 @@
-//! Choices by name.
+//! Choices by name, and values that have rules of their own.
 
-use clap::ValueEnum;
-use trefoil::{
-    Language, SearchStrategy,
-    search::{QueryType, SearchResultType},
-};
+use std::str::FromStr;
 
-/// A [`SearchStrategy`] by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StrategyArg {
-    /// BM25 over words
-    Keyword,
-    /// Nearest meanings
-    Semantic,
-    /// The graph of entities
-    Graph,
-    /// All of them
-    Hybrid,
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use serde::de::{DeserializeOwned, IntoDeserializer, value::Error};
+use trefoil::Score;
+
+/// Names and what the help says of each.
+type Choices = &'static [(&'static str, &'static str)];
+
+pub(super) const STRATEGIES: Choices = &[
+    ("keyword", "BM25 over words"),
+    ("semantic", "Nearest meanings"),
+    ("graph", "The graph of entities"),
+    ("hybrid", "All of them"),
+];
+pub(super) const QUERY_TYPES: Choices = &[
+    ("local", "A passage that states the answer"),
+    ("global", "An overview of everything"),
+    ("relationship", "How things hang together"),
+    ("hybrid", "Undecided"),
+];
+pub(super) const LANGUAGES: Choices =
+    &[("en", "English, and what is not one of the others"), ("ja", "Japanese"), ("ko", "Korean")];
+pub(super) const RESULT_TYPES: Choices = &[
+    ("chunk", "A passage of a document"),
+    ("entity", "What the question names, with what the documents say of it"),
+    ("community", "What a part of the documents is about, in short"),
+];
+
+/// Reads one of some names, as JSON has them.
+pub(super) fn choice<T>(choices: Choices) -> impl TypedValueParser<Value = T>
+where
+    T: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    let values = choices.iter().map(|&(name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values)
+        .try_map(|name| T::deserialize(IntoDeserializer::<Error>::into_deserializer(name)))
 }
 
-impl From<StrategyArg> for SearchStrategy {
-    fn from(arg: StrategyArg) -> Self {
-        match arg {
-            StrategyArg::Keyword => Self::KEYWORD,
-            StrategyArg::Semantic => Self::SEMANTIC,
-            StrategyArg::Graph => Self::GRAPH,
-            StrategyArg::Hybrid => Self::Hybrid,
-        }
-    }
+/// Reads one of several names, which the help lists.
+pub(super) fn one_of<T>(names: &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = trefoil::Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.split(", ")).try_map(|name| name.parse())
 }
 
-/// A [`QueryType`] by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TypeArg {
-    /// A passage that states the answer
-    Local,
-    /// An overview of everything
-    Global,
-    /// How things hang together
-    Relationship,
-    /// Undecided
-    Hybrid,
-}
-
-impl From<TypeArg> for QueryType {
-    fn from(arg: TypeArg) -> Self {
-        match arg {
-            TypeArg::Local => Self::Local,
-            TypeArg::Global => Self::Global,
-            TypeArg::Relationship => Self::Relationship,
-            TypeArg::Hybrid => Self::Hybrid,
-        }
-    }
-}
-
-/// A [`Language`] by its code.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LanguageArg {
-    /// English, and what is not one of the others
-    En,
-    /// Japanese
-    Ja,
-    /// Korean
-    Ko,
-}
-
-impl From<LanguageArg> for Language {
-    fn from(arg: LanguageArg) -> Self {
-        match arg {
-            LanguageArg::En => Self::En,
-            LanguageArg::Ja => Self::Ja,
-            LanguageArg::Ko => Self::Ko,
-        }
-    }
-}
-
-/// A [`SearchResultType`] by name.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ResultArg {
-    /// A passage of a document
-    Chunk,
-    /// What the question names, with what the documents say of it
-    Entity,
-    /// What a part of the documents is about, in short
-    Community,
-}
-
-impl From<ResultArg> for SearchResultType {
-    fn from(arg: ResultArg) -> Self {
-        match arg {
-            ResultArg::Chunk => Self::Chunk,
-            ResultArg::Entity => Self::Entity,
-            ResultArg::Community => Self::Community,
-        }
-    }
+pub(super) fn score(text: &str) -> anyhow::Result<Score> {
+    Ok(Score::new(text.parse()?)?)
 }

@@ -10,11 +10,7 @@ use trefoil_eval::{
 };
 
 use super::Outcome;
-use crate::{
-    args::CalibrateArgs,
-    console::{Console, print, print_json},
-    settings::Settings,
-};
+use crate::{args::CalibrateArgs, settings::Settings};
 
 /// The largest share of either class that a grade may take for the other.
 const GRADE_ERRORS: f64 = 0.1;
@@ -22,11 +18,7 @@ const GRADE_ERRORS: f64 = 0.1;
 const READ: usize = 16;
 
 /// Fits answerability to questions with and without answers, and writes it as a profile.
-pub(super) fn run(
-    args: &CalibrateArgs,
-    settings: Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome> {
     let index = settings.index().to_owned();
     let next_to_models = || settings.home.root().join("eval");
     let indexes = args.indexes.clone().unwrap_or_else(next_to_models);
@@ -40,13 +32,13 @@ pub(super) fn run(
         if source.is_dir() {
             collections.push(Collection::read(source, language_of)?);
         } else {
-            console.status(format_args!("{}: asking the index", source.display()));
+            settings.console.status(format_args!("{}: asking the index", source.display()));
             all.extend(of_cases(source, &index, &config)?);
         }
     }
     let harness = Harness { queries: args.queries, ..Harness::new(config.clone(), indexes) };
     for collection in &collections {
-        console.status(format_args!("{}: asking", collection.name));
+        settings.console.status(format_args!("{}: asking", collection.name));
         all.extend(harness.samples(collection, &collections)?);
     }
     let (calibrations, mut refused) = by_language(&all, model_name(&config.model).as_deref());
@@ -67,16 +59,13 @@ pub(super) fn run(
         let profile = Profile { calibrations, grades, ..start };
         let remarks = "Answerability and grades of evidence, fitted by `trefoil calibrate`.";
         profile.write(&args.output, remarks)?;
-        if console.json {
-            print_json(&profile)?;
-        } else {
-            print(CalibrationTable(&profile.calibrations))?;
-            print(format_args!("\n{}", GradeTable(&profile.grades)))?;
-        }
-        console.status(format_args!("written to {}", args.output.display()));
+        settings.console.show(&profile, |Profile { calibrations, grades, .. }| {
+            format!("{}\n{}", CalibrationTable(calibrations), GradeTable(grades))
+        })?;
+        settings.console.status(format_args!("written to {}", args.output.display()));
     }
     for refusal in refused {
-        console.note(refusal);
+        settings.console.note(refusal);
     }
     Ok(if fitted { Outcome::Found } else { Outcome::NothingFound })
 }

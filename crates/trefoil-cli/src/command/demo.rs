@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     args::DemoArgs,
-    console::{Console, columns, print, print_json},
+    console::{columns, print, print_json},
     failure,
     interrupt::say_on_ctrl_c,
     progress::bytes,
@@ -83,17 +83,13 @@ struct Tour<'a> {
 }
 
 /// Fetches, indexes, asks, and says what to try next.
-pub(super) fn run(
-    args: &DemoArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &DemoArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     say_on_ctrl_c("stopped; the index is consistent, and `trefoil demo` goes on from here")?;
     if !args.no_pull {
-        pull_or_go_on(settings, console);
+        pull_or_go_on(settings);
     }
     if args.memory {
-        return memory::run(settings, console);
+        return memory::run(settings);
     }
     let home = settings.home.root().join("demo");
     let index = settings.index_or(home.join("index"));
@@ -104,22 +100,22 @@ pub(super) fn run(
     let here = std::env::current_dir().unwrap_or_default();
     std::env::set_current_dir(&home).map_err(|error| Error::io("enter", &home, error))?;
     let engine = Engine::open_with(&index, settings.engine.clone())?;
-    let semantic = note_missing_model(&engine, console)?;
-    let filled = fill(&engine, &roots, IngestOptions::default(), console)?;
+    let semantic = note_missing_model(&engine, settings.console)?;
+    let filled = fill(&engine, &roots, IngestOptions::default(), settings.console)?;
     std::env::set_current_dir(&here).map_err(|error| Error::io("enter", &here, error))?;
-    filled.report_skipped(console);
+    filled.report_skipped(settings.console);
     let answers = QUESTIONS
         .iter()
         .map(|question| answer(&engine, question))
         .collect::<trefoil::Result<Vec<_>>>()?;
-    if console.json {
+    if settings.console.json {
         print_json(&Tour { index: &index, filled: &filled, answers: &answers })?;
     } else {
         for (question, found) in QUESTIONS.iter().zip(&answers) {
             print(shown_answer(question, found, columns()))?;
         }
         if let Some(found) = answers.first() {
-            note_degraded(found, console);
+            note_degraded(&found.degraded, settings.console);
         }
         print(closing(&engine.stats()?, &filled, semantic, &index))?;
     }
@@ -127,10 +123,10 @@ pub(super) fn run(
 }
 
 /// Fetches the models; without them the tour is shorter, but not over.
-fn pull_or_go_on(settings: &Settings, console: Console) {
-    if let Err(error) = pull_missing(settings, console) {
+fn pull_or_go_on(settings: &Settings) {
+    if let Err(error) = pull_missing(settings) {
         failure::message(&error);
-        console.note("going on with keywords only; `trefoil models pull` tries again");
+        settings.console.note("going on with keywords only; `trefoil models pull` tries again");
     }
 }
 

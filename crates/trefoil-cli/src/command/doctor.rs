@@ -9,7 +9,6 @@ use trefoil::{
 use super::Outcome;
 use crate::{
     args::DoctorArgs,
-    console::{Console, print, print_json},
     settings::Settings,
     show::{DIM, printable},
 };
@@ -24,23 +23,16 @@ struct Row<'a> {
 }
 
 /// Looks at how well the index does its work.
-pub(super) fn run(
-    args: &DoctorArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &DoctorArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let options = DoctorOptions { sample: args.sample, k: args.limit, seed: args.seed };
     let report = Engine::doctor(settings.index(), settings.engine.clone(), &options)?;
-    if console.json {
-        let rows = report.results.iter().map(|result| Row {
-            result,
-            healthy: result.is_healthy(),
-            next: (!result.is_healthy()).then(|| result.next()),
-        });
-        print_json(&rows.collect::<Vec<_>>())?;
-    } else {
-        print(text(&report))?;
-    }
+    let rows = report.results.iter().map(|result| Row {
+        result,
+        healthy: result.is_healthy(),
+        next: (!result.is_healthy()).then(|| result.next()),
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    settings.console.show(&rows, |_| text(&report))?;
     Ok(if report.is_healthy() { Outcome::Found } else { Outcome::Wrong })
 }
 

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use trefoil::{Error, Fusion, SearchStrategy, text::language_of};
+use trefoil::{Error, Fusion, text::language_of};
 use trefoil_eval::{
     Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, Report,
     ReportTable, Run,
@@ -14,22 +14,18 @@ use crate::{
 };
 
 /// Measures the engine on collections, or compares two runs on one.
-pub(super) fn run(
-    args: &EvalArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     if let [a, b] = args.compare.as_slice() {
-        return compare(args, a, b, console);
+        return compare(args, a, b, settings.console);
     }
     let harness = harness(args, settings)?;
     if args.retrievers {
-        return retrievers(args, &harness, console);
+        return retrievers(args, &harness, settings.console);
     }
     let mut reports = Vec::new();
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
-        console.status(format_args!(
+        settings.console.status(format_args!(
             "{}: {} documents, {} questions",
             collection.name,
             collection.documents.len(),
@@ -41,7 +37,7 @@ pub(super) fn run(
         }
         reports.push(measured.report);
     }
-    show(&reports, console)?;
+    show(&reports, settings.console)?;
     Ok(Outcome::Found)
 }
 
@@ -69,11 +65,7 @@ fn retrievers(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::R
 }
 
 fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
-    if console.json {
-        print_json(&reports)?;
-    } else {
-        print(ReportTable(reports))?;
-    }
+    console.show(&reports, |_| ReportTable(reports))?;
     Ok(())
 }
 
@@ -85,7 +77,7 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     }
     let mut harness = Harness::new(config, indexes(args.indexes.as_deref(), settings));
     if !args.strategies.is_empty() {
-        harness.strategies = args.strategies.iter().copied().map(SearchStrategy::from).collect();
+        harness.strategies = args.strategies.clone();
     }
     harness.rerank = !args.no_rerank;
     harness.queries = args.queries;
@@ -130,10 +122,6 @@ fn compare(args: &EvalArgs, a: &Path, b: &Path, console: Console) -> anyhow::Res
         Ok(evaluation.scores(metric).cloned().unwrap_or_default())
     };
     let verdict = Comparison::of(metric, &judged(a)?, &judged(b)?);
-    if console.json {
-        print_json(&verdict)?;
-    } else {
-        print(verdict)?;
-    }
+    console.show(&verdict, Comparison::to_string)?;
     Ok(Outcome::Found)
 }

@@ -4,11 +4,7 @@ use serde::Serialize;
 use trefoil::{Engine, admin::Snapshot};
 
 use super::{Outcome, fill::shown};
-use crate::{
-    console::{Console, print, print_json},
-    progress::bytes,
-    settings::Settings,
-};
+use crate::{console::Console, progress::bytes, settings::Settings};
 
 /// A snapshot, on the wire.
 #[derive(Serialize)]
@@ -20,28 +16,23 @@ struct Exported {
 }
 
 /// Writes the index into one file.
-pub(super) fn run(file: &Path, settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(file: &Path, settings: &Settings) -> anyhow::Result<Outcome> {
     let snapshot = Engine::export(settings.index(), file)?;
-    tell(snapshot, file, console)
+    tell(snapshot, file, settings.console)
 }
 
 /// Makes an index of such a file.
-pub(super) fn import(
-    file: &Path,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn import(file: &Path, settings: &Settings) -> anyhow::Result<Outcome> {
     let snapshot = Engine::import(file, settings.index())?;
-    tell(snapshot, settings.index(), console)
+    tell(snapshot, settings.index(), settings.console)
 }
 
 fn tell(snapshot: Snapshot, to: &Path, console: Console) -> anyhow::Result<Outcome> {
     let Snapshot { id, bytes: length, manifest, .. } = snapshot;
-    if console.json {
-        let change = manifest.seq.get();
-        print_json(&Exported { id, bytes: length, change, model: manifest.model })?;
-    } else {
-        print(format_args!("snapshot {id}, {} → {}\n", bytes(length), shown(to)))?;
-    }
+    let exported =
+        Exported { id, bytes: length, change: manifest.seq.get(), model: manifest.model };
+    console.show(&exported, |Exported { id, .. }| {
+        format!("snapshot {id}, {} → {}\n", bytes(length), shown(to))
+    })?;
     Ok(Outcome::Found)
 }

@@ -9,7 +9,9 @@ use std::{
 use anyhow::Context;
 use serde::Serialize;
 use trefoil::{
-    Engine, IngestOptions, Ingested, RetrieverId, admin::EngineStats, ingest::IngestProgress,
+    Engine, IngestOptions, Ingested, RetrieverId,
+    admin::EngineStats,
+    ingest::{IngestProgress, Kept, Skipped},
     search::Stage,
 };
 
@@ -41,24 +43,9 @@ pub(super) struct Filled {
     /// Chunks that no vector could be made for.
     pub(super) failed: usize,
     pub(super) seconds: f64,
-    pub(super) skipped: Vec<SkippedFile>,
+    pub(super) skipped: Vec<Skipped>,
     /// Paths that lost so many files that nothing of them was removed.
-    pub(super) kept: Vec<KeptPath>,
-}
-
-/// A file that was not read.
-#[derive(Debug, Serialize)]
-pub(super) struct SkippedFile {
-    path: String,
-    reason: String,
-}
-
-/// A path most of whose files are gone.
-#[derive(Debug, Serialize)]
-pub(super) struct KeptPath {
-    path: PathBuf,
-    missing: usize,
-    indexed: usize,
+    pub(super) kept: Vec<Kept>,
 }
 
 impl Filled {
@@ -88,12 +75,12 @@ impl Filled {
 
     /// Lists what was passed over, and what was kept though it was not found.
     pub(super) fn report_skipped(&self, console: Console) {
-        for KeptPath { path, missing, indexed } in &self.kept {
+        for Kept { root, missing, indexed } in &self.kept {
             console.note(format_args!(
                 "{missing} of the {indexed} indexed {} of `{}` are not there; nothing of it was \
                  removed: `--prune` removes them",
                 plural(*indexed, "file"),
-                path.display(),
+                root.display(),
             ));
         }
         let count = self.skipped.len();
@@ -102,7 +89,7 @@ impl Filled {
         }
         console.note(format_args!("{count} {} skipped:", plural(count, "file")));
         let listed = if console.verbose { count } else { LISTED };
-        for SkippedFile { path, reason } in self.skipped.iter().take(listed) {
+        for Skipped { path, reason } in self.skipped.iter().take(listed) {
             console.status(format_args!("  {} — {}", printable(path), printable(reason)));
         }
         if count > listed {
@@ -123,8 +110,6 @@ pub(super) fn fill(
     let ingested = read(engine, paths, allowed, console)?;
     drain(engine, console)?;
     let EngineStats { store, embedded, .. } = engine.stats()?;
-    let skipped = ingested.skipped.into_iter();
-    let kept = ingested.kept.into_iter();
     Ok(Filled {
         written: ingested.written,
         unchanged: ingested.unchanged,
@@ -135,10 +120,8 @@ pub(super) fn fill(
         waiting: store.jobs.queued + store.jobs.running,
         failed: store.jobs.failed,
         seconds: started.elapsed().as_secs_f64(),
-        skipped: skipped.map(|skip| SkippedFile { path: skip.path, reason: skip.reason }).collect(),
-        kept: kept
-            .map(|kept| KeptPath { path: kept.root, missing: kept.missing, indexed: kept.indexed })
-            .collect(),
+        skipped: ingested.skipped,
+        kept: ingested.kept,
     })
 }
 

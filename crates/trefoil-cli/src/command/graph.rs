@@ -10,7 +10,7 @@ use trefoil::{
 use super::{Outcome, search::filters};
 use crate::{
     args::GraphArgs,
-    console::{Console, columns, print, print_json},
+    console::{columns, print, print_json},
     draw,
     settings::Settings,
     show::{DIM, PATH, TITLE, counted, printable, relation, score},
@@ -28,11 +28,8 @@ struct Overview {
 }
 
 /// Shows the graph at large, what it says of one entity, or a drawing of either.
-pub(super) fn run(
-    args: GraphArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: GraphArgs, settings: &Settings) -> anyhow::Result<Outcome> {
+    let console = settings.console;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let filters = filters(args.filters)?;
     let Some(graph) = engine.graph_index_within(&filters)? else {
@@ -63,11 +60,7 @@ pub(super) fn run(
         chunks: graph.chunk_count(),
         most_important: engine.entities(&filters, args.limit)?,
     };
-    if console.json {
-        print_json(&overview)?;
-    } else {
-        print(all(&overview))?;
-    }
+    console.show(&overview, all)?;
     Ok(outcome(overview.entities))
 }
 

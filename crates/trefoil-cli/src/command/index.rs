@@ -8,19 +8,10 @@ use super::{
     models::pull,
     watch::watch,
 };
-use crate::{
-    args::IndexArgs,
-    console::{Console, print, print_json},
-    interrupt::say_on_ctrl_c,
-    settings::Settings,
-};
+use crate::{args::IndexArgs, interrupt::say_on_ctrl_c, settings::Settings};
 
 /// Indexes files, and goes on doing so where asked to.
-pub(super) fn run(
-    args: &IndexArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     if !settings.index().exists() {
         // Before an index is made because of a slip of the finger.
         for path in &args.paths {
@@ -30,31 +21,29 @@ pub(super) fn run(
     let allowed = IngestOptions { prune: args.prune };
     say_on_ctrl_c("stopped; the index is consistent, and the same command goes on from here")?;
     if args.pull {
-        pull_missing(settings, console)?;
+        pull_missing(settings)?;
     }
     let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
-    note_missing_model(&engine, console)?;
-    let filled = fill(&engine, &args.paths, allowed, console)?;
-    filled.report_skipped(console);
+    note_missing_model(&engine, settings.console)?;
+    let filled = fill(&engine, &args.paths, allowed, settings.console)?;
+    filled.report_skipped(settings.console);
     if filled.written + filled.unchanged == 0 && filled.kept.is_empty() {
-        console.note("there is no document to index at or below the given paths");
+        settings.console.note("there is no document to index at or below the given paths");
     }
-    if console.json {
-        print_json(&filled)?;
-    } else {
-        print(format_args!("{} → {}\n", filled.summary(), shown(settings.index())))?;
-    }
+    settings
+        .console
+        .show(&filled, |_| format!("{} → {}\n", filled.summary(), shown(settings.index())))?;
     if args.watch {
-        return watch(&engine, &args.paths, allowed, settings.index(), console);
+        return watch(&engine, &args.paths, allowed, settings.index(), settings.console);
     }
     Ok(Outcome::Found)
 }
 
 /// Fetches the model that the settings name, unless it is here.
-pub(super) fn pull_missing(settings: &Settings, console: Console) -> anyhow::Result<()> {
+pub(super) fn pull_missing(settings: &Settings) -> anyhow::Result<()> {
     match &settings.engine.model {
         Model::None | Model::Folder(_) | Model::Custom(_) => Ok(()),
-        Model::Default => pull(&settings.home, &[], false, console),
-        Model::Named(name) => pull(&settings.home, &[name], false, console),
+        Model::Default => pull(&settings.home, &[], false, settings.console),
+        Model::Named(name) => pull(&settings.home, &[name], false, settings.console),
     }
 }

@@ -11,7 +11,7 @@ mod show;
 
 use std::{fmt::Write, path::Path, sync::Arc};
 
-use trefoil::{Degraded, Engine, Error};
+use trefoil::{Engine, Error};
 use trefoil_memory::{
     Boundary, Claim, ContextNote, Memory, Observation, Requester, Scope, recall::RecallQuery,
 };
@@ -19,32 +19,28 @@ use trefoil_memory::{
 use super::Outcome;
 use crate::{
     args::{MemoryCommand, PolicyCommand, RequestArgs},
-    console::{Console, columns},
+    console::columns,
     settings::Settings,
     show::{DIM, TITLE, printable},
     wrap::wrap,
 };
 
 /// Runs a command of memory.
-pub(super) fn run(
-    command: MemoryCommand,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(command: MemoryCommand, settings: &Settings) -> anyhow::Result<Outcome> {
     match command {
-        MemoryCommand::Observe(args) => observe::run(args, settings, console),
-        MemoryCommand::Recall(args) => recall::run(args, settings, console),
-        MemoryCommand::Feedback(args) => feedback::run(args, settings, console),
-        MemoryCommand::Context(args) => context::run(args, settings, console),
-        MemoryCommand::Maintain(args) => maintain::run(&args, settings, console),
-        MemoryCommand::Forget(args) => forget::run(&args, settings, console),
+        MemoryCommand::Observe(args) => observe::run(args, settings),
+        MemoryCommand::Recall(args) => recall::run(args, settings),
+        MemoryCommand::Feedback(args) => feedback::run(args, settings),
+        MemoryCommand::Context(args) => context::run(args, settings),
+        MemoryCommand::Maintain(args) => maintain::run(&args, settings),
+        MemoryCommand::Forget(args) => forget::run(&args, settings),
         MemoryCommand::Policy(PolicyCommand::Show { version }) => {
-            policy::show(version.as_ref(), settings, console)
+            policy::show(version.as_ref(), settings)
         }
         MemoryCommand::Policy(PolicyCommand::Apply { file, dry_run }) => {
-            policy::apply(&file, dry_run, settings, console)
+            policy::apply(&file, dry_run, settings)
         }
-        MemoryCommand::Show { id } => show::run(id.as_deref(), settings, console),
+        MemoryCommand::Show { id } => show::run(id.as_deref(), settings),
     }
 }
 
@@ -118,13 +114,6 @@ pub(super) fn paragraph(text: &str, margin: &str) -> String {
         _ = writeln!(lines, "{margin}{}", text.get(line).unwrap_or_default());
     }
     lines
-}
-
-/// Says what could not be searched, or is behind.
-fn note_degraded(degraded: &[Degraded], console: Console) {
-    for Degraded { stage, reason } in degraded {
-        console.note(format_args!("{stage} — {reason}"));
-    }
 }
 
 fn heading(text: &str) -> String {

@@ -43,11 +43,7 @@ impl<'a> From<&'a ModelStatus> for Listed<'a> {
 }
 
 /// Fetches, lists, checks and locates models.
-pub(super) fn run(
-    command: &ModelsCommand,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(command: &ModelsCommand, settings: &Settings) -> anyhow::Result<Outcome> {
     let home = &settings.home;
     match command {
         ModelsCommand::Pull { names, offline } => {
@@ -55,21 +51,17 @@ pub(super) fn run(
                 "stopped; what is complete is kept, and the same command goes on from here",
             )?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            pull(home, &names, *offline, console)?;
-            list(home, console)
+            pull(home, &names, *offline, settings.console)?;
+            list(home, settings.console)
         }
-        ModelsCommand::List => list(home, console),
-        ModelsCommand::Verify { names } => verify(home, names, console),
+        ModelsCommand::List => list(home, settings.console),
+        ModelsCommand::Verify { names } => verify(home, names, settings.console),
         ModelsCommand::Path { name } => {
             let path = match name {
                 Some(name) => home.path(name)?,
                 None => home.root().to_owned(),
             };
-            if console.json {
-                print_json(&path)?;
-            } else {
-                print(format_args!("{}\n", path.display()))?;
-            }
+            settings.console.show(&path, |_| format!("{}\n", path.display()))?;
             Ok(Outcome::Found)
         }
     }
@@ -90,11 +82,7 @@ pub(super) fn pull(
 
 fn list(home: &ModelHome, console: Console) -> anyhow::Result<Outcome> {
     let models = home.list()?;
-    if console.json {
-        print_json(&models.iter().map(Listed::from).collect::<Vec<_>>())?;
-    } else {
-        print(table(&models))?;
-    }
+    console.show(&models.iter().map(Listed::from).collect::<Vec<_>>(), |_| table(&models))?;
     Ok(Outcome::Found)
 }
 

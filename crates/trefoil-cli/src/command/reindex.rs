@@ -7,12 +7,7 @@ use super::{
     Outcome,
     fill::{drain, note_missing_model, plural, shown},
 };
-use crate::{
-    console::{Console, print, print_json},
-    interrupt::say_on_ctrl_c,
-    progress::duration,
-    settings::Settings,
-};
+use crate::{interrupt::say_on_ctrl_c, progress::duration, settings::Settings};
 
 #[derive(Serialize)]
 struct Reindexed {
@@ -23,13 +18,13 @@ struct Reindexed {
 }
 
 /// Rebuilds the indexes from the stored text.
-pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     say_on_ctrl_c("stopped; the index is what it was, and the same command goes on from here")?;
     let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
     let before = engine.stats()?.embedded;
-    note_missing_model(&engine, console)?;
-    drain(&engine, console)?;
+    note_missing_model(&engine, settings.console)?;
+    drain(&engine, settings.console)?;
     let EngineStats { store, embedded, .. } = engine.stats()?;
     let done = Reindexed {
         files: store.files,
@@ -37,17 +32,14 @@ pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outco
         embedded: embedded - before,
         seconds: started.elapsed().as_secs_f64(),
     };
-    if console.json {
-        print_json(&done)?;
-    } else {
-        let Reindexed { files, chunks, embedded, .. } = done;
-        print(format_args!(
+    settings.console.show(&done, |&Reindexed { files, chunks, embedded, .. }| {
+        format!(
             "{chunks} {} of {files} {} indexed again, {embedded} embedded, {} → {}\n",
             plural(chunks, "chunk"),
             plural(files, "file"),
             duration(started.elapsed()),
             shown(settings.index()),
-        ))?;
-    }
+        )
+    })?;
     Ok(Outcome::Found)
 }

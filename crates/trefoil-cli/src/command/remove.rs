@@ -4,11 +4,7 @@ use serde::Serialize;
 use trefoil::Engine;
 
 use super::{Outcome, fill::plural};
-use crate::{
-    args::RemoveArgs,
-    console::{Console, print, print_json},
-    settings::Settings,
-};
+use crate::{args::RemoveArgs, settings::Settings};
 
 #[derive(Serialize)]
 struct Removed {
@@ -16,11 +12,7 @@ struct Removed {
 }
 
 /// Forgets files and all that is below folders.
-pub(super) fn run(
-    args: &RemoveArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let index = settings.index();
     if !index.is_dir() {
         return Err(trefoil::Error::IndexMissing { path: index.to_owned() }.into());
@@ -30,15 +22,15 @@ pub(super) fn run(
     for path in &args.paths {
         let below = forget(&engine, path)?;
         if below == 0 {
-            console.note(format_args!("nothing is indexed at or below `{}`", path.display()));
+            settings
+                .console
+                .note(format_args!("nothing is indexed at or below `{}`", path.display()));
         }
         removed += below;
     }
-    if console.json {
-        print_json(&Removed { removed })?;
-    } else {
-        print(format_args!("{removed} {} removed\n", plural(removed, "file")))?;
-    }
+    settings.console.show(&Removed { removed }, |_| {
+        format!("{removed} {} removed\n", plural(removed, "file"))
+    })?;
     Ok(if removed > 0 { Outcome::Found } else { Outcome::NothingFound })
 }
 

@@ -11,66 +11,34 @@ use super::{
     fill::{plural, shown},
     verify::{self, Verified},
 };
-use crate::{
-    console::{Console, print, print_json},
-    settings::Settings,
-    show::printable,
-};
+use crate::{settings::Settings, show::printable};
 
 /// What a repair did, on the wire.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Repaired {
+struct Repaired<'r> {
     before: Verified,
     set_aside: Option<String>,
-    saved: Option<Saved>,
+    saved: Option<&'r Salvaged>,
     rebuilt: Vec<String>,
     after: Verified,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Saved {
-    tables: Vec<Table>,
-    incomplete: Vec<String>,
-    graph: bool,
-}
-
-#[derive(Serialize)]
-struct Table {
-    #[serde(rename = "table")]
-    name: String,
-    saved: usize,
-    lost: Option<usize>,
-}
-
 /// Sets aside what is damaged and rebuilds it.
-pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let repair = Engine::repair(settings.index(), &settings.engine)?;
-    let sound = repair.after.is_sound();
-    if console.json {
-        print_json(&Repaired::from(repair))?;
-    } else {
-        print(text(&repair))?;
-    }
-    Ok(if sound { Outcome::Found } else { Outcome::Wrong })
+    settings.console.show(&Repaired::from(&repair), |_| text(&repair))?;
+    Ok(if repair.after.is_sound() { Outcome::Found } else { Outcome::Wrong })
 }
 
-impl From<RepairReport> for Repaired {
-    fn from(repair: RepairReport) -> Self {
-        let RepairReport { before, set_aside, saved, rebuilt, after } = repair;
-        let table =
-            |TableSaved { table: name, saved, lost }: TableSaved| Table { name, saved, lost };
+impl<'r> From<&'r RepairReport> for Repaired<'r> {
+    fn from(repair: &'r RepairReport) -> Self {
         Self {
-            before: (&before).into(),
-            set_aside: set_aside.map(|folder| folder.display().to_string()),
-            saved: saved.map(|Salvaged { tables, incomplete, graph }| Saved {
-                tables: tables.into_iter().map(table).collect(),
-                incomplete,
-                graph,
-            }),
-            rebuilt: rebuilt.iter().map(ToString::to_string).collect(),
-            after: (&after).into(),
+            before: (&repair.before).into(),
+            set_aside: repair.set_aside.as_ref().map(|folder| folder.display().to_string()),
+            saved: repair.saved.as_ref(),
+            rebuilt: repair.rebuilt.iter().map(ToString::to_string).collect(),
+            after: (&repair.after).into(),
         }
     }
 }

@@ -1,5 +1,5 @@
 use trefoil::{
-    Engine, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    Degraded, Engine, Score, SearchFilters, SearchOptions, SearchQuery,
     search::{DateRange, QueryText},
 };
 
@@ -16,17 +16,13 @@ use crate::{
 const LEAST_RELEVANCE: f32 = 0.3;
 
 /// Answers one question.
-pub(super) fn run(
-    args: SearchArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: SearchArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let extent = if args.full { Extent::Whole } else { Extent::Fragment };
     let query = query(args)?;
     query.check()?;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let found = engine.search(&query)?;
-    if console.json {
+    if settings.console.json {
         print_json(&found)?;
     } else {
         print(show::paths(&found, columns()))?;
@@ -34,20 +30,20 @@ pub(super) fn run(
         if let Some(report) = &found.crag {
             print(grade::report(report))?;
         }
-        if !console.quiet {
+        if !settings.console.quiet {
             print(show::question(&found))?;
             print(show::summary(&found))?;
             print(show::more(&found))?;
         }
-        note_degraded(&found, console);
+        note_degraded(&found.degraded, settings.console);
     }
     Ok(if found.results.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }
 
 /// Says what did not run as asked.
-pub(super) fn note_degraded(found: &SearchResult, console: Console) {
-    for degraded in &found.degraded {
-        console.note(format_args!("{} — {}", degraded.stage, degraded.reason));
+pub(super) fn note_degraded(degraded: &[Degraded], console: Console) {
+    for Degraded { stage, reason } in degraded {
+        console.note(format_args!("{stage} — {reason}"));
     }
 }
 
@@ -63,17 +59,17 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         adjoining: args.adjoining,
         diverse: args.diverse,
         min_similarity: args.min_similarity,
-        result_types: args.results.into_iter().map(Into::into).collect(),
+        result_types: args.results,
         ..SearchOptions::default()
     };
     if !args.strategies.is_empty() {
-        options.strategies = args.strategies.into_iter().map(Into::into).collect();
+        options.strategies = args.strategies;
     }
     let mut filters = filters(args.filters)?;
     filters.min_relevance = args.min_relevance.unwrap_or(Score::clamped(LEAST_RELEVANCE));
     Ok(SearchQuery {
         text: QueryText::new(&args.query)?,
-        query_type: args.query_type.map(Into::into),
+        query_type: args.query_type,
         embedding: None,
         filters,
         options,
@@ -90,7 +86,7 @@ pub(super) fn filters(args: FilterArgs) -> trefoil::Result<SearchFilters> {
         file_ids,
         date_range,
         tags,
-        languages: languages.into_iter().map(Into::into).collect(),
+        languages,
         path_glob,
         ..SearchFilters::default()
     })

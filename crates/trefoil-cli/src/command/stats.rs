@@ -4,11 +4,7 @@ use serde::Serialize;
 use trefoil::{Engine, RetrieverId, admin::EngineStats};
 
 use super::Outcome;
-use crate::{
-    console::{Console, print, print_json},
-    progress::bytes,
-    settings::Settings,
-};
+use crate::{progress::bytes, settings::Settings};
 
 /// What an index holds, on the wire.
 #[derive(Serialize)]
@@ -36,14 +32,10 @@ struct Jobs {
 }
 
 /// Says what the index holds.
-pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let stats = Stats::from(engine.stats()?);
-    if console.json {
-        print_json(&stats)?;
-    } else {
-        print(text(&stats))?;
-    }
+    settings.console.show(&stats, text)?;
     Ok(if stats.files > 0 { Outcome::Found } else { Outcome::NothingFound })
 }
 

@@ -7,11 +7,7 @@ use trefoil::{
 };
 
 use super::Outcome;
-use crate::{
-    console::{Console, print, print_json},
-    settings::Settings,
-    show::printable,
-};
+use crate::{settings::Settings, show::printable};
 
 /// What checking found, on the wire.
 #[derive(Serialize)]
@@ -31,13 +27,9 @@ struct Found {
 }
 
 /// Checks every part of the index; changes nothing.
-pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let verification = Engine::verify(settings.index())?;
-    if console.json {
-        print_json(&Verified::from(&verification))?;
-    } else {
-        print(text(&verification))?;
-    }
+    settings.console.show(&Verified::from(&verification), |_| text(&verification))?;
     Ok(if verification.is_sound() { Outcome::Found } else { Outcome::Wrong })
 }
 

@@ -9,10 +9,7 @@ use notify::{Event, RecursiveMode, Watcher};
 use trefoil::{Engine, IngestOptions};
 
 use super::{Outcome, fill::fill};
-use crate::{
-    console::{Console, print, print_json},
-    failure,
-};
+use crate::{console::Console, failure};
 
 /// Editors and version control write in bursts: wait until one is over.
 const QUIET: Duration = Duration::from_millis(300);
@@ -43,11 +40,7 @@ pub(super) fn watch(
         match fill(engine, paths, allowed, console) {
             Ok(filled) if filled.changed() || !filled.kept.is_empty() => {
                 filled.report_skipped(console);
-                if console.json {
-                    print_json(&filled)?;
-                } else {
-                    print(format_args!("{}\n", filled.summary()))?;
-                }
+                console.show(&filled, |_| format!("{}\n", filled.summary()))?;
             }
             Ok(_) => {}
             // A file may vanish while it is read; the next change brings another try.

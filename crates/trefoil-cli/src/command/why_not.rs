@@ -5,19 +5,10 @@ use trefoil::{
 };
 
 use super::{Outcome, search};
-use crate::{
-    args::WhyNotArgs,
-    console::{Console, print, print_json},
-    settings::Settings,
-    show,
-};
+use crate::{args::WhyNotArgs, settings::Settings, show};
 
 /// Says where a passage was lost: of a file, its passage that came farthest.
-pub(super) fn run(
-    args: WhyNotArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: WhyNotArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let query = search::query(args.search)?;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
     let mut answers = Vec::new();
@@ -28,11 +19,7 @@ pub(super) fn run(
     else {
         anyhow::bail!("`{}` is not indexed; `trefoil index` it first", args.passage);
     };
-    if console.json {
-        print_json(&answer)?;
-    } else {
-        print(show::why_not(&chunk, &answer))?;
-    }
+    settings.console.show(&answer, |_| show::why_not(&chunk, &answer))?;
     Ok(if answer.lost_at.is_none() { Outcome::Found } else { Outcome::NothingFound })
 }
 

@@ -30,7 +30,7 @@ use crate::{
         fill::{note_missing_model, shown},
         memory::{feedback, forget, maintain, observe, paragraph, recall},
     },
-    console::{Console, columns, print, print_json},
+    console::{columns, print},
     settings::Settings,
     show::{DIM, TITLE, printable},
 };
@@ -138,34 +138,30 @@ enum Shown {
 }
 
 /// Tells the story in an index of its own, which is rebuilt each time.
-pub(super) fn run(settings: &Settings, console: Console) -> anyhow::Result<Outcome> {
+pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let index = settings.home.root().join("demo/memory");
     remove(&index)?;
     let clock = Arc::new(StoryClock(AtomicI64::new(SystemClock.now())));
     let config =
         trefoil::EngineConfig { clock: Arc::clone(&clock) as _, ..settings.engine.clone() };
     let engine = Arc::new(Engine::open_with(&index, config)?);
-    note_missing_model(&engine, console)?;
+    note_missing_model(&engine, settings.console)?;
     let teller = Teller { memory: Memory::new(Arc::clone(&engine)), engine, clock };
     let mut shown_scenes = Vec::new();
     for (heading, scenes) in &STORY {
-        if !console.json {
+        if !settings.console.json {
             print(format_args!("{DIM}{}{DIM:#}\n{TITLE}{heading}{TITLE:#}\n\n", rule()))?;
         }
         for scene in *scenes {
             let happened = teller.play(scene)?;
-            if console.json {
+            if settings.console.json {
                 shown_scenes.push(happened);
             } else {
                 print(format_args!("{}\n", text(scene, &happened)))?;
             }
         }
     }
-    if console.json {
-        print_json(&shown_scenes)?;
-    } else {
-        print(closing(&index))?;
-    }
+    settings.console.show(&shown_scenes, |_| closing(&index))?;
     Ok(Outcome::Found)
 }
 

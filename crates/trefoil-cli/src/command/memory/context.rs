@@ -1,19 +1,16 @@
 use trefoil_memory::ContextRequest;
 
-use super::{Outcome, boundary, note_degraded, query, readable, writable};
+use super::{Outcome, boundary, query, readable, writable};
 use crate::{
     args::ContextArgs,
-    console::{Console, print, print_json},
+    command::search::note_degraded,
+    console::{print, print_json},
     settings::Settings,
     show::{DIM, printable},
 };
 
 /// Puts together what to tell a language model.
-pub(super) fn run(
-    args: ContextArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: ContextArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let boundary = boundary(&args.request);
     let request = ContextRequest {
         query: query(args.question, args.request, args.save),
@@ -23,15 +20,15 @@ pub(super) fn run(
     let memory = if args.save { writable(settings)? } else { readable(settings)? };
     let packed = memory.context(&request, &boundary)?;
     let pack = &packed.pack;
-    if console.json {
+    if settings.console.json {
         print_json(&packed)?;
     } else {
         print(format_args!("{}\n", printable(pack.text.trim_end())))?;
-        if !console.quiet {
+        if !settings.console.quiet {
             let (tokens, budget) = (pack.tokens, pack.budget);
             print(format_args!("\n{DIM}{tokens} of {budget} tokens{DIM:#}\n"))?;
         }
-        note_degraded(&packed.degraded, console);
+        note_degraded(&packed.degraded, settings.console);
     }
     Ok(if pack.sections.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }

@@ -3,29 +3,17 @@ use std::fmt::Write;
 use trefoil_memory::{FeedbackInput, FeedbackOutcome};
 
 use super::{Outcome, writable};
-use crate::{
-    args::FeedbackArgs,
-    console::{Console, print, print_json},
-    settings::Settings,
-};
+use crate::{args::FeedbackArgs, settings::Settings};
 
 /// Corrects a claim by what is said of it.
-pub(super) fn run(
-    args: FeedbackArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: FeedbackArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let FeedbackArgs { claim, signal, score, duplicate_of } = args;
     let outcome =
         writable(settings)?.feedback(&FeedbackInput { claim, signal, score, duplicate_of })?;
     if outcome.feedback.is_none() {
-        console.note("the same was said within this minute; nothing changes");
+        settings.console.note("the same was said within this minute; nothing changes");
     }
-    if console.json {
-        print_json(&outcome)?;
-    } else {
-        print(text(&outcome))?;
-    }
+    settings.console.show(&outcome, text)?;
     Ok(Outcome::Found)
 }
 

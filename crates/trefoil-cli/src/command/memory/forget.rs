@@ -6,17 +6,12 @@ use super::{Outcome, existing, writable};
 use crate::{
     args::ForgetArgs,
     command::{fill::plural, remove::stored_name},
-    console::{Console, print, print_json},
     progress::bytes,
     settings::Settings,
 };
 
 /// Erases something with all that was made from it, and shows the receipt.
-pub(super) fn run(
-    args: &ForgetArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &ForgetArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let receipt = match args {
         ForgetArgs { document: Some(path), .. } => {
             existing(settings.index())?;
@@ -28,11 +23,7 @@ pub(super) fn run(
             writable(settings)?.forget_subject(subject.as_deref().unwrap_or_default())?
         }
     };
-    if console.json {
-        print_json(&receipt)?;
-    } else {
-        print(text(&receipt))?;
-    }
+    settings.console.show(&receipt, text)?;
     Ok(match (receipt.hits, receipt.removed.is_empty()) {
         (0, false) => Outcome::Found,
         (0, true) => Outcome::NothingFound,

@@ -3,20 +3,10 @@ use std::fmt::Write;
 use trefoil_memory::{ContentProbe, GitProbe, MaintainOptions, MaintenanceReport, SourceProbe};
 
 use super::{Outcome, writable};
-use crate::{
-    args::MaintainArgs,
-    command::fill::plural,
-    console::{Console, print, print_json},
-    settings::Settings,
-    show::DIM,
-};
+use crate::{args::MaintainArgs, command::fill::plural, settings::Settings, show::DIM};
 
 /// Lets memory age, and says what was done.
-pub(super) fn run(
-    args: &MaintainArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &MaintainArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let MaintainArgs { dry_run, with_personal_data, files, git } = args;
     let probe: Box<dyn SourceProbe> = match git {
         Some(repository) => Box::new(GitProbe::new(repository)),
@@ -25,11 +15,7 @@ pub(super) fn run(
     let options = MaintainOptions { dry_run: *dry_run, with_personal_data: *with_personal_data };
     let memory = writable(settings)?;
     let done = memory.maintain(probe.as_ref(), &options)?;
-    if console.json {
-        print_json(&done)?;
-    } else {
-        print(text(&done))?;
-    }
+    settings.console.show(&done, text)?;
     Ok(if done.decayed == 0 && done.steps.is_empty() {
         Outcome::NothingFound
     } else {

@@ -12,13 +12,7 @@ use trefoil_memory::{
 };
 
 use super::{Outcome, heading, paragraph, said};
-use crate::{
-    args::ObserveArgs,
-    command::fill::plural,
-    console::{Console, print, print_json},
-    settings::Settings,
-    show::DIM,
-};
+use crate::{args::ObserveArgs, command::fill::plural, settings::Settings, show::DIM};
 
 /// What was told and what was learnt of it, on the wire.
 #[derive(Serialize)]
@@ -29,11 +23,7 @@ struct Observed {
 }
 
 /// Stores an observation, and learns what it says.
-pub(super) fn run(
-    args: ObserveArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: ObserveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let draft = draft(args)?;
     let engine = Arc::new(Engine::open_with(settings.index(), settings.engine.clone())?);
     let memory = Memory::new(Arc::clone(&engine));
@@ -46,14 +36,12 @@ pub(super) fn run(
     learnt.retain(|made| made.kind != UnitKind::Summary);
     if work.failed > 0 {
         let jobs = plural(work.failed, "job");
-        console.note(format_args!("{} {jobs} failed and will be tried again", work.failed));
+        settings
+            .console
+            .note(format_args!("{} {jobs} failed and will be tried again", work.failed));
     }
     let observed = Observed { observation, learnt, work };
-    if console.json {
-        print_json(&observed)?;
-    } else {
-        print(text(&observed))?;
-    }
+    settings.console.show(&observed, text)?;
     Ok(Outcome::Found)
 }
 

@@ -6,7 +6,7 @@ use trefoil_memory::{Memory, PolicyVersion};
 
 use super::{Outcome, readable};
 use crate::{
-    console::{Console, print, print_json},
+    console::{print, print_json},
     settings::Settings,
 };
 
@@ -21,10 +21,9 @@ struct Applied {
 pub(super) fn show(
     version: Option<&PolicyVersion>,
     settings: &Settings,
-    console: Console,
 ) -> anyhow::Result<Outcome> {
     let memory = readable(settings)?;
-    if console.json {
+    if settings.console.json {
         let policy = match version {
             Some(version) => memory.policy_of(version)?,
             None => memory.policy()?,
@@ -37,20 +36,12 @@ pub(super) fn show(
 }
 
 /// Checks a policy, and makes it the one that holds.
-pub(super) fn apply(
-    file: &Path,
-    dry_run: bool,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn apply(file: &Path, dry_run: bool, settings: &Settings) -> anyhow::Result<Outcome> {
     let yaml = fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
     let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
     let version = Memory::new(Arc::new(engine)).apply_policy(&yaml, dry_run)?;
-    if console.json {
-        print_json(&Applied { policy_version: version, applied: !dry_run })?;
-    } else {
-        let done = if dry_run { "is valid; it was not applied" } else { "holds from now on" };
-        print(format_args!("policy {version} {done}\n"))?;
-    }
+    let done = if dry_run { "is valid; it was not applied" } else { "holds from now on" };
+    let applied = Applied { policy_version: version, applied: !dry_run };
+    settings.console.show(&applied, |one| format!("policy {} {done}\n", one.policy_version))?;
     Ok(Outcome::Found)
 }

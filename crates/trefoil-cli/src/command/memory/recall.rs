@@ -5,20 +5,17 @@ use trefoil_memory::{
     recall::{RecallProfile, RecallQuery},
 };
 
-use super::{Outcome, boundary, note_degraded, query, readable, said, told, writable};
+use super::{Outcome, boundary, query, readable, said, told, writable};
 use crate::{
     args::RecallArgs,
+    command::search::note_degraded,
     console::{Console, print, print_json},
     settings::Settings,
     show::{DIM, TITLE, score},
 };
 
 /// Answers a question with claims.
-pub(super) fn run(
-    args: RecallArgs,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: RecallArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let boundary = boundary(&args.request);
     let query = RecallQuery {
         top_k: args.limit,
@@ -28,21 +25,23 @@ pub(super) fn run(
         ..query(args.question, args.request, args.save)
     };
     if query.profile == RecallProfile::Episodes {
-        return episodes(&readable(settings)?.episodes(&query, &boundary)?, console);
+        return episodes(&readable(settings)?.episodes(&query, &boundary)?, settings.console);
     }
     let memory = if args.save { writable(settings)? } else { readable(settings)? };
     let found = memory.recall(&query, &boundary)?;
-    if console.json {
+    if settings.console.json {
         print_json(&found)?;
     } else {
         print(text(&found))?;
-        if !console.quiet {
+        if !settings.console.quiet {
             print(format_args!("{DIM}{}{DIM:#}\n", found.reason))?;
         }
-        note_degraded(&found.degraded, console);
+        note_degraded(&found.degraded, settings.console);
         if args.save {
             let context = &found.context;
-            console.note(format_args!("kept as {} until {}", context.id, context.expires_at));
+            settings
+                .console
+                .note(format_args!("kept as {} until {}", context.id, context.expires_at));
         }
     }
     Ok(if found.claims.is_empty() { Outcome::NothingFound } else { Outcome::Found })

@@ -5,23 +5,14 @@ use trefoil_memory::{
 };
 
 use super::{Outcome, heading, paragraph, readable, said, told};
-use crate::{
-    command::fill::plural,
-    console::{Console, print, print_json},
-    settings::Settings,
-    show::DIM,
-};
+use crate::{command::fill::plural, console::Console, settings::Settings, show::DIM};
 
 /// Shows one unit, or an overview.
-pub(super) fn run(
-    id: Option<&str>,
-    settings: &Settings,
-    console: Console,
-) -> anyhow::Result<Outcome> {
+pub(super) fn run(id: Option<&str>, settings: &Settings) -> anyhow::Result<Outcome> {
     let memory = readable(settings)?;
     match id {
-        Some(id) => one(&memory, id, console),
-        None => all(&memory, console),
+        Some(id) => one(&memory, id, settings.console),
+        None => all(&memory, settings.console),
     }
 }
 
@@ -30,21 +21,13 @@ fn one(memory: &Memory, id: &str, console: Console) -> anyhow::Result<Outcome> {
         console.note(format_args!("memory has no `{id}`; `trefoil memory recall` finds ids"));
         return Ok(Outcome::NothingFound);
     };
-    if console.json {
-        print_json(&record)?;
-    } else {
-        print(text(&record))?;
-    }
+    console.show(&record, text)?;
     Ok(Outcome::Found)
 }
 
 fn all(memory: &Memory, console: Console) -> anyhow::Result<Outcome> {
     let overview = memory.overview()?;
-    if console.json {
-        print_json(&overview)?;
-    } else {
-        print(at_large(&overview))?;
-    }
+    console.show(&overview, at_large)?;
     Ok(if overview.units.is_empty() { Outcome::NothingFound } else { Outcome::Found })
 }
 
