@@ -49,9 +49,13 @@ pub struct CalibrationBounds {
 }
 
 /// Why there is no calibration.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
     /// Too few questions to tell.
+    #[error(
+        "not calibrated: {answered} questions with an answer and {unanswered} without; \
+         {needed} of each are needed"
+    )]
     TooFew {
         /// Questions with an answer.
         answered: usize,
@@ -61,6 +65,10 @@ pub enum Refusal {
         needed: usize,
     },
     /// The evidence does not tell answered questions from the others.
+    #[error(
+        "not calibrated: the evidence does not tell answered questions from the others \
+         (AUROC {auroc:.3}, {needed:.3} is needed)"
+    )]
     NotSeparated {
         /// What was reached on held-out folds.
         auroc: f64,
@@ -68,6 +76,12 @@ pub enum Refusal {
         needed: f64,
     },
     /// With thresholds that keep the errors within bounds, next to nothing counts as correct.
+    #[error(
+        "not calibrated: within the allowed errors, the evidence of {:.1} % of the questions \
+         with an answer would be correct; {:.1} % is needed",
+        100.0 * correct,
+        100.0 * needed
+    )]
     NeverCorrect {
         /// Share of the questions with an answer whose evidence would be correct.
         correct: f64,
@@ -154,32 +168,6 @@ impl Default for CalibrationBounds {
         Self { samples: 50, auroc: 0.75, errors: 0.05 }
     }
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFew { answered, unanswered, needed } => write!(
-                f,
-                "not calibrated: {answered} questions with an answer and {unanswered} without; \
-                 {needed} of each are needed"
-            ),
-            Self::NotSeparated { auroc, needed } => write!(
-                f,
-                "not calibrated: the evidence does not tell answered questions from the others \
-                 (AUROC {auroc:.3}, {needed:.3} is needed)"
-            ),
-            Self::NeverCorrect { correct, needed } => write!(
-                f,
-                "not calibrated: within the allowed errors, the evidence of {:.1} % of the \
-                 questions with an answer would be correct; {:.1} % is needed",
-                100.0 * correct,
-                100.0 * needed
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// How well each of some calibrations tells the classes apart, as a table.
 #[derive(Clone, Copy, Debug)]

@@ -128,18 +128,7 @@ impl FromStr for Metric {
     }
 }
 
-impl TryFrom<String> for Metric {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Metric> for String {
-    fn from(metric: Metric) -> Self {
-        metric.to_string()
-    }
-}
+trefoil::string_conversions!(Metric);
 
 #[cfg(test)]
 mod tests {

@@ -1,36 +1,21 @@
-/// Pseudo-random numbers: xoshiro256++, seeded by splitmix64. The same seed gives the same
-/// numbers everywhere, so that every interval and p-value can be repeated.
-///
-/// Source: Blackman, Vigna: Scrambled linear pseudorandom number generators, TOMS 2021.
+use rand_xoshiro::{
+    Xoshiro256PlusPlus,
+    rand_core::{Rng as _, SeedableRng as _},
+};
+
+/// Pseudo-random numbers, the same everywhere for the same seed, so that every interval and
+/// p-value can be repeated.
 #[derive(Clone, Debug)]
-pub(crate) struct Random {
-    state: [u64; 4],
-}
+pub(crate) struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    pub(crate) fn seeded(mut seed: u64) -> Self {
-        let state = std::array::from_fn(|_| {
-            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = seed;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        });
-        Self { state }
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
     /// 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        let [a, b, c, d] = &mut self.state;
-        let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
-        let shifted = *b << 17;
-        *c ^= *a;
-        *d ^= *b;
-        *b ^= *c;
-        *a ^= *d;
-        *c ^= shifted;
-        *d = d.rotate_left(45);
-        result
+        self.0.next_u64()
     }
 
     /// A number below `bound`; 0 if that is 0.

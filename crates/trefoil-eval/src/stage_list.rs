@@ -45,18 +45,7 @@ impl FromStr for StageList {
     }
 }
 
-impl TryFrom<String> for StageList {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<StageList> for String {
-    fn from(list: StageList) -> Self {
-        list.name().to_owned()
-    }
-}
+trefoil::string_conversions!(StageList);
 
 impl fmt::Display for StageList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
