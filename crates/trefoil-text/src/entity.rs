@@ -263,7 +263,7 @@ fn is_common(name: &str) -> bool {
 
 /// True for a quotation that is speech.
 fn is_sentence(quoted: &str) -> bool {
-    let is_word = || !quoted.contains(' ') && Class::of(&quoted.to_lowercase()).is(Class::SPEECH);
+    let is_word = || !quoted.contains(' ') && Class::of(&quoted.to_lowercase()).is(Class::NOT_NOUN);
     is_word()
         || quoted.ends_with(['.', '!', '?', '。', '！', '？', ',', '、', '…', '—'])
         || quoted.contains(['。', '?', '!'])

@@ -31,6 +31,12 @@ impl WordList {
 
     /// True if `text` ends with one of them.
     pub(crate) fn ends(&self, text: &str) -> bool {
-        self.words().iter().any(|word| text.ends_with(word))
+        self.endings(text).next().is_some()
+    }
+
+    /// Those that `text` ends with, the longest first.
+    pub(crate) fn endings<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let ends = text.char_indices().filter_map(|(at, _)| text.get(at..));
+        ends.filter(|end| self.contains(end))
     }
 }

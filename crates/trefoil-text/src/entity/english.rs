@@ -11,10 +11,11 @@ pub(crate) struct Class(u8);
 impl Class {
     /// A function word.
     pub(crate) const STOP: Self = Self(1);
-    /// A form of a verb that is rarely a noun; it ends a noun phrase.
-    pub(crate) const VERB: Self = Self(2);
-    /// An adverb, a preposition, a conjunction: sentences start with it, phrases end at it.
-    pub(crate) const ADVERB: Self = Self(4);
+    /// A form of a verb that is rarely a noun, an adverb, a preposition, a conjunction:
+    /// sentences start with it, phrases end at it.
+    const VERB_OR_ADVERB: Self = Self(2);
+    /// Any of these: what is said, not named, where it stands alone in quotation marks.
+    pub(crate) const NOT_NOUN: Self = Self(Self::STOP.0 | Self::VERB_OR_ADVERB.0);
     /// An adjective or numeral that distinguishes nothing: no noun phrase starts or ends
     /// with it.
     pub(crate) const MODIFIER: Self = Self(8);
@@ -27,9 +28,6 @@ impl Class {
     /// A word that may stand between the capitalised words of a name.
     pub(crate) const CONNECTOR: Self = Self(128);
 
-    /// What is said, not named, where it stands alone in quotation marks.
-    pub(crate) const SPEECH: Self = Self::STOP.or(Self::VERB).or(Self::ADVERB);
-
     /// The classes of a word in small letters.
     pub(crate) fn of(lower: &str) -> Self {
         let stop = if is_stop(Script::Spaced, lower) { Self::STOP.0 } else { 0 };
@@ -40,16 +38,12 @@ impl Class {
     pub(crate) const fn is(self, classes: Self) -> bool {
         self.0 & classes.0 != 0
     }
-
-    pub(crate) const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
 }
 
 static CLASSES: LazyLock<HashMap<&str, u8>> = LazyLock::new(|| {
     let lists = [
-        (&VERBS, Class::VERB),
-        (&ADVERBS, Class::ADVERB),
+        (&VERBS, Class::VERB_OR_ADVERB),
+        (&ADVERBS, Class::VERB_OR_ADVERB),
         (&MODIFIERS, Class::MODIFIER),
         (&LABELS, Class::LABEL),
         (&GERUNDS, Class::GERUND),
@@ -111,7 +105,7 @@ static VERBS: WordList = WordList::new(
      remove removed removes render renders replace replaced replaces replied reported represent
      represents require required requires resulted return returned returns reveal revealed reveals
      rode rose run runs said sang sank saw say says scored see seek seeks seem seemed seems seen
-     sees sell sells send sends sent serve served serves set sets shared shone shook should show
+     sees sell sells send sends sent serve served serves set sets shared shone shook show
      showed showing shown shows shrank sighed signed sing sit sits slept slid slung smiled sold
      solve solves sought spat sped spend spends spent spoke sprang stank stared starred starring
      start started starts stated stay stayed stays stole stood stop stopped stops stored strode
@@ -120,19 +114,19 @@ static VERBS: WordList = WordList::new(
      took tore treat treated treats tried tries trod try trying turn turned turns understand
      understood undertook updated use used uses using visited waited want wanted wants warn warns
      watched wear wears went wept whispered win withdrew withheld withstand withstands withstood
-     woke won wore worked working wove wrap wraps write writes written wrote wrung",
+     woke wore worked working wove wrap wraps write writes written wrote wrung",
 );
 
 static ADVERBS: WordList = WordList::new(
     "aboard above according across actually additionally afterwards again against ago ahead albeit
      almost alone along alongside already although altogether always amid amidst among amongst
      another anyway apart around aside away back basically behind below beneath beside besides
-     beyond briefly certainly clearly collectively compared consequently conversely currently
-     despite directly during earlier easily either else elsewhere enough especially essentially etc
+     beyond briefly certainly clearly collectively consequently conversely currently
+     despite directly earlier easily either else elsewhere enough especially essentially etc
      eventually ever every everyone everything everywhere exactly except finally firstly forever
-     formerly fortunately forward frequently further furthermore generally given hello hence
+     formerly fortunately forward frequently furthermore generally hello hence
      hereafter herself hi himself historically however ideally immediately indeed initially inside
-     instead interestingly itself lastly lately later latter likewise many maybe meanwhile moreover
+     interestingly itself lastly lately later latter likewise many maybe meanwhile moreover
      mostly much myself namely near nearly neither never nevertheless nobody none nonetheless
      normally notably nothing now nowadays obviously occasionally off often ok okay once oneself
      onto opposite originally otherwise ourselves outside over overall partly past per perhaps

@@ -48,9 +48,7 @@ fn by_word(key: &str) -> Option<EntityType> {
 /// The type that the last characters of a Japanese or Korean name say.
 fn by_ending(key: &str) -> Option<EntityType> {
     // Nothing is named by an ending alone.
-    let ends = |endings: &WordList| {
-        endings.words().iter().any(|end| key.len() > end.len() && key.ends_with(end))
-    };
+    let ends = |endings: &WordList| endings.endings(key).any(|end| end.len() < key.len());
     match () {
         () if ends(&ORGANIZATION_ENDINGS) => Some(EntityType::ORGANIZATION),
         () if ends(&EVENT_ENDINGS) => Some(EntityType::EVENT),

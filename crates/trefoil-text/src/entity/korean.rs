@@ -1,8 +1,6 @@
 //! Nouns of Korean without a dictionary: words with their particles taken off, and
 //! the bare nouns before them.
 
-use std::{collections::HashMap, sync::OnceLock};
-
 use trefoil_core::MentionKind;
 
 use super::found::Found;
@@ -155,10 +153,10 @@ pub(crate) fn word(text: &str) -> Word<'_> {
     }
     let is_verb =
         text.ends_with('다') && !["바다", "캐나다", "판다", "소다", "람다"].contains(&text);
-    if is_verb || PREDICATES.of(text).next().is_some() {
+    if is_verb || PREDICATES.ends(text) {
         return Word::Other;
     }
-    for particle in PARTICLES.of(text) {
+    for particle in PARTICLES.endings(text) {
         if let Some(noun) = text.strip_suffix(particle).filter(|_| !keeps(text, particle)) {
             // 때에는, 책으로: the noun is of one syllable.
             if noun.chars().nth(1).is_some() {
@@ -174,11 +172,7 @@ pub(crate) fn word(text: &str) -> Word<'_> {
     }
     // 책을: a noun of one syllable.
     let is_short = length < 2 || length == 2 && text.ends_with(['은', '는', '을', '를', '에']);
-    if is_short && !KEPT.of(text).any(|noun| noun == text) {
-        Word::Other
-    } else {
-        Word::Bare(Noun::new(plural(text)))
-    }
+    if is_short && !KEPT.contains(text) { Word::Other } else { Word::Bare(Noun::new(plural(text))) }
 }
 
 /// The noun before a form of 하다 or 되다.
@@ -194,19 +188,7 @@ fn verbal_noun(text: &str) -> Option<&str> {
         }
         '함' | '됨' => matches!(ending, "" | "을" | "은" | "이" | "으로" | "으로써" | "에"),
         '합' | '됩' => ending.starts_with('니'),
-        '해' | '돼' => matches!(
-            ending,
-            "" | "서"
-                | "야"
-                | "도"
-                | "요"
-                | "주는"
-                | "줍니다"
-                | "지는"
-                | "진"
-                | "보세요"
-                | "보겠습니다"
-        ),
+        '해' | '돼' => ending.is_empty() || LINKED_VERBS.contains(ending),
         '했' | '됐' => {
             ["다", "으", "을", "습", "고", "지", "는"].iter().any(|start| ending.starts_with(start))
         }
@@ -229,7 +211,7 @@ fn predicate_noun(text: &str) -> Option<&str> {
 /// The noun of 전문가는, whose end looks like that of a verb.
 fn kept_noun(text: &str) -> Option<&str> {
     let noun = text.strip_suffix(['은', '는', '을', '를', '의', '에'])?;
-    KEPT.of(noun).next().map(|_| noun)
+    KEPT.ends(noun).then_some(noun)
 }
 
 /// True for a noun that says nothing without a context.
@@ -239,7 +221,7 @@ pub(crate) fn is_common(noun: &str) -> bool {
 
 /// True if `text` is a noun that only looks as if it ended in `particle`.
 fn keeps(text: &str, particle: &str) -> bool {
-    KEPT.of(text).any(|noun| noun.ends_with(particle))
+    KEPT.endings(text).any(|noun| noun.ends_with(particle))
 }
 
 pub(crate) fn plural(noun: &str) -> &str {
@@ -262,36 +244,8 @@ fn ends_name(noun: &str) -> bool {
     ENDINGS.ends(noun)
 }
 
-/// Endings, each under its last character.
-struct Endings {
-    written: &'static str,
-    by_last: OnceLock<HashMap<char, Vec<&'static str>>>,
-}
-
-impl Endings {
-    const fn new(written: &'static str) -> Self {
-        Self { written, by_last: OnceLock::new() }
-    }
-
-    /// Those that `text` has, in the order of the list.
-    fn of<'t>(&'static self, text: &'t str) -> impl Iterator<Item = &'static str> + use<'t> {
-        let by_last = self.by_last.get_or_init(|| {
-            let mut by_last: HashMap<char, Vec<&str>> = HashMap::new();
-            for ending in self.written.split_whitespace() {
-                if let Some(last) = ending.chars().next_back() {
-                    by_last.entry(last).or_default().push(ending);
-                }
-            }
-            by_last
-        });
-        let last = text.chars().next_back();
-        let endings = last.and_then(|last| by_last.get(&last)).map(Vec::as_slice);
-        endings.unwrap_or_default().iter().copied().filter(move |ending| text.ends_with(ending))
-    }
-}
-
-/// Particles, longest first.
-static PARTICLES: Endings = Endings::new(
+/// Particles.
+static PARTICLES: WordList = WordList::new(
     "에서부터 으로부터 으로서의 으로써의 이라고도 까지는 까지도 로부터 보다는 보다도 부터는 에게는
      에게도 에게서 에서는 에서도 에서만 으로는 으로도 으로만 으로서 으로써 이든지 이라고 이라는
      이라도 이라면 적으로 과는 과도 과의 까지 께서 들도 들은 들을 들의 들이 라고 라는 라도 라면 로는
@@ -308,8 +262,11 @@ static VERB_ENDINGS: WordList = WordList::new(
      지도 지만 지요 지를 려고 려는 려면 라 라고 네요 죠",
 );
 
+/// What may follow 해 and 돼.
+static LINKED_VERBS: WordList = WordList::new("서 야 도 요 주는 줍니다 지는 진 보세요 보겠습니다");
+
 /// Endings of verbs and adjectives that no noun has.
-static PREDICATES: Endings = Endings::new(
+static PREDICATES: WordList = WordList::new(
     "갖는 같은 거나 겠다 군요 기는 깊은 낮은 내고 넓은 네요 높은 는다 는데 늦은 니까 니다 더라도 던
      도록 든지 듯이 때마다 려고 려는 려면 려졌 려진 로운 롭게 리고 리는 만드는 만든 만들 많은 면서
      므로 받는 받은 세요 쉬운 쉽게 스러운 스럽게 아서 아야 아요 아진 않게 않고 않는 않다 않아 않은
@@ -319,7 +276,7 @@ static PREDICATES: Endings = Endings::new(
 );
 
 /// Nouns whose last syllable looks like a particle.
-static KEPT: Endings = Endings::new(
+static KEPT: WordList = WordList::new(
     "가로 가을 각도 강도 강원도 강의 개인 거북이 거의 겨울 결과 경과 경기도 경로 경상도 고도 고양이
      곤란 과학자가 국가 국민의례 군인 규칙적 금지 기만 기와 기적 길이 깊이 나라 나이 난이도 낭만
      넓이 노을 노인 논란 논의 놀이 농도 높이 누나 누적 다음 단가 대가 대만 도로 도메인 동의 디자인

@@ -144,7 +144,7 @@ impl<'t> Reader<'_, 't, '_> {
 
     /// True for a word that a sentence starts with and that is no name.
     fn is_common(&self, word: &Word<'_>) -> bool {
-        let is_known = word.class.is(Class::STOP.or(Class::ADVERB).or(Class::VERB));
+        let is_known = word.class.is(Class::NOT_NOUN);
         is_known || self.small.contains(&*word.lower) && !word.class.is(Class::MODIFIER)
     }
 
@@ -229,7 +229,7 @@ fn is_shouted(word: &str) -> bool {
 fn is_content(word: &Word<'_>) -> bool {
     word.text.chars().nth(1).is_some()
         && word.text.starts_with(char::is_alphabetic)
-        && !word.class.is(Class::STOP.or(Class::ADVERB).or(Class::VERB))
+        && !word.class.is(Class::NOT_NOUN)
         && !word.lower.ends_with("ly")
 }
 
