@@ -72,43 +72,32 @@ impl FromStr for KeywordBoost {
 
 /// What every command understands.
 #[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Global options")]
+#[command(
+    next_help_heading = "Global options",
+    mut_args(|arg| arg.global(true).hide_env_values(true))
+)]
 pub(crate) struct GlobalArgs {
     /// Directory of the index [default: .trefoil]
-    #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_INDEX", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", env = "TREFOIL_INDEX", value_hint = ValueHint::DirPath)]
     pub(crate) index: Option<PathBuf>,
     /// Embedding model: a name of `trefoil models list`, a folder, or `none` for keywords only
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAME|DIR",
-        env = "TREFOIL_MODEL",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "NAME|DIR", env = "TREFOIL_MODEL")]
     pub(crate) model: Option<String>,
     /// Reranking model: a name of `trefoil models list`, a folder, or `none`
-    #[arg(
-        long,
-        global = true,
-        value_name = "NAME|DIR",
-        env = "TREFOIL_RERANK_MODEL",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "NAME|DIR", env = "TREFOIL_RERANK_MODEL")]
     pub(crate) rerank_model: Option<String>,
     /// Folder that models are kept in [default: the platform's cache folder]
-    #[arg(long, global = true, value_name = "DIR", env = "TREFOIL_HOME", hide_env_values = true, value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", env = "TREFOIL_HOME", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
     /// Profile of `trefoil tune` and `trefoil calibrate` that decides how lists are fused
-    #[arg(long, global = true, value_name = "FILE", env = "TREFOIL_PROFILE", hide_env_values = true, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", env = "TREFOIL_PROFILE", value_hint = ValueHint::FilePath)]
     pub(crate) profile: Option<PathBuf>,
     /// Weights of fields in the keyword list, 0–10 each [default: title=0.3,heading=0.3,body=1]
     #[arg(
         long,
-        global = true,
         value_name = "FIELD=WEIGHT",
         value_delimiter = ',',
         env = "TREFOIL_KEYWORD_BOOSTS",
-        hide_env_values = true,
         hide_short_help = true
     )]
     pub(crate) keyword_boosts: Vec<KeywordBoost>,
@@ -116,32 +105,28 @@ pub(crate) struct GlobalArgs {
     /// they are stored [default: false]
     #[arg(
         long,
-        global = true,
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "true",
         env = "TREFOIL_REDACT_DOCUMENTS",
-        hide_env_values = true,
         hide_short_help = true
     )]
     pub(crate) redact_documents: Option<bool>,
     /// Print JSON for programs instead of text for people
-    #[arg(long, global = true)]
+    #[arg(long)]
     pub(crate) json: bool,
     /// Print nothing but results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Print every detail, such as all skipped files
-    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// What to log to stderr, such as `debug` or `trefoil=trace`
     #[arg(
         long,
-        global = true,
         value_name = "FILTER",
         env = "TREFOIL_LOG",
-        hide_env_values = true,
         default_value = "warn",
         hide_default_value = true
     )]

@@ -52,32 +52,27 @@ impl From<Outcome> for ExitCode {
 
 /// Runs a command.
 pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
-    if let Command::Completions { shell } = args.command {
-        return completions::run(shell);
-    }
-    if let Command::Man { folder } = &args.command {
-        return man::run(folder.as_deref());
-    }
-    let settings = Settings::read(&args.global, console)?;
+    let settings = || Settings::read(&args.global, console);
     match args.command {
-        Command::Demo(args) => demo::run(&args, &settings),
-        Command::Index(args) => index::run(&args, &settings),
-        Command::Remove(args) => remove::run(&args, &settings),
-        Command::Reindex => reindex::run(&settings),
-        Command::Search(args) => search::run(*args, &settings),
-        Command::Eval(args) => eval::run(&args, &settings),
-        Command::Tune(args) => tune::run(&args, &settings),
-        Command::Calibrate(args) => calibrate::run(&args, settings),
-        Command::WhyNot(args) => why_not::run(*args, &settings),
-        Command::Models(command) => models::run(&command, &settings),
-        Command::Graph(args) => graph::run(args, &settings),
-        Command::Memory(command) => memory::run(*command, &settings),
-        Command::Stats => stats::run(&settings),
-        Command::Verify => verify::run(&settings),
-        Command::Repair => repair::run(&settings),
-        Command::Doctor(args) => doctor::run(&args, &settings),
-        Command::Export { file } => export::run(&file, &settings),
-        Command::Import { file } => export::import(&file, &settings),
-        Command::Completions { .. } | Command::Man { .. } => Ok(Outcome::Found),
+        Command::Demo(args) => demo::run(&args, &settings()?),
+        Command::Index(args) => index::run(&args, &settings()?),
+        Command::Remove(args) => remove::run(&args, &settings()?),
+        Command::Reindex => reindex::run(&settings()?),
+        Command::Search(args) => search::run(*args, &settings()?),
+        Command::Eval(args) => eval::run(&args, &settings()?),
+        Command::Tune(args) => tune::run(&args, &settings()?),
+        Command::Calibrate(args) => calibrate::run(&args, settings()?),
+        Command::WhyNot(args) => why_not::run(*args, &settings()?),
+        Command::Models(command) => models::run(&command, &settings()?),
+        Command::Graph(args) => graph::run(args, &settings()?),
+        Command::Memory(command) => memory::run(*command, &settings()?),
+        Command::Stats => stats::run(&settings()?),
+        Command::Verify => verify::run(&settings()?),
+        Command::Repair => repair::run(&settings()?),
+        Command::Doctor(args) => doctor::run(&args, &settings()?),
+        Command::Export { file } => export::run(&file, &settings()?),
+        Command::Import { file } => export::import(&file, &settings()?),
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man { folder } => man::run(folder.as_deref()),
     }
 }

@@ -87,19 +87,11 @@ fn colour(node: &SubgraphNode) -> &'static str {
 }
 
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            // XML has no other control characters.
-            char if char.is_control() => escaped.push(' '),
-            char => escaped.push(char),
-        }
-    }
-    escaped
+    // XML has no control characters.
+    let text = text.replace(char::is_control, " ");
+    [('&', "&amp;"), ('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;")]
+        .into_iter()
+        .fold(text, |text, (mark, entity)| text.replace(mark, entity))
 }
 
 const WIDTH: f32 = 1200.0;

@@ -112,11 +112,7 @@ pub fn calibrate(
 ) -> Result<Calibration, Refusal> {
     let labels: Vec<bool> = samples.iter().map(|sample| sample.answered).collect();
     let answered = labels.iter().filter(|&&label| label).count();
-    let unanswered = labels.len() - answered;
-    let needed = bounds.samples.max(FOLDS);
-    if answered.min(unanswered) < needed {
-        return Err(Refusal::TooFew { answered, unanswered, needed });
-    }
+    let unanswered = bounds.unanswered(answered, labels.len())?;
     let features = known_features(samples);
     let row = |sample: &Sample| -> Vec<f64> {
         features.iter().map(|&feature| sample.evidence.get(feature).unwrap_or(0.0)).collect()
@@ -127,11 +123,7 @@ pub fn calibrate(
         let (rows, learnt) = (&rows, learn(&pick(&rows, train), &pick(&labels, train)));
         move |index: usize| learnt.odds(rows.get(index).map_or(&[], Vec::as_slice))
     });
-    let reached = auroc(&of_class(&odds, &labels, true), &of_class(&odds, &labels, false));
-    let auroc = reached.unwrap_or(0.5);
-    if auroc < bounds.auroc {
-        return Err(Refusal::NotSeparated { auroc, needed: bounds.auroc });
-    }
+    let auroc = bounds.auroc(&of_class(&odds, &labels, true), &of_class(&odds, &labels, false))?;
     let platt: Vec<f64> = odds.iter().copied().map(sigmoid).collect();
     let pooled = held_out(&fold, |train| {
         let fitted = isotonic(&pick(&odds, train), &pick(&labels, train));
@@ -160,6 +152,23 @@ pub fn calibrate(
             true_accept_rate: accept_rate(&of_class(&probabilities, &labels, true), supported),
         },
     })
+}
+
+impl CalibrationBounds {
+    /// How many of `all` questions have no answer, if there are enough of both kinds.
+    fn unanswered(&self, answered: usize, all: usize) -> Result<usize, Refusal> {
+        let (unanswered, needed) = (all - answered, self.samples.max(FOLDS));
+        if answered.min(unanswered) < needed {
+            return Err(Refusal::TooFew { answered, unanswered, needed });
+        }
+        Ok(unanswered)
+    }
+
+    /// How well values tell the questions with an answer from the others, if well enough.
+    fn auroc(&self, answered: &[f64], unanswered: &[f64]) -> Result<f64, Refusal> {
+        let (auroc, needed) = (auroc(answered, unanswered).unwrap_or(0.5), self.auroc);
+        if auroc < needed { Err(Refusal::NotSeparated { auroc, needed }) } else { Ok(auroc) }
+    }
 }
 
 impl Default for CalibrationBounds {

@@ -7,14 +7,14 @@ use trefoil::{
     graph::{EntityView, RelatedEntity, Seen},
 };
 
-use super::{Outcome, search::filters};
+use super::{Outcome, memory::paragraph, search::filters};
 use crate::{
     args::GraphArgs,
-    console::{columns, print, print_json},
+    console::{print, print_json},
     draw,
     settings::Settings,
     show::{DIM, PATH, TITLE, counted, printable, relation, score},
-    wrap::{self, wrap},
+    wrap,
 };
 
 /// The graph at large, on the wire.
@@ -102,10 +102,7 @@ fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
     if !aliases.is_empty() {
         _ = writeln!(text, "also {}", printable(&aliases.join(", ")));
     }
-    let description = printable(description);
-    for line in wrap(&description, columns()) {
-        _ = writeln!(text, "{}", description.get(line).unwrap_or_default());
-    }
+    text += &paragraph(description, "");
     for RelatedEntity { entity: other, weight, relations } in related {
         let types: Vec<String> = relations.iter().map(|one| relation(&one.relation_type)).collect();
         _ = writeln!(
@@ -124,10 +121,7 @@ fn one(engine: &Engine, view: &EntityView) -> anyhow::Result<String> {
             _ = writeln!(text, "{MARGIN}{DIM}seen {times}, {first} to {last}{DIM:#}");
         }
         let Some(proof) = relations.first().and_then(|one| one.proofs.first()) else { continue };
-        let excerpt = printable(&proof.excerpt).replace('\n', " ");
-        for line in wrap(&excerpt, columns().saturating_sub(MARGIN.len()).max(10)) {
-            _ = writeln!(text, "{MARGIN}{}", excerpt.get(line).unwrap_or_default());
-        }
+        text += &paragraph(&proof.excerpt.replace('\n', " "), MARGIN);
         if let Some(chunk) = engine.chunk(&proof.chunk_id)? {
             let place = format!("{}:{}", printable(&chunk.file.path), chunk.chunk.lines.start);
             _ = writeln!(text, "{MARGIN}{PATH}{place}{PATH:#}");

@@ -1,15 +1,9 @@
 use std::path::{MAIN_SEPARATOR, Path};
 
-use serde::Serialize;
 use trefoil::Engine;
 
 use super::{Outcome, fill::plural};
 use crate::{args::RemoveArgs, settings::Settings};
-
-#[derive(Serialize)]
-struct Removed {
-    removed: usize,
-}
 
 /// Forgets files and all that is below folders.
 pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
@@ -28,7 +22,7 @@ pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outc
         }
         removed += below;
     }
-    settings.console.show(&Removed { removed }, |_| {
+    settings.console.show(&serde_json::json!({ "removed": removed }), |_| {
         format!("{removed} {} removed\n", plural(removed, "file"))
     })?;
     Ok(if removed > 0 { Outcome::Found } else { Outcome::NothingFound })

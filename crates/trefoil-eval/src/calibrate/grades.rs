@@ -10,7 +10,6 @@ use trefoil::{
 use crate::{
     CalibrationBounds, Refusal, Sample,
     calibrate::{FOLDS, stratified},
-    separation::auroc,
     table::Table,
 };
 
@@ -47,19 +46,12 @@ fn fitted(
     bounds: &CalibrationBounds,
 ) -> Result<GradeCalibration, Refusal> {
     let answered = graded.iter().filter(|one| one.answered).count();
-    let unanswered = graded.len() - answered;
-    let needed = bounds.samples.max(FOLDS);
-    if answered.min(unanswered) < needed {
-        return Err(Refusal::TooFew { answered, unanswered, needed });
-    }
+    let unanswered = bounds.unanswered(answered, graded.len())?;
     let of = |class| {
         let own = graded.iter().filter(move |one| one.answered == class);
         own.map(|one| f64::from(weighted(one.scores))).collect::<Vec<f64>>()
     };
-    let auroc = auroc(&of(true), &of(false)).unwrap_or(0.5);
-    if auroc < bounds.auroc {
-        return Err(Refusal::NotSeparated { auroc, needed: bounds.auroc });
-    }
+    bounds.auroc(&of(true), &of(false))?;
     let labels: Vec<bool> = graded.iter().map(|one| one.answered).collect();
     let folds = stratified(&labels);
     let mut wrong = [0_usize; 2];
