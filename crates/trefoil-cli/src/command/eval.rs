@@ -77,7 +77,7 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
     }
     let mut harness = Harness::new(config, indexes(args.indexes.as_deref(), settings));
     if !args.strategies.is_empty() {
-        harness.strategies = args.strategies.clone();
+        harness.strategies.clone_from(&args.strategies);
     }
     harness.rerank = !args.no_rerank;
     harness.queries = args.queries;

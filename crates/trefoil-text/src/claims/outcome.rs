@@ -1,5 +1,10 @@
 //! What the use of a tool or a command shows: results of tests, failures, commits and files.
 
+#![expect(
+    clippy::non_std_lazy_statics,
+    reason = "these patterns are checked when they are compiled"
+)]
+
 use std::collections::BTreeMap;
 
 use lazy_regex::{Captures, Lazy, Regex, lazy_regex};

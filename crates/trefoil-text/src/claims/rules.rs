@@ -99,15 +99,12 @@ impl ClaimRules {
         let mut clauses = Vec::new();
         let mut start = 0;
         for hit in self.cut.iter().flat_map(|cut| cut.find_iter(&sentence)) {
-            // A clause begins after the conjunction, with the word that shows it.
-            let word = hit.as_str().rfind(' ').map_or(hit.end(), |at| hit.start() + at + 1);
-            clauses.push(sentence.get(start..hit.start()).unwrap_or_default());
-            if word == hit.end() {
-                // The ending belongs to what stands before it.
-                clauses.pop();
-                clauses.push(sentence.get(start..word).unwrap_or_default());
-            }
-            start = word;
+            // A clause begins after the conjunction, with the word that shows it; an ending
+            // belongs to what stands before it.
+            let word = hit.as_str().rfind(' ').map(|at| hit.start() + at + 1);
+            let end = if word.is_some_and(|at| at < hit.end()) { hit.start() } else { hit.end() };
+            clauses.push(sentence.get(start..end).unwrap_or_default());
+            start = word.unwrap_or(hit.end());
         }
         clauses.push(sentence.get(start..).unwrap_or_default());
         clauses

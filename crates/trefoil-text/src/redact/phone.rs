@@ -3,7 +3,7 @@
 
 use std::{ops::RangeInclusive, sync::LazyLock};
 
-use lazy_regex::{Lazy, Regex, lazy_regex};
+use lazy_regex::{Regex, regex};
 use trefoil_core::ByteSpan;
 
 use super::stands_alone;
@@ -33,11 +33,6 @@ const FORMS: [(&str, RangeInclusive<usize>); 8] = [
     (r"\+?1\([2-9]\d{2}\)[2-9]\d{6}", 11..=11),
 ];
 
-/// A word for a telephone, and the digits that soon follow it.
-static CUED: Lazy<Regex> = lazy_regex!(
-    r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(\[\]]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})"
-);
-
 /// Finds telephone numbers.
 pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
     static PATTERNS: LazyLock<Vec<(Regex, RangeInclusive<usize>)>> = LazyLock::new(|| {
@@ -53,7 +48,11 @@ pub(super) fn find(text: &str, found: &mut Vec<ByteSpan>) {
             }
         }
     }
-    for hit in CUED.captures_iter(text) {
+    // A word for a telephone, and the digits that soon follow it.
+    let cued = regex!(
+        r"(?i)(?:\b(?:tel|phone|mobile|cell|fax|call|text|whatsapp)\b|電話|携帯|けいたい|ケータイ|連絡先|ファックス|전화|휴대폰|휴대전화|핸드폰|연락처|팩스)[^\d\n+(\[\]]{0,12}([+(]?\d(?:[-.‐–−ー ()]{0,2}\d){7,14})"
+    );
+    for hit in cued.captures_iter(text) {
         let Some(number) = hit.get(1) else { continue };
         let span = ByteSpan { start: number.start(), end: number.end() };
         if !is_date(number.as_str()) && stands_alone(text, span, &JOINS) {
