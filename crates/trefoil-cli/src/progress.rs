@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -57,14 +57,19 @@ impl Progress {
             return;
         }
         let text = self.unit.describe(done, total, self.started.elapsed());
+        self.bar.set_length(total);
+        self.bar.set_position(done);
         if self.console.draws {
-            self.bar.set_length(total);
-            self.bar.set_position(done);
             self.bar.set_message(text);
         } else if self.said.elapsed() >= PAUSE {
             self.console.status(format_args!("{} {text}", self.doing));
             self.said = Instant::now();
         }
+    }
+
+    fn advance(&mut self, by: u64) {
+        let total = self.bar.length().unwrap_or_default();
+        self.set((self.bar.position() + by).min(total), total);
     }
 
     /// Takes the bar away.
@@ -107,14 +112,7 @@ impl Unit {
 #[derive(Debug)]
 pub(crate) struct PullBars {
     console: Console,
-    step: Mutex<Option<Step>>,
-}
-
-#[derive(Debug)]
-struct Step {
-    progress: Progress,
-    done: u64,
-    total: u64,
+    step: Mutex<Option<Progress>>,
 }
 
 impl PullBars {
@@ -123,29 +121,31 @@ impl PullBars {
     }
 
     pub(crate) fn finish(self) {
-        if let Some(step) = self.step.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            step.progress.finish();
+        if let Some(progress) = self.step().take() {
+            progress.finish();
         }
+    }
+
+    fn step(&self) -> MutexGuard<'_, Option<Progress>> {
+        self.step.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl PullProgress for PullBars {
     fn begin(&self, step: &str, bytes: u64) {
-        let mut current = self.step.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(step) = current.take() {
-            step.progress.finish();
+        let mut current = self.step();
+        if let Some(progress) = current.take() {
+            progress.finish();
         }
         self.console.status(format_args!("{step} ({})", self::bytes(bytes)));
         let mut progress = Progress::start(self.console, "", Unit::Bytes);
         progress.set(0, bytes);
-        *current = Some(Step { progress, done: 0, total: bytes });
+        *current = Some(progress);
     }
 
     fn advance(&self, bytes: u64) {
-        let mut current = self.step.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(step) = current.as_mut() {
-            step.done = (step.done + bytes).min(step.total);
-            step.progress.set(step.done, step.total);
+        if let Some(progress) = self.step().as_mut() {
+            progress.advance(bytes);
         }
     }
 }

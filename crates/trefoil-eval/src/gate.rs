@@ -8,9 +8,7 @@ use std::{
     fmt,
 };
 
-use trefoil::{
-    Engine, Result, Score, SearchFilters, SearchOptions, SearchQuery, search::SearchResultType,
-};
+use trefoil::{Engine, Result, SearchOptions};
 
 pub use self::{
     assert::assert_gate,
@@ -19,6 +17,7 @@ pub use self::{
 use crate::{
     Metric, RetrievalCase, StageList,
     case::{Passage, Ranking},
+    harness::passages_for,
     statistic::mean,
 };
 
@@ -142,15 +141,8 @@ fn ask(
     rerank: bool,
     degraded: &mut BTreeSet<String>,
 ) -> Result<Rankings> {
-    let filters = SearchFilters { min_relevance: Score::ZERO, ..case.filters.clone() };
-    let mut query =
-        SearchQuery::new(&case.question)?.replace_filters(filters).replace_options(SearchOptions {
-            limit: DEPTH,
-            include_highlights: false,
-            rerank_enabled: false,
-            result_types: vec![SearchResultType::Chunk],
-            ..SearchOptions::default()
-        });
+    let options = SearchOptions { limit: DEPTH, rerank_enabled: false, ..SearchOptions::default() };
+    let mut query = passages_for(&case.question, case.filters.clone(), options)?;
     let mut rankings = Rankings::default();
     for list in engine.ranked_lists(&query)? {
         let rows: Vec<_> = list.hits().iter().map(|hit| hit.row).collect();

@@ -217,17 +217,10 @@ impl Harness {
     }
 
     fn query(&self, text: &str, limit: usize) -> Result<SearchQuery> {
-        let cut: String = text.trim().chars().take(QueryText::MAX_CHARS).collect();
-        let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        Ok(SearchQuery::new(&cut)?.replace_filters(filters).replace_options(SearchOptions {
-            limit,
-            include_highlights: false,
-            // Documents are judged; entities and communities are none.
-            result_types: vec![SearchResultType::Chunk],
-            strategies: self.strategies.clone(),
-            rerank_enabled: self.rerank,
-            ..SearchOptions::default()
-        }))
+        let strategies = self.strategies.clone();
+        let options =
+            SearchOptions { limit, strategies, rerank_enabled: self.rerank, ..Default::default() };
+        passages_for(&cut(text), SearchFilters::default(), options)
     }
 
     fn time(&self, index: &Index, queries: &[&Query]) -> Result<Latency> {
@@ -280,6 +273,24 @@ impl Harness {
         }
         Ok(configuration)
     }
+}
+
+/// As much of a question as an engine takes.
+pub(crate) fn cut(text: &str) -> String {
+    text.trim().chars().take(QueryText::MAX_CHARS).collect()
+}
+
+/// Asks for passages of any relevance: documents are judged, and entities and communities are
+/// none.
+pub(crate) fn passages_for(
+    text: &str,
+    filters: SearchFilters,
+    options: SearchOptions,
+) -> Result<SearchQuery> {
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..filters };
+    let result_types = vec![SearchResultType::Chunk];
+    let options = SearchOptions { include_highlights: false, result_types, ..options };
+    Ok(SearchQuery::new(text)?.replace_filters(filters).replace_options(options))
 }
 
 /// What the engine returned to a question.

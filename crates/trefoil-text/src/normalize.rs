@@ -15,14 +15,7 @@ pub fn normalize(text: &str) -> Cow<'_, str> {
 /// A text in the form in which it is hashed: NFC, every run of white space (line ends too)
 /// one space, and none at the ends.
 pub fn canonical_text(text: &str) -> String {
-    let mut canonical = String::with_capacity(text.len());
-    for word in text.nfc().collect::<String>().split_whitespace() {
-        if !canonical.is_empty() {
-            canonical.push(' ');
-        }
-        canonical.push_str(word);
-    }
-    canonical
+    text.nfc().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A text in NFKC that knows where each of its bytes comes from. Characters that

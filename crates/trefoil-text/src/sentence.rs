@@ -224,18 +224,11 @@ fn closers_len(text: &str, at: usize) -> usize {
     let mut end = at;
     loop {
         let closers = prefix_len(text, end, |c| is_closer(c) || is_cjk_end(c));
-        let digits = if text.get(end..).is_some_and(|rest| rest.starts_with('[')) {
-            prefix_len(text, end + 1, |c| c.is_ascii_digit())
-        } else {
-            0
-        };
-        let note = if digits > 0
-            && text.get(end + 1 + digits..).is_some_and(|rest| rest.starts_with(']'))
-        {
-            digits + 2
-        } else {
-            0
-        };
+        let note = text.get(end..).and_then(|rest| rest.strip_prefix('[')).map_or(0, |inside| {
+            let digits = prefix_len(inside, 0, |c| c.is_ascii_digit());
+            let closes = inside.get(digits..).is_some_and(|rest| rest.starts_with(']'));
+            if digits > 0 && closes { digits + 2 } else { 0 }
+        });
         if closers + note == 0 {
             return end - at;
         }

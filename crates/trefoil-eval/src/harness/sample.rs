@@ -2,14 +2,15 @@
 
 use rayon::prelude::*;
 use trefoil::{
-    Engine, Language, Result, Score, SearchFilters, SearchOptions, SearchQuery,
+    Engine, Language, Result, Score, SearchFilters, SearchOptions,
     crag::JUDGED,
-    search::{AnswerEvidence, QueryText, RankedList, SearchResultType},
+    search::{AnswerEvidence, RankedList},
     text::language_of,
 };
 
 use crate::{
-    Collection, Harness, RetrievalCase, RetrieverLists, Sample, gibberish, harness::spread,
+    Collection, Harness, RetrievalCase, RetrieverLists, Sample, gibberish,
+    harness::{cut, passages_for, spread},
 };
 
 impl Harness {
@@ -83,14 +84,8 @@ pub fn samples(engine: &Engine, cases: &[RetrievalCase]) -> Result<Vec<Sample>> 
 }
 
 fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) -> Result<Sample> {
-    let cut: String = text.trim().chars().take(QueryText::MAX_CHARS).collect();
-    let filters = SearchFilters { min_relevance: Score::ZERO, ..filters.clone() };
-    let options = SearchOptions {
-        include_highlights: false,
-        result_types: vec![SearchResultType::Chunk],
-        ..SearchOptions::default()
-    };
-    let query = SearchQuery::new(&cut)?.replace_filters(filters).replace_options(options);
+    let cut = cut(text);
+    let query = passages_for(&cut, filters.clone(), SearchOptions::default())?;
     let lists = engine.ranked_lists(&query)?;
     let found = engine.search(&query)?.results;
     let best = found.iter().filter_map(|item| item.relevance.rerank).max();

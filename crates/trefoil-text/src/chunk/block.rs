@@ -45,19 +45,12 @@ pub(super) enum BlockKind {
 /// The sections of a document, in order, and the blocks in each.
 pub(super) fn sections(document: &Document) -> Vec<Section> {
     let body = document.body.as_str();
+    let whole = |blocks| vec![Section { heading_path: Vec::new(), span: 0..body.len(), blocks }];
     match document.format {
         DocumentFormat::Markdown => markdown(body, &document.title),
         DocumentFormat::Records => records(body),
-        DocumentFormat::Code => vec![Section {
-            heading_path: Vec::new(),
-            span: 0..body.len(),
-            blocks: code(&document.path, body),
-        }],
-        DocumentFormat::Text | _ => vec![Section {
-            heading_path: Vec::new(),
-            span: 0..body.len(),
-            blocks: paragraphs(body, 0..body.len(), BlockKind::Prose),
-        }],
+        DocumentFormat::Code => whole(code(&document.path, body)),
+        DocumentFormat::Text | _ => whole(paragraphs(body, 0..body.len(), BlockKind::Prose)),
     }
 }
 

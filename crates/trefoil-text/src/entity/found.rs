@@ -191,14 +191,8 @@ impl Entry {
 
 /// A name without line breaks and marks of emphasis.
 fn one_line(name: &str) -> String {
-    let mut line = String::with_capacity(name.len());
-    for word in name.split(|c: char| c.is_whitespace() || c == '*').filter(|w| !w.is_empty()) {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
+    let words = name.split(|c: char| c.is_whitespace() || c == '*').filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Takes the ending of the English plural off the last word.

@@ -5,10 +5,8 @@ use trefoil_core::{Document, DocumentFormat};
 
 use crate::chunk::RECORD_SEPARATOR;
 
-/// Fields that come first, without their name.
-const TITLES: &[&str] = &["title"];
-/// Fields that follow them, without their name.
-const TEXTS: &[&str] = &["text", "content", "body"];
+/// Fields that come first and without their name, in this order.
+const UNNAMED: &[&str] = &["title", "text", "content", "body"];
 
 /// A JSON file: every element of an array is a record, any other value is one.
 pub(super) fn json(name: &str, text: &str) -> Result<Document, String> {
@@ -67,22 +65,17 @@ fn document(name: &str, records: impl IntoIterator<Item = Fields>) -> Document {
 
 /// A record as a person would read it: title, text, then `key: value` lines.
 fn render(fields: &Fields) -> String {
-    let named = |names: &[&str], key: &str| names.iter().any(|name| key.eq_ignore_ascii_case(name));
-    let bare = |names: &'static [&str]| {
-        names
-            .iter()
-            .flat_map(|name| fields.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)))
-    };
-    let rest = fields.iter().filter(|(key, _)| !named(TITLES, key) && !named(TEXTS, key));
-    let lines = bare(TITLES)
-        .chain(bare(TEXTS))
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(_, value)| value.clone())
-        .chain(
-            rest.filter(|(_, value)| !value.is_empty())
-                .map(|(key, value)| format!("{key}: {value}")),
-        );
-    lines.collect::<Vec<_>>().join("\n").replace(RECORD_SEPARATOR, " ")
+    let place = |key: &str| UNNAMED.iter().position(|name| key.eq_ignore_ascii_case(name));
+    let filled = fields.iter().filter(|(_, value)| !value.is_empty());
+    let mut lines: Vec<(usize, String)> = filled
+        .map(|(key, value)| match place(key) {
+            Some(place) => (place, value.clone()),
+            None => (UNNAMED.len(), format!("{key}: {value}")),
+        })
+        .collect();
+    lines.sort_by_key(|&(place, _)| place);
+    let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    lines.join("\n").replace(RECORD_SEPARATOR, " ")
 }
 
 /// The scalars of a value under their dotted keys, sorted by key. Null says nothing.

@@ -10,13 +10,8 @@ impl Trigrams {
     /// Of a text; one of fewer than three characters is filled up.
     pub fn of(text: &str) -> Self {
         let plain = normalize(text).to_lowercase();
-        let mut letters: Vec<char> = Vec::new();
-        for word in plain.split_whitespace() {
-            if !letters.is_empty() {
-                letters.push(' ');
-            }
-            letters.extend(word.chars());
-        }
+        let words: Vec<&str> = plain.split_whitespace().collect();
+        let mut letters: Vec<char> = words.join(" ").chars().collect();
         if (1..3).contains(&letters.len()) {
             letters.resize(3, '\0');
         }
