@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 
 use trefoil::{Error, Fusion, text::language_of};
 use trefoil_eval::{
-    Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, Report,
-    ReportTable, Run,
+    Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, ReportTable,
+    Run,
 };
 
 use super::Outcome;
@@ -37,7 +37,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Outcom
         }
         reports.push(measured.report);
     }
-    show(&reports, settings.console)?;
+    settings.console.show(&reports, |reports| ReportTable(reports).to_string())?;
     Ok(Outcome::Found)
 }
 
@@ -62,11 +62,6 @@ fn retrievers(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::R
         print(format_args!("{metric}\n\n{}\n", BreakdownTable(&of_metric.collect::<Vec<_>>())))?;
     }
     Ok(Outcome::Found)
-}
-
-fn show(reports: &[Report], console: Console) -> anyhow::Result<()> {
-    console.show(&reports, |_| ReportTable(reports))?;
-    Ok(())
 }
 
 fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {

@@ -4,7 +4,7 @@ use trefoil::{Engine, Error, IngestOptions, Model};
 
 use super::{
     Outcome,
-    fill::{fill, note_missing_model, shown},
+    fill::{Filled, fill, note_missing_model, shown},
     models::pull,
     watch::watch,
 };
@@ -18,23 +18,23 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outco
             fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
         }
     }
+    let console = settings.console;
     let allowed = IngestOptions { prune: args.prune };
     say_on_ctrl_c("stopped; the index is consistent, and the same command goes on from here")?;
     if args.pull {
         pull_missing(settings)?;
     }
     let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
-    note_missing_model(&engine, settings.console)?;
-    let filled = fill(&engine, &args.paths, allowed, settings.console)?;
-    filled.report_skipped(settings.console);
+    note_missing_model(&engine, console)?;
+    let filled = fill(&engine, &args.paths, allowed, console)?;
+    filled.report_skipped(console);
     if filled.written + filled.unchanged == 0 && filled.kept.is_empty() {
-        settings.console.note("there is no document to index at or below the given paths");
+        console.note("there is no document to index at or below the given paths");
     }
-    settings
-        .console
-        .show(&filled, |_| format!("{} → {}\n", filled.summary(), shown(settings.index())))?;
+    let text = |filled: &Filled| format!("{} → {}\n", filled.summary(), shown(settings.index()));
+    console.show(&filled, text)?;
     if args.watch {
-        return watch(&engine, &args.paths, allowed, settings.index(), settings.console);
+        return watch(&engine, &args.paths, allowed, settings.index(), console);
     }
     Ok(Outcome::Found)
 }

@@ -7,7 +7,7 @@ use crate::{args::RemoveArgs, settings::Settings};
 
 /// Forgets files and all that is below folders.
 pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
-    let index = settings.index();
+    let (index, console) = (settings.index(), settings.console);
     if !index.is_dir() {
         return Err(trefoil::Error::IndexMissing { path: index.to_owned() }.into());
     }
@@ -16,13 +16,11 @@ pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outc
     for path in &args.paths {
         let below = forget(&engine, path)?;
         if below == 0 {
-            settings
-                .console
-                .note(format_args!("nothing is indexed at or below `{}`", path.display()));
+            console.note(format_args!("nothing is indexed at or below `{}`", path.display()));
         }
         removed += below;
     }
-    settings.console.show(&serde_json::json!({ "removed": removed }), |_| {
+    console.show(&serde_json::json!({ "removed": removed }), |_| {
         format!("{removed} {} removed\n", plural(removed, "file"))
     })?;
     Ok(if removed > 0 { Outcome::Found } else { Outcome::NothingFound })

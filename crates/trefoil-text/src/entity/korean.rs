@@ -77,18 +77,14 @@ pub(crate) fn extract_by<'t>(
             continue;
         }
         let is_followed = part.get(end..).is_some_and(|rest| rest.starts_with(' '));
-        match word(&run) {
-            Word::Other => phrase.flush(part, offset, found),
-            Word::Bare(noun) => {
-                phrase.push(run.start, noun);
-                if !is_followed {
-                    phrase.flush(part, offset, found);
-                }
-            }
-            Word::Last(noun) => {
-                phrase.push(run.start, noun);
-                phrase.flush(part, offset, found);
-            }
+        let (noun, goes_on) = match word(&run) {
+            Word::Other => (None, false),
+            Word::Bare(noun) => (Some(noun), is_followed),
+            Word::Last(noun) => (Some(noun), false),
+        };
+        phrase.nouns.extend(noun.map(|noun| (run.start, noun)));
+        if !goes_on {
+            phrase.flush(part, offset, found);
         }
     }
     phrase.flush(part, offset, found);
@@ -100,11 +96,7 @@ struct Phrase<'t> {
     nouns: Vec<(usize, Noun<'t>)>,
 }
 
-impl<'t> Phrase<'t> {
-    fn push(&mut self, start: usize, noun: Noun<'t>) {
-        self.nouns.push((start, noun));
-    }
-
+impl Phrase<'_> {
     /// Pushes the phrase and each of its nouns, and forgets them.
     fn flush(&mut self, part: &str, offset: usize, found: &mut Found<'_>) {
         for &(start, noun) in &self.nouns {

@@ -24,7 +24,7 @@ struct Observed {
 
 /// Stores an observation, and learns what it says.
 pub(super) fn run(args: ObserveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
-    let draft = draft(args)?;
+    let (console, draft) = (settings.console, draft(args)?);
     let engine = Arc::new(Engine::open_with(settings.index(), settings.engine.clone())?);
     let memory = Memory::new(Arc::clone(&engine));
     let observation = memory.observe(draft)?;
@@ -36,12 +36,10 @@ pub(super) fn run(args: ObserveArgs, settings: &Settings) -> anyhow::Result<Outc
     learnt.retain(|made| made.kind != UnitKind::Summary);
     if work.failed > 0 {
         let jobs = plural(work.failed, "job");
-        settings
-            .console
-            .note(format_args!("{} {jobs} failed and will be tried again", work.failed));
+        console.note(format_args!("{} {jobs} failed and will be tried again", work.failed));
     }
     let observed = Observed { observation, learnt, work };
-    settings.console.show(&observed, text)?;
+    console.show(&observed, text)?;
     Ok(Outcome::Found)
 }
 

@@ -16,7 +16,7 @@ use crate::{
 
 /// Answers a question with claims.
 pub(super) fn run(args: RecallArgs, settings: &Settings) -> anyhow::Result<Outcome> {
-    let boundary = boundary(&args.request);
+    let (console, boundary) = (settings.console, boundary(&args.request));
     let query = RecallQuery {
         top_k: args.limit,
         include_meta: args.explain,
@@ -25,23 +25,21 @@ pub(super) fn run(args: RecallArgs, settings: &Settings) -> anyhow::Result<Outco
         ..query(args.question, args.request, args.save)
     };
     if query.profile == RecallProfile::Episodes {
-        return episodes(&readable(settings)?.episodes(&query, &boundary)?, settings.console);
+        return episodes(&readable(settings)?.episodes(&query, &boundary)?, console);
     }
     let memory = if args.save { writable(settings)? } else { readable(settings)? };
     let found = memory.recall(&query, &boundary)?;
-    if settings.console.json {
+    if console.json {
         print_json(&found)?;
     } else {
         print(text(&found))?;
-        if !settings.console.quiet {
+        if !console.quiet {
             print(format_args!("{DIM}{}{DIM:#}\n", found.reason))?;
         }
-        note_degraded(&found.degraded, settings.console);
+        note_degraded(&found.degraded, console);
         if args.save {
             let context = &found.context;
-            settings
-                .console
-                .note(format_args!("kept as {} until {}", context.id, context.expires_at));
+            console.note(format_args!("kept as {} until {}", context.id, context.expires_at));
         }
     }
     Ok(if found.claims.is_empty() { Outcome::NothingFound } else { Outcome::Found })
