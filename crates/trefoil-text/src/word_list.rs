@@ -40,3 +40,21 @@ impl WordList {
         ends.filter(|end| self.contains(end))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_endings_are_found() {
+        static LIST: WordList = WordList::new(
+            "都市 市
+             of",
+        );
+        assert!(LIST.contains("of") && LIST.contains("市"));
+        assert!(!LIST.contains("o") && !LIST.contains("") && !LIST.contains("市 of"));
+        assert!(LIST.begins("often") && !LIST.begins("soften"));
+        assert_eq!(LIST.endings("大都市").collect::<Vec<_>>(), ["都市", "市"]);
+        assert!(!LIST.ends("都") && !LIST.ends(""));
+    }
+}

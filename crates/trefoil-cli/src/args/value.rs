@@ -50,3 +50,27 @@ where
 pub(super) fn score(text: &str) -> anyhow::Result<Score> {
     Ok(Score::new(text.parse()?)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use trefoil::{
+        Language, SearchStrategy,
+        search::{QueryType, SearchResultType},
+    };
+
+    use super::*;
+
+    fn check<T: DeserializeOwned>(choices: Choices) {
+        for (name, _) in choices {
+            assert!(serde_json::from_value::<T>((*name).into()).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_choice_is_one_of_the_library() {
+        check::<SearchStrategy>(STRATEGIES);
+        check::<QueryType>(QUERY_TYPES);
+        check::<Language>(LANGUAGES);
+        check::<SearchResultType>(RESULT_TYPES);
+    }
+}
