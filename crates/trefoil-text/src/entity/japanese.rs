@@ -169,7 +169,7 @@ fn trim_end<'t>(noun: &'t str, after: &str) -> &'t str {
 /// True if the text goes on with the ending of a verb or an adjective: 走る, 新しい.
 fn is_okurigana(after: &str) -> bool {
     static OTHERWISE: WordList = WordList::new(
-        "いた いて いな いま いる いずれ いう いく ください くらい けど けれど って つき つつ より
+        "いた いて いな いま いる いずれ いう いく ください くらい けど けれど って つき つつ
          らし わけ きっと きちんと ちょうど りん え、 え。",
     );
     // 見直す, but 参加する.
