@@ -122,18 +122,7 @@ impl FromStr for Cursor {
     }
 }
 
-impl TryFrom<String> for Cursor {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Cursor> for String {
-    fn from(cursor: Cursor) -> Self {
-        cursor.to_string()
-    }
-}
+crate::string_conversions!(Cursor);
 
 fn parse(text: &str) -> Option<Cursor> {
     let mut parts = text.splitn(9, '.');

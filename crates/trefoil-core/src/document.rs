@@ -22,6 +22,7 @@ pub enum DocumentFormat {
 /// What a caller hands to `ingest`: a text under a path of its own choosing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[must_use]
 pub struct Document {
     /// The caller's key, unique within an index; `/` separates folders.
     pub path: String,
@@ -50,38 +51,16 @@ impl Document {
         Self { path: path.into(), body: body.into(), ..Self::default() }
     }
 
-    /// Sets the title.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = title.into();
-        self
-    }
-
-    /// Sets how the body is written.
-    #[must_use]
-    pub fn format(mut self, format: DocumentFormat) -> Self {
-        self.format = format;
-        self
-    }
-
-    /// Sets the labels to filter by.
-    #[must_use]
-    pub fn tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
-        self.tags = tags.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the day that the document is about or from.
-    #[must_use]
-    pub fn date(mut self, date: impl Into<Option<Date>>) -> Self {
-        self.date = date.into();
-        self
-    }
-
-    /// Sets the language, which is told from the script of each chunk otherwise.
-    #[must_use]
-    pub fn language(mut self, language: impl Into<Option<Language>>) -> Self {
-        self.language = language.into();
-        self
+    crate::setters! {
+        /// Sets the title.
+        title(title: impl Into<String>) title = title.into();
+        /// Sets how the body is written.
+        format(format: DocumentFormat) format = format;
+        /// Sets the labels to filter by.
+        tags(tags: impl IntoIterator<Item = impl Into<String>>) tags = tags.into_iter().map(Into::into).collect();
+        /// Sets the day that the document is about or from.
+        date(date: impl Into<Option<Date>>) date = date.into();
+        /// Sets the language, which is told from the script of each chunk otherwise.
+        language(language: impl Into<Option<Language>>) language = language.into();
     }
 }

@@ -1,6 +1,6 @@
 mod web_failure;
 
-use std::path::PathBuf;
+use std::{error::Error as _, fmt::Display, path::PathBuf};
 
 pub use self::web_failure::WebFailure;
 
@@ -30,7 +30,7 @@ pub enum Part {
     Snapshot,
 }
 
-impl std::fmt::Display for Part {
+impl Display for Part {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Store => f.write_str("store"),
@@ -45,404 +45,177 @@ impl std::fmt::Display for Part {
 
 /// Everything that a caller can act on. The message names the thing, its value
 /// and the next step; the failure of another library is kept as the source.
+///
+/// `allowed` says what may be given, `doing` and `call` are verb phrases; long values are cut.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what its fields are")]
 #[non_exhaustive]
 pub enum Error {
     /// A field of a query is outside what it may be.
     #[error("invalid query: `{field}` is {value}; allowed: {allowed}")]
-    InvalidQuery {
-        /// The field.
-        field: &'static str,
-        /// What was given, shortened.
-        value: String,
-        /// What may be given.
-        allowed: &'static str,
-    },
+    InvalidQuery { field: &'static str, value: String, allowed: &'static str },
     /// An id has the wrong prefix or form.
     #[error("`{provided}` is not a valid {id_type}; copy the id from a result")]
-    InvalidId {
-        /// The type that was expected.
-        id_type: &'static str,
-        /// What was given.
-        provided: String,
-    },
+    InvalidId { id_type: &'static str, provided: String },
     /// The type of an entity or relation cannot be one.
     #[error("`{label}` is not a label; give 1–64 characters without control characters")]
-    InvalidLabel {
-        /// What was given, shortened.
-        label: String,
-    },
+    InvalidLabel { label: String },
     /// A score is not a number from 0 to 1.
     #[error("{value} is not a score; allowed: a number from 0 to 1")]
-    InvalidScore {
-        /// What was given.
-        value: f32,
-    },
+    InvalidScore { value: f32 },
     /// Weights are outside 0–1 or do not sum to 1 ± 0.01.
     #[error("weights {weights} are invalid; each must be 0–1 and their sum 1 ± 0.01")]
-    InvalidWeights {
-        /// Each retriever with its weight.
-        weights: String,
-    },
+    InvalidWeights { weights: String },
     /// The name of a retriever cannot be one.
     #[error(
         "`{name}` cannot name a retriever; give 1–32 of a–z, 0–9, `_` and `-`, a letter first, \
          and not the name of another stage"
     )]
-    InvalidRetrieverId {
-        /// What was given, shortened.
-        name: String,
-    },
+    InvalidRetrieverId { name: String },
     /// A retriever was asked for that the engine does not have.
     #[error("there is no retriever `{name}`; this engine has {known}")]
-    UnknownRetriever {
-        /// What was asked for.
-        name: RetrieverId,
-        /// Those that there are, separated by commas.
-        known: String,
-    },
+    UnknownRetriever { name: RetrieverId, known: String },
     /// The constant of reciprocal rank fusion is out of its range.
     #[error("RRF constant k is {k}; allowed: 1–1000")]
-    InvalidK {
-        /// What was given.
-        k: u32,
-    },
+    InvalidK { k: u32 },
     /// Fusion was asked to fuse nothing.
     #[error("there are no ranked lists to fuse")]
     EmptyRankedLists,
     /// A setting is out of its range.
     #[error("setting `{field}` is {value}; allowed: {allowed}")]
-    InvalidConfig {
-        /// Name of the setting.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What may be given.
-        allowed: &'static str,
-    },
+    InvalidConfig { field: &'static str, value: String, allowed: &'static str },
     /// An edge cannot be in a graph.
     #[error("edge {a}–{b} of weight {weight} cannot be in the graph; allowed: {allowed}")]
-    InvalidEdge {
-        /// One end.
-        a: u32,
-        /// The other end.
-        b: u32,
-        /// Its weight.
-        weight: f32,
-        /// What may be in the graph.
-        allowed: &'static str,
-    },
+    InvalidEdge { a: u32, b: u32, weight: f32, allowed: &'static str },
     /// Every retriever of a search failed.
     #[error("search for `{query}` failed in every retriever: {reason}")]
-    SearchFailed {
-        /// The question.
-        query: String,
-        /// What each retriever reported.
-        reason: String,
-    },
+    SearchFailed { query: String, reason: String },
     /// A vector has another length than the index.
     #[error("embedding has {provided} dimensions, the index has {expected}; embed with its model")]
-    DimensionMismatch {
-        /// What the index holds.
-        expected: usize,
-        /// What was given.
-        provided: usize,
-    },
+    DimensionMismatch { expected: usize, provided: usize },
     /// A vector holds NaN, an infinity, or only zeros.
     #[error("embedding is not usable: {reason}; supply finite numbers that are not all zero")]
-    InvalidEmbedding {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    InvalidEmbedding { reason: &'static str },
     /// A model could not embed a text.
     #[error("{model} could not embed a text of {bytes} bytes: {reason}")]
-    EmbeddingFailed {
-        /// The model.
-        model: String,
-        /// Length of the text.
-        bytes: usize,
-        /// What went wrong.
-        reason: String,
-    },
+    EmbeddingFailed { model: String, bytes: usize, reason: String },
     /// An embedder returned another number of vectors than there were texts, or vectors of
-    /// another length than its space has dimensions.
+    /// another length than its space has dimensions: `expected` are the texts and dimensions,
+    /// `found` the rows and columns of the matrix.
     #[error(
         "{model} returned {} vectors of {} numbers for {} texts of {} dimensions; \
          correct the embedder",
         found.0, found.1, expected.0, expected.1
     )]
-    EmbeddingShape {
-        /// The model.
-        model: String,
-        /// How many texts there were, and how many dimensions the space has.
-        expected: (usize, usize),
-        /// How many rows and columns the matrix has.
-        found: (usize, usize),
-    },
+    EmbeddingShape { model: String, expected: (usize, usize), found: (usize, usize) },
     /// A model could not score a passage.
     #[error("{model} could not score a passage of {bytes} bytes: {reason}; use another model")]
-    RerankFailed {
-        /// The model.
-        model: String,
-        /// Length of the passage.
-        bytes: usize,
-        /// What went wrong.
-        reason: String,
-    },
+    RerankFailed { model: String, bytes: usize, reason: String },
     /// Code panicked, such as a model or an extractor of the caller's own.
     #[error("{what} panicked: {reason}; this is a fault of the program, please report it")]
-    Panicked {
-        /// Which code.
-        what: String,
-        /// The message of the panic.
-        reason: String,
-    },
+    Panicked { what: String, reason: String },
     /// A web search failed.
     #[error("web search with {service} failed: {failure}; check its address, or search without it")]
-    WebSearch {
-        /// The service.
-        service: String,
-        /// What went wrong.
-        failure: WebFailure,
-    },
+    WebSearch { service: String, failure: WebFailure },
     /// A language model did not do what it was asked.
     #[error(
         "`{model}` at {service} could not {doing}: {failure}; check the service, or do without"
     )]
-    LanguageModel {
-        /// The address of the service.
-        service: String,
-        /// The model.
-        model: String,
-        /// What was asked of it, as a verb phrase, with the beginning of the text.
-        doing: String,
-        /// What went wrong.
-        failure: WebFailure,
-    },
+    LanguageModel { service: String, model: String, doing: String, failure: WebFailure },
     /// A model or the runtime is not where it should be.
     #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
-    ModelMissing {
-        /// Name of the model.
-        name: String,
-        /// What was looked for and where.
-        reason: String,
-    },
+    ModelMissing { name: String, reason: String },
     /// The stored vectors were made by another model.
     #[error(
         "the index holds vectors of `{found}`, the engine runs `{expected}`; \
          open it with the first model, or run `trefoil reindex`"
     )]
-    ModelMismatch {
-        /// What the engine was given.
-        expected: String,
-        /// What the index holds.
-        found: String,
-    },
+    ModelMismatch { expected: String, found: String },
     /// A file is not what its checksum says.
     #[error("`{}` has checksum {found}, expected {expected}; nothing was kept, fetch it again", path.display())]
-    Checksum {
-        /// The file.
-        path: PathBuf,
-        /// What it should be.
-        expected: String,
-        /// What it is.
-        found: String,
-    },
+    Checksum { path: PathBuf, expected: String, found: String },
     /// A stored file is damaged.
     #[error("the {part} is damaged: {reason}")]
-    Corrupt {
-        /// What is damaged.
-        part: Part,
-        /// How it shows.
-        reason: String,
-    },
+    Corrupt { part: Part, reason: String },
     /// Another process writes to this index.
     #[error("`{}` is being written by another process; wait for it or open read-only", path.display())]
-    Locked {
-        /// The index directory.
-        path: PathBuf,
-    },
+    Locked { path: PathBuf },
     /// A write was asked of a read-only engine.
     #[error("cannot {doing}: `{}` is open read-only", path.display())]
-    ReadOnly {
-        /// The index directory.
-        path: PathBuf,
-        /// What was asked, as a verb phrase.
-        doing: &'static str,
-    },
+    ReadOnly { path: PathBuf, doing: &'static str },
     /// An older version wrote what is to be read, and reading changes nothing.
     #[error(
         "`{}` has format {found} of an older version, this one reads {supported}; \
          `trefoil repair` brings it up to date",
         path.display()
     )]
-    OlderFormat {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-        /// The format that is read.
-        supported: u32,
-    },
+    OlderFormat { path: PathBuf, found: u32, supported: u32 },
     /// There is no index where one was to be opened.
     #[error("there is no index at `{}`; make one with `trefoil index PATH`", path.display())]
-    IndexMissing {
-        /// The index directory.
-        path: PathBuf,
-    },
+    IndexMissing { path: PathBuf },
     /// There is no such chunk in the index.
     #[error("there is no chunk {id} in this index; take an id from a search result")]
-    ChunkMissing {
-        /// The chunk's id.
-        id: ChunkId,
-    },
+    ChunkMissing { id: ChunkId },
     /// The index was written by a newer version.
     #[error("the index has format {found}, this version reads up to {supported}; upgrade Trefoil")]
-    UnsupportedFormat {
-        /// What was found.
-        found: u32,
-        /// The newest that can be read.
-        supported: u32,
-    },
+    UnsupportedFormat { found: u32, supported: u32 },
     /// A document cannot be read as what it claims to be.
     #[error("`{path}` cannot be read: {reason}")]
-    UnreadableDocument {
-        /// Its path.
-        path: String,
-        /// Why.
-        reason: String,
-    },
+    UnreadableDocument { path: String, reason: String },
     /// A line of a data file is not what its format asks for.
     #[error("`{}` line {line}: {reason}", path.display())]
-    MalformedLine {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A field of what is to be remembered is outside what it may be.
+    MalformedLine { path: PathBuf, line: usize, reason: String },
+    /// A field of what is to be remembered is outside what it may be. `value` never is a text
+    /// that may hold a secret.
     #[error("`{field}` is {value}; allowed: {allowed}")]
-    InvalidField {
-        /// The field, with the thing that it is of.
-        field: &'static str,
-        /// What was given, shortened; never a text that may hold a secret.
-        value: String,
-        /// What may be given.
-        allowed: &'static str,
-    },
+    InvalidField { field: &'static str, value: String, allowed: &'static str },
     /// A boundary or policy does not admit what was asked.
     #[error("{boundary} denies this: {reason}; ask for less, or with a tag that is allowed")]
-    BoundaryDenied {
-        /// What denies it: a class, an invariant, a scope.
-        boundary: String,
-        /// Why.
-        reason: String,
-    },
+    BoundaryDenied { boundary: String, reason: String },
     /// There is no such scope.
     #[error("there is no scope `{provided}`; allowed: {allowed}")]
-    InvalidScope {
-        /// What was given, shortened.
-        provided: String,
-        /// What may be given.
-        allowed: &'static str,
-    },
+    InvalidScope { provided: String, allowed: &'static str },
     /// A boundary cannot be one.
     #[error("the boundary is invalid: {reason}; correct it and ask again")]
-    InvalidBoundary {
-        /// What is wrong with it.
-        reason: String,
-    },
+    InvalidBoundary { reason: String },
     /// There is no policy, or not of this version.
     #[error(
         "there is no policy{}; apply one with `trefoil memory policy`",
         version.as_deref().map(|version| format!(" of version {version}")).unwrap_or_default()
     )]
-    PolicyMissing {
-        /// The version that was asked for; the current one if absent.
-        version: Option<String>,
-    },
+    PolicyMissing { version: Option<String> },
     /// A policy breaks rules of its form.
     #[error("the policy is not valid: {}; correct all of this and apply it again", errors.join("; "))]
-    InvalidPolicy {
-        /// Every mistake, with the key that it is at.
-        errors: Vec<String>,
-    },
+    InvalidPolicy { errors: Vec<String> },
     /// The version of a policy is not one.
     #[error(
         "`{provided}` is not a policy version; write it as `1.0.0`, `1.0.0-draft` or `1.0.0+build`"
     )]
-    InvalidPolicyVersion {
-        /// What was given, shortened.
-        provided: String,
-    },
+    InvalidPolicyVersion { provided: String },
     /// A rule of an invariant cannot be read.
     #[error("the rule is not readable at byte {at}: {reason}; see the rule language")]
-    InvalidRule {
-        /// Offset in the rule, in bytes.
-        at: usize,
-        /// What is wrong there.
-        reason: String,
-    },
+    InvalidRule { at: usize, reason: String },
     /// A claim says what another one says already.
     #[error("claim {existing} says the same ({hash}); update it instead")]
-    DuplicateClaim {
-        /// The hash of what both say.
-        hash: String,
-        /// The claim that is there.
-        existing: ClaimId,
-    },
+    DuplicateClaim { hash: String, existing: ClaimId },
     /// There is no such claim.
     #[error("there is no claim {id}; take an id from what was recalled")]
-    UnknownClaim {
-        /// The claim's id.
-        id: ClaimId,
-    },
+    UnknownClaim { id: ClaimId },
     /// A saved context is too old to be used.
     #[error("context {id} has expired; recall again")]
-    ContextExpired {
-        /// The context's id.
-        id: ContextId,
-    },
+    ContextExpired { id: ContextId },
     /// A thing is in a state that does not allow what was asked.
     #[error("cannot {call}: it is {state}")]
-    InvalidState {
-        /// The state, with the thing that is in it.
-        state: String,
-        /// What was asked, as a verb phrase.
-        call: &'static str,
-    },
+    InvalidState { state: String, call: &'static str },
     /// A document's language cannot be handled by what was asked.
     #[error("{doing} does not handle `{language}`")]
-    UnsupportedLanguage {
-        /// What was asked, as a noun.
-        doing: &'static str,
-        /// The language.
-        language: Language,
-    },
+    UnsupportedLanguage { doing: &'static str, language: Language },
     /// Reading or writing a file failed.
     #[error("cannot {doing} `{}`", path.display())]
-    Io {
-        /// What was being done, as a verb phrase.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        #[source]
-        source: std::io::Error,
-    },
+    Io { doing: &'static str, path: PathBuf, source: std::io::Error },
     /// Another library failed.
     #[error("the {part} failed to {doing}")]
-    Backend {
-        /// Which part.
-        part: Part,
-        /// What it was doing, as a verb phrase.
-        doing: &'static str,
-        /// The error of the library.
-        #[source]
-        source: BoxError,
-    },
+    Backend { part: Part, doing: &'static str, source: BoxError },
 }
 
 impl Error {
@@ -468,22 +241,32 @@ impl Error {
         Self::MalformedLine { path: path.into(), line, reason: reason.into() }
     }
 
-    /// A query field with a value that is not allowed; long values are cut.
-    pub fn invalid_query(
+    /// A setting with a value that is not allowed.
+    pub fn invalid_config(field: &'static str, value: impl Display, allowed: &'static str) -> Self {
+        Self::InvalidConfig { field, value: value.to_string(), allowed }
+    }
+
+    /// Checks that a setting `holds`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] otherwise.
+    pub fn check_config(
+        holds: bool,
         field: &'static str,
-        value: impl std::fmt::Display,
+        value: impl Display,
         allowed: &'static str,
-    ) -> Self {
+    ) -> Result<()> {
+        if holds { Ok(()) } else { Err(Self::invalid_config(field, value, allowed)) }
+    }
+
+    /// A query field with a value that is not allowed; long values are cut.
+    pub fn invalid_query(field: &'static str, value: impl Display, allowed: &'static str) -> Self {
         Self::InvalidQuery { field, value: format!("`{}`", shortened(&value.to_string())), allowed }
     }
 
     /// A field of something to be remembered with a value that is not allowed. `value` says
     /// what is wrong (a length, a label), for a text may hold a secret; it is shortened.
-    pub fn invalid_field(
-        field: &'static str,
-        value: impl std::fmt::Display,
-        allowed: &'static str,
-    ) -> Self {
+    pub fn invalid_field(field: &'static str, value: impl Display, allowed: &'static str) -> Self {
         Self::InvalidField { field, value: shortened(&value.to_string()), allowed }
     }
 
@@ -508,14 +291,8 @@ impl Error {
 
     /// The message with every source after it, for a log or a `degraded` entry.
     pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut source = std::error::Error::source(self);
-        while let Some(error) = source {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            source = error.source();
-        }
-        text
+        let sources = std::iter::successors(self.source(), |&error| error.source());
+        sources.fold(self.to_string(), |text, error| format!("{text}: {error}"))
     }
 }
 

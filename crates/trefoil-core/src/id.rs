@@ -1,11 +1,11 @@
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-macro_rules! prefixed_id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+macro_rules! prefixed_ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -21,117 +21,50 @@ macro_rules! prefixed_id {
             /// [`Error::InvalidId`] otherwise.
             pub fn new(id: impl AsRef<str>) -> Result<Self> {
                 let id = id.as_ref();
-                let valid = id.strip_prefix($prefix).is_some_and(|rest| {
-                    (1..=128).contains(&rest.len())
-                        && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
-                });
+                let rest = id.strip_prefix($prefix).unwrap_or_default();
+                let valid = (1..=128).contains(&rest.len())
+                    && rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
                 if valid {
                     Ok(Self(Arc::from(id)))
                 } else {
                     Err(Error::InvalidId { id_type: stringify!($name), provided: id.to_owned() })
                 }
             }
-
-            /// The id as text, prefix included.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = Error;
-            fn from_str(id: &str) -> Result<Self> {
-                Self::new(id)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = Error;
-            fn try_from(id: String) -> Result<Self> {
-                Self::new(id)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0.as_ref().to_owned()
-            }
-        }
-    };
+        $crate::text_type!($name::new);
+    )*};
 }
 
-prefixed_id!(
+prefixed_ids! {
     /// A file or document: a hash of its path.
-    FileId,
-    "fil_"
-);
-prefixed_id!(
+    FileId = "fil_";
     /// A chunk: a hash of its file, heading path, text and occurrence, so that
     /// indexing the same text again gives the same id.
-    ChunkId,
-    "chk_"
-);
-prefixed_id!(
+    ChunkId = "chk_";
     /// An entity of the graph.
-    EntityId,
-    "ent_"
-);
-prefixed_id!(
+    EntityId = "ent_";
     /// A relation between two entities.
-    RelationId,
-    "rel_"
-);
-prefixed_id!(
+    RelationId = "rel_";
     /// A community of entities.
-    CommunityId,
-    "com_"
-);
-prefixed_id!(
+    CommunityId = "com_";
     /// A claim: something that is held to be so.
-    ClaimId,
-    "clm_"
-);
-prefixed_id!(
+    ClaimId = "clm_";
     /// An observation: something that happened, as it was told.
-    ObservationId,
-    "obs_"
-);
-prefixed_id!(
+    ObservationId = "obs_";
     /// What one recall brought, as it was saved.
-    ContextId,
-    "ac_"
-);
-prefixed_id!(
+    ContextId = "ac_";
     /// What speaks for a claim.
-    EvidenceId,
-    "evd_"
-);
-prefixed_id!(
+    EvidenceId = "evd_";
     /// What somebody said of a claim's worth.
-    FeedbackId,
-    "fb_"
-);
-prefixed_id!(
+    FeedbackId = "fb_";
     /// A stretch of work on one project.
-    SessionId,
-    "ses_"
-);
-prefixed_id!(
+    SessionId = "ses_";
     /// A summary of other units.
-    SummaryId,
-    "sum_"
-);
-prefixed_id!(
+    SummaryId = "sum_";
     /// Something that is left to do.
-    LoopId,
-    "lop_"
-);
+    LoopId = "lop_";
+}
 
 /// A row number of the store: what retrievers rank in. Dense, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

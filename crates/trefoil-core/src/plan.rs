@@ -1,4 +1,9 @@
-use std::{str::FromStr, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Display, Formatter},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,13 +36,13 @@ impl PlannedRetriever {
 }
 
 /// Every decision of one search, made before any of it runs.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// The question, as searched.
     pub question: Question,
     /// The result of the classifier, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<QueryClassification>,
     /// The query type: the caller's, or else the classifier's.
     pub query_type: QueryType,
@@ -50,15 +55,12 @@ pub struct Plan {
     /// How many fused candidates are read from the store.
     pub candidates: usize,
     /// How the first candidates are reranked; absent if they are not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<RerankPlan>,
     /// How weak evidence is corrected; absent if it is not graded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragPlan>,
     /// Which of the ranked passages are results.
     pub selection: Selection,
     /// After which result the page begins, instead of `offset`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cursor>,
     /// How many results are left out from the top.
     pub offset: usize,
@@ -132,28 +134,21 @@ impl FromStr for Fusion {
     type Err = Error;
     fn from_str(name: &str) -> Result<Self> {
         let named = Self::NAMED.into_iter().find(|fusion| fusion.name() == name);
-        named.ok_or_else(|| Error::InvalidConfig {
-            field: "fusion",
-            value: format!("`{name}`"),
-            allowed: "adaptive, rrf, relativeScore or distributionBased",
-        })
+        let allowed = "adaptive, rrf, relativeScore or distributionBased";
+        named.ok_or_else(|| Error::invalid_config("fusion", format_args!("`{name}`"), allowed))
     }
 }
 
-impl TryFrom<String> for Fusion {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
+impl Display for Fusion {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
-impl From<Fusion> for String {
-    fn from(fusion: Fusion) -> Self {
-        fusion.name().to_owned()
-    }
-}
+crate::string_conversions!(Fusion);
 
 /// The question as a retriever gets it.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -164,10 +159,8 @@ pub struct Question {
     /// Whether the corpus has next to no text in that language.
     pub cross_lingual: bool,
     /// Its embedding, if the caller supplied one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
     /// The least relevance of a hit of the semantic retriever, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_similarity: Option<Score>,
     /// How the text is rewritten.
     #[serde(default)]
@@ -212,6 +205,7 @@ pub struct CragPlan {
 }
 
 /// How the first passages are reranked.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RerankPlan {
@@ -219,11 +213,9 @@ pub struct RerankPlan {
     pub passages: usize,
     /// At most so many are scored: what the first page of the list has scored. As many as there
     /// is time for if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// Passages of one batch.
     pub batch: usize,
     /// Time after which no batch is started.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Duration>,
 }

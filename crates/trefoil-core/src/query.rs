@@ -40,25 +40,9 @@ impl QueryText {
             })
         }
     }
-
-    /// The question.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl TryFrom<String> for QueryText {
-    type Error = Error;
-    fn try_from(text: String) -> Result<Self> {
-        Self::new(&text)
-    }
-}
-
-impl From<QueryText> for String {
-    fn from(text: QueryText) -> Self {
-        text.0
-    }
-}
+crate::text_type!(QueryText::new);
 
 /// A query vector: finite and not all zero. Its length is checked against the index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,30 +73,20 @@ impl Embedding {
     }
 }
 
-impl TryFrom<Vec<f32>> for Embedding {
-    type Error = Error;
-    fn try_from(vector: Vec<f32>) -> Result<Self> {
-        Self::new(vector)
-    }
-}
-
-impl From<Embedding> for Vec<f32> {
-    fn from(embedding: Embedding) -> Self {
-        embedding.0
-    }
-}
+crate::checked_conversions!(Embedding(Vec<f32>));
 
 /// What a caller asks.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[must_use]
 pub struct SearchQuery {
     /// The question.
     pub text: QueryText,
     /// What kind of answer is wanted; left out, the classifier decides.
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub query_type: Option<QueryType>,
     /// The question's embedding, to spare the model; of the index's model and dimension.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Embedding>,
     /// Which results are acceptable.
     #[serde(default)]
@@ -139,92 +113,42 @@ impl SearchQuery {
         })
     }
 
-    /// Sets how many results to return, 1–100.
-    #[must_use]
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.options.limit = limit;
-        self
-    }
-
-    /// Sets how many results to skip, at most 10,000.
-    #[must_use]
-    pub fn offset(mut self, offset: usize) -> Self {
-        self.options.offset = offset;
-        self
-    }
-
-    /// Sets where the page before ended.
-    #[must_use]
-    pub fn cursor(mut self, cursor: Cursor) -> Self {
-        self.options.cursor = Some(cursor);
-        self
-    }
-
-    /// Sets what kind of answer is wanted.
-    #[must_use]
-    pub fn query_type(mut self, query_type: QueryType) -> Self {
-        self.query_type = Some(query_type);
-        self
-    }
-
-    /// Sets whether a cross-encoder reranks the first results.
-    #[must_use]
-    pub fn rerank(mut self, rerank: bool) -> Self {
-        self.options.rerank_enabled = rerank;
-        self
-    }
-
-    /// Sets whether the evidence is graded and corrected.
-    #[must_use]
-    pub fn crag(mut self, crag: bool) -> Self {
-        self.options.crag_enabled = crag;
-        self
-    }
-
-    /// Sets whether each result says how it came to its place.
-    #[must_use]
-    pub fn explain(mut self, explain: bool) -> Self {
-        self.options.explain = explain;
-        self
-    }
-
-    /// Sets whether results that say the same give way to others.
-    #[must_use]
-    pub fn diverse(mut self, diverse: bool) -> Self {
-        self.options.diverse = diverse;
-        self
-    }
-
-    /// Sets the weight of each retriever, taken as it is.
-    #[must_use]
-    pub fn weights(mut self, weights: SearchWeights) -> Self {
-        self.options.weights = Some(weights);
-        self
-    }
-
-    /// Sets the least relevance of a result.
-    #[must_use]
-    pub fn min_relevance(mut self, least: Score) -> Self {
-        self.filters.min_relevance = least;
-        self
-    }
-
-    /// Sets which paths are searched, such as `docs/**/*.md`.
-    #[must_use]
-    pub fn path_glob(mut self, glob: impl Into<String>) -> Self {
-        self.filters.path_glob = Some(glob.into());
-        self
+    crate::setters! {
+        /// Sets how many results to return, 1–100.
+        limit(limit: usize) options.limit = limit;
+        /// Sets how many results to skip, at most 10,000.
+        offset(offset: usize) options.offset = offset;
+        /// Sets where the page before ended.
+        cursor(cursor: Cursor) options.cursor = Some(cursor);
+        /// Sets what kind of answer is wanted.
+        query_type(query_type: QueryType) query_type = Some(query_type);
+        /// Sets whether a cross-encoder reranks the first results.
+        rerank(rerank: bool) options.rerank_enabled = rerank;
+        /// Sets whether the evidence is graded and corrected.
+        crag(crag: bool) options.crag_enabled = crag;
+        /// Sets whether each result says how it came to its place.
+        explain(explain: bool) options.explain = explain;
+        /// Sets whether results that say the same give way to others.
+        diverse(diverse: bool) options.diverse = diverse;
+        /// Sets the weight of each retriever, taken as it is.
+        weights(weights: SearchWeights) options.weights = Some(weights);
+        /// Sets the least relevance of a result.
+        min_relevance(least: Score) filters.min_relevance = least;
+        /// Sets which paths are searched, such as `docs/**/*.md`.
+        path_glob(glob: impl Into<String>) filters.path_glob = Some(glob.into());
+        /// Sets all filters at once, in place of those that were set before.
+        replace_filters(filters: SearchFilters) filters = filters;
+        /// Sets all options at once, in place of those that were set before.
+        replace_options(options: SearchOptions) options = options;
     }
 
     /// Searches documents with this label, or with another one that is added.
-    #[must_use]
     pub fn tag(mut self, tag: impl Into<String>) -> Self {
         self.filters.tags.push(tag.into());
         self
     }
 
     /// Searches passages in this language, or in another one that is added.
-    #[must_use]
     pub fn language(mut self, language: Language) -> Self {
         self.filters.languages.push(language);
         self
@@ -232,7 +156,6 @@ impl SearchQuery {
 
     /// Asks this retriever and the others that are added, and no more. A name that cannot be one
     /// is refused when the query is checked.
-    #[must_use]
     pub fn strategy(mut self, strategy: impl Into<SearchStrategy>) -> Self {
         if self.options.strategies == [SearchStrategy::Hybrid] {
             self.options.strategies.clear();
@@ -242,23 +165,8 @@ impl SearchQuery {
     }
 
     /// Wants results of this type and of the others that are added, and no more.
-    #[must_use]
     pub fn result_type(mut self, result_type: SearchResultType) -> Self {
         self.options.result_types.push(result_type);
-        self
-    }
-
-    /// Sets all filters at once, in place of those that were set before.
-    #[must_use]
-    pub fn replace_filters(mut self, filters: SearchFilters) -> Self {
-        self.filters = filters;
-        self
-    }
-
-    /// Sets all options at once, in place of those that were set before.
-    #[must_use]
-    pub fn replace_options(mut self, options: SearchOptions) -> Self {
-        self.options = options;
         self
     }
 
@@ -309,6 +217,7 @@ fn check_options(options: &SearchOptions) -> Result<()> {
 }
 
 /// How to search. Parsing `{}` gives exactly the defaults.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent switch of the contract")]
@@ -335,10 +244,9 @@ pub struct SearchOptions {
     pub explain: bool,
     /// Where the page before ended, instead of `offset`: its `nextCursor`, with the same
     /// query.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<Cursor>,
     /// Most results of one file, 1–100; any number by default.
-    #[serde(alias = "per_file", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "per_file")]
     #[validate(range(min = 1, max = 100))]
     pub per_file: Option<usize>,
     /// Whether a chunk is a result next to a better one that it adjoins within a section:
@@ -349,7 +257,7 @@ pub struct SearchOptions {
     /// The least relevance, 0–1, of a hit of the semantic retriever: its cosine on the range
     /// that was measured for the model, so that a value means the same with every model.
     /// None by default. A passage below it can still be found by another retriever.
-    #[serde(alias = "min_similarity", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "min_similarity")]
     pub min_similarity: Option<Score>,
     /// Which types of results are wanted; all by default, and if none is named. A caller that
     /// reads passages only asks for [`SearchResultType::Chunk`].
@@ -361,7 +269,6 @@ pub struct SearchOptions {
     pub strategies: Vec<SearchStrategy>,
     /// Weight of each retriever, taken as it is. Absent by default: then the engine weighs them
     /// by the kind of question and by what their lists say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<SearchWeights>,
 }
 

@@ -3,6 +3,8 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::{RetrieverId, RowId, Score};
 
 /// One row in one retriever's list.
@@ -106,6 +108,13 @@ impl RankedList {
         &self.hits
     }
 
+    /// What the list says of a row; nothing if it does not hold it.
+    pub fn hit(&self, row: RowId) -> Option<RetrieverHit> {
+        let (rank, hit) = (1..).zip(&self.hits).find(|(_, hit)| hit.row == row)?;
+        let Hit { raw_score, relevance, .. } = *hit;
+        Some(RetrieverHit { retriever: self.retriever, rank, raw_score, relevance })
+    }
+
     /// The raw score that counts as nothing.
     pub const fn floor(&self) -> f32 {
         self.floor
@@ -117,16 +126,17 @@ impl RankedList {
     }
 }
 
-/// What one retriever says of a fused row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What one retriever says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetrieverHit {
     /// Who found it.
     pub retriever: RetrieverId,
-    /// At which rank, from 1.
+    /// At which rank of its list, from 1.
     pub rank: u32,
-    /// With which raw score.
+    /// The retriever's own score: BM25, or a cosine.
     pub raw_score: f32,
-    /// With which relevance.
+    /// The same on the scale that all retrievers share.
     pub relevance: Score,
 }
 
@@ -148,13 +158,8 @@ impl Fused {
         let mut rows: BTreeMap<RowId, Vec<RetrieverHit>> = BTreeMap::new();
         for list in lists {
             for (&Hit { row, raw_score, relevance }, rank) in list.hits.iter().zip(1..) {
-                let retriever = list.retriever;
-                rows.entry(row).or_default().push(RetrieverHit {
-                    retriever,
-                    rank,
-                    raw_score,
-                    relevance,
-                });
+                let hit = RetrieverHit { retriever: list.retriever, rank, raw_score, relevance };
+                rows.entry(row).or_default().push(hit);
             }
         }
         let fused = |(row, hits): (RowId, Vec<RetrieverHit>)| {

@@ -56,6 +56,7 @@ impl Ranked {
 }
 
 /// The answer to a query.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchResult {
@@ -70,10 +71,8 @@ pub struct SearchResult {
     /// What each retriever did.
     pub strategies: RetrieverMetrics,
     /// What kind of question this is, where it was classified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classification: Option<QueryClassification>,
     /// How good the evidence is and what was done about it, where it was graded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragReport>,
     /// Whether the corpus answers the question.
     #[serde(default)]
@@ -95,7 +94,6 @@ pub struct SearchResult {
     /// Whether more results follow.
     pub has_more: bool,
     /// Where they do: `options.cursor` of the next query.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<Cursor>,
 }
 
@@ -214,37 +212,27 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage that is no retriever.
-    const OTHERS: [Self; 11] = [
-        Self::Classify,
-        Self::Plan,
-        Self::Filter,
-        Self::Fuse,
-        Self::Read,
-        Self::Rerank,
-        Self::Grade,
-        Self::Web,
-        Self::Select,
-        Self::Present,
-        Self::Memory,
+    /// Every stage that is no retriever, and its name.
+    pub(crate) const OTHERS: [(Self, &str); 11] = [
+        (Self::Classify, "classify"),
+        (Self::Plan, "plan"),
+        (Self::Filter, "filter"),
+        (Self::Fuse, "fuse"),
+        (Self::Read, "read"),
+        (Self::Rerank, "rerank"),
+        (Self::Grade, "grade"),
+        (Self::Web, "web"),
+        (Self::Select, "select"),
+        (Self::Present, "present"),
+        (Self::Memory, "memory"),
     ];
 
     /// Its name; of a retriever, the name of that.
     pub fn name(&self) -> &str {
-        match self {
-            Self::Classify => "classify",
-            Self::Plan => "plan",
-            Self::Filter => "filter",
-            Self::Retriever(retriever) => retriever.name(),
-            Self::Fuse => "fuse",
-            Self::Read => "read",
-            Self::Rerank => "rerank",
-            Self::Grade => "grade",
-            Self::Web => "web",
-            Self::Select => "select",
-            Self::Present => "present",
-            Self::Memory => "memory",
+        if let Self::Retriever(retriever) = self {
+            return retriever.name();
         }
+        Self::OTHERS.iter().find(|(stage, _)| stage == self).map_or("", |(_, name)| name)
     }
 }
 
@@ -254,19 +242,15 @@ impl From<RetrieverId> for Stage {
     }
 }
 
-impl TryFrom<String> for Stage {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        let other = Self::OTHERS.into_iter().find(|stage| stage.name() == name);
-        other.map_or_else(|| RetrieverId::new(&name).map(Self::Retriever), Ok)
+impl std::str::FromStr for Stage {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        let other = Self::OTHERS.into_iter().find(|(_, other)| *other == name);
+        other.map_or_else(|| RetrieverId::new(name).map(Self::Retriever), |(stage, _)| Ok(stage))
     }
 }
 
-impl From<Stage> for String {
-    fn from(stage: Stage) -> Self {
-        stage.name().to_owned()
-    }
-}
+crate::string_conversions!(Stage);
 
 impl std::fmt::Display for Stage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -291,6 +275,7 @@ pub struct StageMetric {
 }
 
 /// One result.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchResultItem {
@@ -306,17 +291,14 @@ pub struct SearchResultItem {
     /// What it says.
     pub content: Content,
     /// What the graph knows of it, if it is an entity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entity: Option<EntityFacts>,
     /// What matched; empty unless asked for.
     pub highlights: Vec<Highlight>,
     /// Where it comes from.
     pub sources: Sources,
     /// Title, path and the like; absent unless asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ItemMetadata>,
     /// How it came to its place, if the query asks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
 }
 
@@ -364,6 +346,7 @@ impl SearchResultItem {
 }
 
 /// Where a score comes from; each part 0–1.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relevance {
@@ -373,10 +356,8 @@ pub struct Relevance {
     #[serde(flatten)]
     pub retrievers: RetrieverScores,
     /// What the cross-encoder says, where it read the passage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerank: Option<Score>,
     /// What grading says, where it graded the passage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crag: Option<CragScore>,
 }
 
@@ -413,6 +394,7 @@ impl FromIterator<(RetrieverId, Score)> for RetrieverScores {
 }
 
 /// What an item says.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Content {
@@ -420,13 +402,10 @@ pub struct Content {
     /// description of an entity.
     pub text: String,
     /// The sentences that matter, where they were picked out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// What stands before, to the start of a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_before: Option<String>,
     /// What follows, to the end of a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_after: Option<String>,
 }
 
@@ -453,19 +432,17 @@ pub struct Offsets {
 }
 
 /// Where an item comes from.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sources {
     /// The chunk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk_id: Option<ChunkId>,
     /// The file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_id: Option<FileId>,
     /// Linked entities.
     pub entity_ids: Vec<EntityId>,
     /// The community.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub community_id: Option<CommunityId>,
     /// Relations that led here.
     pub relation_ids: Vec<RelationId>,

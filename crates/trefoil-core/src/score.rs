@@ -61,18 +61,7 @@ impl Ord for Score {
     }
 }
 
-impl TryFrom<f32> for Score {
-    type Error = Error;
-    fn try_from(value: f32) -> Result<Self> {
-        Self::new(value)
-    }
-}
-
-impl From<Score> for f32 {
-    fn from(score: Score) -> Self {
-        score.0
-    }
-}
+crate::checked_conversions!(Score(f32));
 
 #[cfg(test)]
 mod tests {

@@ -50,6 +50,7 @@ pub enum Origin {
 ///
 /// Made from a [`ClaimDraft`], which checks all limits; the JSON of a claim is read in the
 /// same way.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ClaimDraft")]
 pub struct Claim {
@@ -86,26 +87,20 @@ pub struct Claim {
     /// How much is lost with it.
     pub importance: Importance,
     /// What it is about, at most 2,048 bytes; so `predicate` and `object`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// What it says of it, in small letters; a claim with one is a fact of the graph.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
     /// What stands in that relation to it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// From when it holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// Until when it holds, this moment left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<Timestamp>,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
     /// When what it tells happened.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// From when its age is counted for recency: its making, or the last feedback that it
     /// helped, merge or check.
@@ -113,7 +108,6 @@ pub struct Claim {
     /// Up to when decay has been applied.
     pub decayed_at: Timestamp,
     /// The session that a claim of scope session is found in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// How far it has come in its life.
     pub state: UnitState,
@@ -125,7 +119,6 @@ pub struct Claim {
     #[serde(skip_serializing_if = "Tags::is_empty")]
     pub tags: Tags,
     /// Who or what made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }
 

@@ -25,6 +25,7 @@ use trefoil_policy::{Requester, Ttl};
 ///
 /// Made from an [`ObservationDraft`], which checks all limits; its JSON is read in the same
 /// way.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "ObservationDraft")]
 pub struct Observation {
@@ -35,24 +36,18 @@ pub struct Observation {
     /// Where it comes from.
     pub source_type: SourceType,
     /// Which of its kind: a path, an address, a tool; at most 2,048 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
     /// The session in which it happened.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What was told, 1–65,536 bytes.
     pub content: String,
     /// What was answered, in a turn of a conversation; 1–65,536 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_text: Option<String>,
     /// What a picture that came with it shows; 1–65,536 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub image_summary: Option<String>,
     /// The circumstances in which it was told.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_note: Option<ContextNote>,
     /// Who told it, at most 512 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// Whether the program said it unasked, such as a reminder: it is found like others, and
     /// nothing is learnt from it.
@@ -66,7 +61,6 @@ pub struct Observation {
     /// For how many days its content is kept, 1–90.
     pub lifetime_days: u8,
     /// When it happened.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// When it was written.
     pub created_at: Timestamp,
@@ -138,11 +132,11 @@ impl Observation {
 }
 
 /// What somebody says of an observation: only `content` is needed.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservationDraft {
     /// Its id, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ObservationId>,
     /// What was observed.
     #[serde(default = "message")]
@@ -151,24 +145,18 @@ pub struct ObservationDraft {
     #[serde(default = "chat")]
     pub source_type: SourceType,
     /// Which of its kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
     /// The session in which it happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What was told.
     pub content: String,
     /// What was answered, in a turn of a conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_text: Option<String>,
     /// What a picture that came with it shows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_summary: Option<String>,
     /// The circumstances in which it was told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_note: Option<ContextNote>,
     /// Who told it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// Whether the program said it unasked: nothing is learnt from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -183,10 +171,8 @@ pub struct ObservationDraft {
     #[serde(default = "lifetime")]
     pub lifetime_days: u8,
     /// When it happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// When it was written; now, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
 }
 

@@ -2,29 +2,26 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Who or what made something, when, and from which state of the sources.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provenance {
     /// When.
     pub at: Timestamp,
     /// Who: a person or a program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// The state of the repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitProvenance>,
     /// Where it can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// What else there is to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// A signature over it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<String>,
 }
 
 /// A state of a repository.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GitProvenance {
@@ -33,9 +30,7 @@ pub struct GitProvenance {
     /// Name of the repository.
     pub repo: String,
     /// Where it can be fetched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The files that it is about; all if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<String>>,
 }

@@ -10,6 +10,7 @@ use trefoil_core::{
 use crate::Tags;
 
 /// What all that can be found has in common, whatever its body is.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unit {
@@ -18,14 +19,12 @@ pub struct Unit {
     /// What its body is.
     pub kind: UnitKind,
     /// When what it tells happened; see [`Unit::happened_at`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
     /// What wrote it: chat, notification, extraction…
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// How far it has come in its life.
     #[serde(default)]
@@ -46,7 +45,6 @@ pub struct Unit {
     #[serde(default)]
     pub tags: Tags,
     /// The feeling it tells of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affect: Option<Affect>,
 }
 

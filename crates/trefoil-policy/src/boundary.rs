@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, Error, Result, Scope};
@@ -31,11 +31,6 @@ impl AllowTag {
         }
     }
 
-    /// The tag as it is written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// True if this pattern covers `tag`; a tag with a `*` is covered only as a whole.
     pub fn matches(&self, tag: &Self) -> bool {
         self.0.strip_suffix('*').map_or(self.0 == tag.0, |stem| tag.0.starts_with(stem))
@@ -48,21 +43,7 @@ impl Default for AllowTag {
     }
 }
 
-impl fmt::Display for AllowTag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl FromStr for AllowTag {
-    type Err = Error;
-
-    fn from_str(tag: &str) -> Result<Self> {
-        Self::new(tag)
-    }
-}
-
-trefoil_core::string_conversions!(AllowTag);
+trefoil_core::text_type!(AllowTag::new);
 
 /// A rule that must hold for what passes a boundary, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -32,18 +32,16 @@ pub struct Payload<'a> {
 }
 
 /// Whether something may pass, and as what.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Validation {
     /// Whether it may pass.
     pub allowed: bool,
     /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// What may pass in its place, if something is to be cut out.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
     /// What is to follow by the class's policy, such as a look by a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub escalation: Option<String>,
     /// The class that it has with what was found in it.
     pub class: BoundaryClass,

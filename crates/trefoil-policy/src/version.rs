@@ -1,4 +1,4 @@
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Result};
@@ -7,19 +7,6 @@ use trefoil_core::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyVersion(String);
-
-impl PolicyVersion {
-    /// The version as it is written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for PolicyVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 impl FromStr for PolicyVersion {
     type Err = Error;
@@ -37,7 +24,7 @@ impl FromStr for PolicyVersion {
     }
 }
 
-trefoil_core::string_conversions!(PolicyVersion);
+trefoil_core::text_type!(PolicyVersion);
 
 fn is_number(part: &str) -> bool {
     (1..=9).contains(&part.len())

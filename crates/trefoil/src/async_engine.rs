@@ -56,65 +56,7 @@ pub struct AsyncEngine {
 impl AsyncEngine {
     /// [`EngineBuilder::open`].
     pub async fn build(builder: EngineBuilder) -> Result<Self> {
-        Self::opened(move || builder.open()).await
-    }
-
-    /// [`Engine::open`].
-    pub async fn open(dir: impl Into<PathBuf>) -> Result<Self> {
-        let dir = dir.into();
-        Self::opened(move || Engine::open(dir)).await
-    }
-
-    /// [`Engine::open_with`].
-    pub async fn open_with(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
-        let dir = dir.into();
-        Self::opened(move || Engine::open_with(dir, config)).await
-    }
-
-    /// [`Engine::open_read_only`].
-    pub async fn open_read_only(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
-        let dir = dir.into();
-        Self::opened(move || Engine::open_read_only(dir, config)).await
-    }
-
-    /// [`Engine::reindex`].
-    pub async fn reindex(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<Self> {
-        let dir = dir.into();
-        Self::opened(move || Engine::reindex(dir, config)).await
-    }
-
-    /// [`Engine::verify`].
-    pub async fn verify(dir: impl Into<PathBuf>) -> Result<Verification> {
-        let dir = dir.into();
-        blocking(move || Engine::verify(dir)).await
-    }
-
-    /// [`Engine::repair`].
-    pub async fn repair(dir: impl Into<PathBuf>, config: EngineConfig) -> Result<RepairReport> {
-        let dir = dir.into();
-        blocking(move || Engine::repair(dir, &config)).await
-    }
-
-    /// [`Engine::export`].
-    pub async fn export(dir: impl Into<PathBuf>, to: impl Into<PathBuf>) -> Result<Snapshot> {
-        let (dir, to) = (dir.into(), to.into());
-        blocking(move || Engine::export(dir, to)).await
-    }
-
-    /// [`Engine::import`].
-    pub async fn import(from: impl Into<PathBuf>, dir: impl Into<PathBuf>) -> Result<Snapshot> {
-        let (from, dir) = (from.into(), dir.into());
-        blocking(move || Engine::import(from, dir)).await
-    }
-
-    /// [`Engine::doctor`].
-    pub async fn doctor(
-        dir: impl Into<PathBuf>,
-        config: EngineConfig,
-        options: DoctorOptions,
-    ) -> Result<HealthReport> {
-        let dir = dir.into();
-        blocking(move || Engine::doctor(dir, config, &options)).await
+        blocking(move || builder.open()).await.map(Self::from)
     }
 
     /// [`Engine::ingest_path`].
@@ -171,10 +113,6 @@ impl AsyncEngine {
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
-
-    async fn opened(open: impl FnOnce() -> Result<Engine> + Send + 'static) -> Result<Self> {
-        blocking(open).await.map(Self::from)
-    }
 }
 
 /// Methods that hand their arguments to the method of the engine with the same name.
@@ -191,7 +129,37 @@ macro_rules! same {
     (@ $argument:ident) => { $argument };
 }
 
+/// Functions that hand folders, files and other arguments to that of the engine with the same name.
+macro_rules! associated {
+    ($($name:ident(
+        $($path:ident),* $(; $argument:ident: $type:ty $(as $form:tt)?)*
+    ) -> $output:ty;)*) => {
+        $(
+            #[doc = concat!("[`Engine::", stringify!($name), "`].")]
+            pub async fn $name(
+                $($path: impl Into<PathBuf>,)* $($argument: $type),*
+            ) -> Result<$output> {
+                $(let $path: PathBuf = $path.into();)*
+                let call = move || Engine::$name($($path,)* $(same!(@ $argument $($form)?)),*);
+                blocking(call).await.map(Into::into)
+            }
+        )*
+    };
+}
+
 impl AsyncEngine {
+    associated! {
+        open(dir) -> Self;
+        open_with(dir; config: EngineConfig) -> Self;
+        open_read_only(dir; config: EngineConfig) -> Self;
+        reindex(dir; config: EngineConfig) -> Self;
+        verify(dir) -> Verification;
+        repair(dir; config: EngineConfig as ref) -> RepairReport;
+        export(dir, to) -> Snapshot;
+        import(from, dir) -> Snapshot;
+        doctor(dir; config: EngineConfig; options: DoctorOptions as ref) -> HealthReport;
+    }
+
     same! {
         search(query: SearchQuery as ref) -> SearchResult;
         search_by_embedding(

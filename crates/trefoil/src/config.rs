@@ -307,46 +307,30 @@ impl EngineConfig {
     /// # Errors
     /// [`Error::InvalidConfig`] or [`Error::InvalidK`] for the first that is violated.
     pub fn check(&self) -> Result<()> {
-        let invalid =
-            |field, value: String, allowed| Err(Error::InvalidConfig { field, value, allowed });
         if self.rrf.validate().is_err() {
             return Err(Error::InvalidK { k: self.rrf.k });
         }
         if let Err(errors) = self.rerank.validate() {
             let RerankConfig { model, top_k, batch_size, .. } = &self.rerank;
-            return if errors.errors().contains_key("top_k") {
-                invalid("rerank.topK", top_k.to_string(), "1–100")
-            } else if errors.errors().contains_key("batch_size") {
-                invalid("rerank.batchSize", batch_size.to_string(), "1–32")
-            } else {
-                invalid("rerank.model", format!("`{model}`"), "a name")
-            };
+            let holds = |field| !errors.errors().contains_key(field);
+            Error::check_config(holds("top_k"), "rerank.topK", top_k, "1–100")?;
+            Error::check_config(holds("batch_size"), "rerank.batchSize", batch_size, "1–32")?;
+            return Err(Error::invalid_config("rerank.model", format_args!("`{model}`"), "a name"));
         }
         let mut shares = 0.0;
         for (place, own) in self.retrievers.iter().enumerate() {
             let id = own.retriever.id();
-            if !layout::is_own_folder(id.name()) {
-                return invalid(
-                    "retrievers",
-                    format!("`{id}`"),
-                    "no name that begins with `semantic-`",
-                );
-            }
-            let others = self.retrievers.iter().skip(place + 1);
-            if RetrieverId::DEFAULT_SET.contains(&id)
-                || others.into_iter().any(|other| other.retriever.id() == id)
-            {
-                return invalid("retrievers", format!("`{id}` twice"), "each name once");
-            }
+            let (named, twice) = (format!("`{id}`"), format!("`{id}` twice"));
+            let allowed = "no name that begins with `semantic-`";
+            Error::check_config(layout::is_own_folder(id.name()), "retrievers", named, allowed)?;
+            let mut others = self.retrievers.iter().skip(place + 1);
+            let is_new = !RetrieverId::DEFAULT_SET.contains(&id)
+                && others.all(|other| other.retriever.id() != id);
+            Error::check_config(is_new, "retrievers", twice, "each name once")?;
             shares += own.weight.get();
         }
-        if shares > 1.0 {
-            return invalid(
-                "retrievers",
-                format!("{shares} in all"),
-                "shares that sum to at most 1",
-            );
-        }
+        let (in_all, allowed) = (format!("{shares} in all"), "shares that sum to at most 1");
+        Error::check_config(shares <= 1.0, "retrievers", in_all, allowed)?;
         #[cfg(feature = "semantic")]
         self.vectors.validate()?;
         #[cfg(feature = "keyword")]
@@ -354,16 +338,10 @@ impl EngineConfig {
         self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;
         self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
-        if !(20..=500).contains(&self.highlight_chars) {
-            return invalid("highlight_chars", self.highlight_chars.to_string(), "20–500");
-        }
-        if self.context_chars > 10_000 {
-            return invalid("context_chars", self.context_chars.to_string(), "0–10,000");
-        }
-        if self.threads == Some(0) {
-            return invalid("threads", "0".to_owned(), "1 or more");
-        }
-        Ok(())
+        let (shown, around) = (self.highlight_chars, self.context_chars);
+        Error::check_config((20..=500).contains(&shown), "highlight_chars", shown, "20–500")?;
+        Error::check_config(around <= 10_000, "context_chars", around, "0–10,000")?;
+        Error::check_config(self.threads != Some(0), "threads", 0, "1 or more")
     }
 }
 

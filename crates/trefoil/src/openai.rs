@@ -122,23 +122,15 @@ impl OpenAiConfig {
     /// # Errors
     /// [`Error::InvalidConfig`] for the first that is violated.
     pub fn check(&self) -> Result<()> {
-        let invalid =
-            |field, value: String, allowed| Err(Error::InvalidConfig { field, value, allowed });
-        if let Some(temperature) = self.temperature
-            && !(0.0..=2.0).contains(&temperature)
-        {
-            return invalid("openai.temperature", temperature.to_string(), "0–2");
+        let Self { temperature, timeout, retries, concurrency, .. } = *self;
+        if let Some(temperature) = temperature {
+            let holds = (0.0..=2.0).contains(&temperature);
+            Error::check_config(holds, "openai.temperature", temperature, "0–2")?;
         }
-        if self.timeout.is_zero() {
-            return invalid("openai.timeout", "0".to_owned(), "more than 0");
-        }
-        if self.retries > 10 {
-            return invalid("openai.retries", self.retries.to_string(), "0–10");
-        }
-        if !(1..=64).contains(&self.concurrency) {
-            return invalid("openai.concurrency", self.concurrency.to_string(), "1–64");
-        }
-        Ok(())
+        Error::check_config(!timeout.is_zero(), "openai.timeout", 0, "more than 0")?;
+        Error::check_config(retries <= 10, "openai.retries", retries, "0–10")?;
+        let holds = (1..=64).contains(&concurrency);
+        Error::check_config(holds, "openai.concurrency", concurrency, "1–64")
     }
 }
 

@@ -57,17 +57,15 @@ pub struct FusionSettings {
 }
 
 /// Settings for some questions.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileRule {
     /// Questions in this language; any if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Language>,
     /// A corpus mostly in this language; any if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<Language>,
     /// Questions of this type; any if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_type: Option<QueryType>,
     /// What applies to them.
     pub settings: FusionSettings,
@@ -178,11 +176,8 @@ impl FusionSettings {
 
     fn check(&self) -> Result<()> {
         Rrf::new(self.k)?;
-        if (1..=10_000).contains(&self.depth) {
-            return Ok(());
-        }
-        let value = self.depth.to_string();
-        Err(Error::InvalidConfig { field: "depth", value, allowed: "1–10,000" })
+        let holds = (1..=10_000).contains(&self.depth);
+        Error::check_config(holds, "depth", self.depth, "1–10,000")
     }
 }
 

@@ -46,13 +46,8 @@ impl Searxng {
     /// # Errors
     /// [`Error::InvalidConfig`] unless the address is `http` or `https`.
     pub fn with_limits(base: &str, timeout: Duration, max_bytes: u64) -> Result<Self> {
-        if !is_web_address(base) {
-            return Err(Error::InvalidConfig {
-                field: "web",
-                value: base.to_owned(),
-                allowed: "an address with http:// or https://",
-            });
-        }
+        let allowed = "an address with http:// or https://";
+        Error::check_config(is_web_address(base), "web", base, allowed)?;
         let agent = Agent::config_builder().timeout_global(Some(timeout)).build().new_agent();
         let base = base.trim_end_matches('/').to_owned();
         Ok(Self { base, timeout, max_bytes, agent })

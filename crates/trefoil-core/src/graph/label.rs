@@ -1,4 +1,4 @@
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,31 +35,9 @@ macro_rules! label {
                     Err(Error::InvalidLabel { label: label.chars().take(MAX_CHARS).collect() })
                 }
             }
-
-            /// The label.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = Error;
-            fn try_from(label: String) -> Result<Self> {
-                Self::new(&label)
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(label: $name) -> Self {
-                label.0.into_owned()
-            }
-        }
+        $crate::text_type!($name::new);
     };
 }
 

@@ -7,7 +7,7 @@ use validator::Validate;
 use crate::{Error, FileId, Language, Result, RowId, Score};
 
 /// Which results a caller will accept. Every filter holds on every retriever.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SearchFilters {
     /// Only these files; empty means all. At most 10,000.
@@ -34,20 +34,6 @@ pub struct SearchFilters {
     #[serde(alias = "path_glob")]
     #[validate(length(max = 1_000))]
     pub path_glob: Option<String>,
-}
-
-impl Default for SearchFilters {
-    fn default() -> Self {
-        Self {
-            file_ids: Vec::new(),
-            entity_types: Vec::new(),
-            date_range: None,
-            min_relevance: Score::ZERO,
-            tags: Vec::new(),
-            languages: Vec::new(),
-            path_glob: None,
-        }
-    }
 }
 
 impl SearchFilters {

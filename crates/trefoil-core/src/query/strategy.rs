@@ -82,22 +82,17 @@ impl FromStr for SearchStrategy {
     }
 }
 
-impl TryFrom<String> for SearchStrategy {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
+impl fmt::Display for SearchStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Only(retriever) => retriever.name(),
+            Self::Hybrid => HYBRID,
+            Self::Invalid(name) => name,
+        })
     }
 }
 
-impl From<SearchStrategy> for String {
-    fn from(strategy: SearchStrategy) -> Self {
-        match strategy {
-            SearchStrategy::Only(retriever) => retriever.into(),
-            SearchStrategy::Hybrid => HYBRID.to_owned(),
-            SearchStrategy::Invalid(name) => name,
-        }
-    }
-}
+crate::string_conversions!(SearchStrategy);
 
 const HYBRID: &str = "hybrid";
 

@@ -15,10 +15,8 @@ impl Weight {
     /// # Errors
     /// [`Error::InvalidConfig`] unless it is a number from 0 to 1.
     pub fn new(weight: f32) -> Result<Self> {
-        if (0.0..=1.0).contains(&weight) {
-            return Ok(Self(weight));
-        }
-        Err(Error::InvalidConfig { field: "weight", value: weight.to_string(), allowed: "0–1" })
+        Error::check_config((0.0..=1.0).contains(&weight), "weight", weight, "0–1")?;
+        Ok(Self(weight))
     }
 
     /// The number.
@@ -27,18 +25,7 @@ impl Weight {
     }
 }
 
-impl TryFrom<f32> for Weight {
-    type Error = Error;
-    fn try_from(weight: f32) -> Result<Self> {
-        Self::new(weight)
-    }
-}
-
-impl From<Weight> for f32 {
-    fn from(weight: Weight) -> Self {
-        weight.0
-    }
-}
+crate::checked_conversions!(Weight(f32));
 
 /// Weight of each retriever in fusion, each 0–1, with a sum of 1 ± 0.01. A retriever that is not
 /// named weighs nothing.

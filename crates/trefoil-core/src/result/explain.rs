@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{RetrieverHit, RetrieverId, Score, Stage};
+use crate::{RetrieverHit, Score, Stage};
 
 /// How a passage came to its place: what each retriever said, and where each stage put it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,24 +13,7 @@ pub struct Explanation {
 }
 
 /// A passage in the list of one retriever.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RetrieverPlace {
-    /// The retriever.
-    pub retriever: RetrieverId,
-    /// Its rank there, from 1.
-    pub rank: u32,
-    /// The retriever's own score: BM25, or a cosine.
-    pub raw_score: f32,
-    /// The same on the scale that all retrievers share.
-    pub relevance: Score,
-}
-
-impl From<RetrieverHit> for RetrieverPlace {
-    fn from(RetrieverHit { retriever, rank, raw_score, relevance }: RetrieverHit) -> Self {
-        Self { retriever, rank, raw_score, relevance }
-    }
-}
+pub type RetrieverPlace = RetrieverHit;
 
 /// A passage after one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -129,6 +129,72 @@ macro_rules! string_conversions {
     };
 }
 
+/// Shows a type around a text as that text, and reads it by its `FromStr`, in JSON too; with
+/// `::new`, what is read is checked by `new`.
+#[macro_export]
+macro_rules! text_type {
+    ($name:ident) => {
+        impl $name {
+            /// The text, as it is written.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        $crate::string_conversions!($name);
+    };
+    ($name:ident::new) => {
+        $crate::text_type!($name);
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::Error;
+
+            fn from_str(text: &str) -> $crate::Result<Self> {
+                Self::new(text)
+            }
+        }
+    };
+}
+
+/// Declares methods that set one place of `self` and give it back: `name(value: Type) place =
+/// what is made of the value`.
+#[macro_export]
+macro_rules! setters {
+    ($($(#[$doc:meta])* $name:ident($value:ident: $type:ty) $($place:ident).+ = $made:expr;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(mut self, $value: $type) -> Self {
+            self.$($place).+ = $made;
+            self
+        }
+    )*};
+}
+
+/// Reads a type in JSON as what it wraps, checked by its `new`: for `#[serde(try_from, into)]`.
+#[macro_export]
+macro_rules! checked_conversions {
+    ($name:ident($inner:ty)) => {
+        impl TryFrom<$inner> for $name {
+            type Error = $crate::Error;
+
+            fn try_from(inner: $inner) -> $crate::Result<Self> {
+                Self::new(inner)
+            }
+        }
+
+        impl From<$name> for $inner {
+            fn from(checked: $name) -> Self {
+                checked.0
+            }
+        }
+    };
+}
+
 /// The error for a name that is none of a [`string_enum!`]'s.
 #[doc(hidden)]
 pub fn unknown_name(field: &'static str, name: &str, allowed: &'static str) -> Error {

@@ -1,4 +1,4 @@
-use std::{fmt, fmt::Write as _, str::FromStr};
+use std::{fmt::Write as _, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -27,17 +27,6 @@ impl ContentHash {
     pub fn of(text: &str) -> Self {
         Self(format!("{}{}", Self::PREFIX, sha256_hex(canonical_text(text).as_bytes())))
     }
-
-    /// The hash as text, prefix included.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ContentHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 impl FromStr for ContentHash {
@@ -55,7 +44,7 @@ impl FromStr for ContentHash {
     }
 }
 
-trefoil_core::string_conversions!(ContentHash);
+trefoil_core::text_type!(ContentHash);
 
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {

@@ -29,11 +29,12 @@ use trefoil_policy::Ttl;
 /// assert_eq!((claim.importance, warnings.len()), (Importance::S2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimDraft {
     /// Its id, if it has one.
-    #[serde(default, alias = "claim_id", skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "claim_id")]
     pub id: Option<ClaimId>,
     /// What it says.
     #[serde(alias = "content")]
@@ -62,55 +63,39 @@ pub struct ClaimDraft {
     #[serde(default = "one")]
     pub recency: Score,
     /// Hash of the text; if it is given, it must agree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_hash: Option<ContentHash>,
     /// What can be looked at, as tags that may be malformed.
     #[serde(default, alias = "source", deserialize_with = "one_or_many")]
     pub sources: Vec<String>,
     /// What is known of whether it is so; inferred if absent or without a source.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epistemic_status: Option<EpistemicStatus>,
     /// When it was last checked; when it is made, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_verified_at: Option<Timestamp>,
     /// How long it stays fresh; as its scope, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Ttl>,
     /// How much is lost with it; S1 for a norm and S2 for the rest, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importance: Option<Importance>,
     /// What it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// What it says of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<String>,
     /// What stands in that relation to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// From when it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// Until when it holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<Timestamp>,
     /// When it was written; now, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// When it was last changed; when it was written, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
     /// When what it tells happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub occurred_at: Option<Timestamp>,
     /// From when its age is counted; when it was written, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recency_anchor: Option<Timestamp>,
     /// Up to when decay has been applied; when it was written, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decayed_at: Option<Timestamp>,
     /// The session it belongs to; needed if its scope is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// How far it has come in its life.
     #[serde(default)]
@@ -125,7 +110,6 @@ pub struct ClaimDraft {
     #[serde(default)]
     pub tags: Tags,
     /// Who or what made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
 }
 

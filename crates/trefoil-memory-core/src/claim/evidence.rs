@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{ClaimId, EvidenceId, EvidenceMethod, ObservationId};
 
 /// What speaks for a claim.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimEvidence {
@@ -10,11 +11,9 @@ pub struct ClaimEvidence {
     /// The claim.
     pub claim_id: ClaimId,
     /// The observation that tells it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation_id: Option<ObservationId>,
     /// How it was found.
     pub method: EvidenceMethod,
     /// What else there is to say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

@@ -26,19 +26,7 @@ impl Rating {
     }
 }
 
-impl TryFrom<f32> for Rating {
-    type Error = Error;
-
-    fn try_from(value: f32) -> Result<Self> {
-        Self::new(value)
-    }
-}
-
-impl From<Rating> for f32 {
-    fn from(rating: Rating) -> Self {
-        rating.0
-    }
-}
+trefoil_core::checked_conversions!(Rating(f32));
 
 /// What was said of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -84,19 +84,7 @@ fn is_name(name: &str) -> bool {
         && name.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
-impl TryFrom<BTreeMap<String, String>> for ContextNote {
-    type Error = Error;
-
-    fn try_from(entries: BTreeMap<String, String>) -> Result<Self> {
-        Self::new(entries)
-    }
-}
-
-impl From<ContextNote> for BTreeMap<String, String> {
-    fn from(note: ContextNote) -> Self {
-        note.0
-    }
-}
+trefoil_core::checked_conversions!(ContextNote(BTreeMap<String, String>));
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use trefoil_core::{Error, Result, SessionId};
 use crate::unit::whole_seconds;
 
 /// A stretch of work on one project.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
@@ -15,10 +16,8 @@ pub struct Session {
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended; it goes on if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// What was done in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Tokens of its observations together.
     #[serde(default)]

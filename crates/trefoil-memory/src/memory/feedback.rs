@@ -42,18 +42,17 @@ impl FeedbackInput {
 }
 
 /// What an input did.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedbackOutcome {
     /// What was kept of it; absent if the same was said within the minute, which changes
     /// nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Feedback>,
     /// The claim's values before, decay applied.
     pub previous: ClaimScores,
     /// Its values after.
     pub updated: ClaimScores,
     /// The claim that a duplicate was merged into.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub representative: Option<ClaimId>,
 }
 

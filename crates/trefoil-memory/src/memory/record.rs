@@ -17,6 +17,7 @@ use crate::{Claim, Feedback, Observation, PolicyVersion, Reflection, SummaryBody
 const EVENTS: usize = 100;
 
 /// All that is known of one unit.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitRecord {
     /// Its id.
@@ -26,23 +27,18 @@ pub struct UnitRecord {
     /// How far it has come in its life.
     pub state: UnitState,
     /// Why it is archived, if it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub archived_as: Option<String>,
     /// Who may see it.
     pub boundary_class: BoundaryClass,
     /// What it says; empty if it was scrubbed.
     pub text: String,
     /// The claim, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
     /// The observation, if it is one and was not scrubbed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
     /// The summary in parts, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryBody>,
     /// What reflection made of the observation, once it has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Reflection>,
     /// Who and what it names, the surest first.
     pub mentions: Vec<String>,
@@ -63,6 +59,7 @@ pub struct UnitRecord {
 }
 
 /// How one named entity is related to another.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemoryRelation {
     /// Its id.
@@ -82,13 +79,10 @@ pub struct MemoryRelation {
     /// When the latest of them happened.
     pub last_seen_at: Timestamp,
     /// The first claim that says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence_claim_id: Option<ClaimId>,
     /// From when it holds, if a claim says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_from: Option<Timestamp>,
     /// Until when it held; absent while a claim says that it holds without an end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<Timestamp>,
 }
 

@@ -5,18 +5,17 @@ use trefoil_core::{ClaimId, ContextId, Error, Result, Score};
 use crate::{Claim, PolicyVersion, Provenance, Scope, Ttl};
 
 /// What one recall brought, as it was saved.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActiveContext {
     /// Its id.
     pub id: ContextId,
     /// Tokens of the window that it was made for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
     /// The longest-lived scope that was searched.
     pub scope: Scope,
     /// Who asked, and when.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
     /// Until when it can be used, this moment left out.
     pub expires_at: Timestamp,

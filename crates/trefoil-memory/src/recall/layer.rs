@@ -70,6 +70,7 @@ pub struct FoundUnit<'a> {
 }
 
 /// What is told of a unit.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct View {
     /// The unit.
@@ -79,13 +80,10 @@ pub struct View {
     /// What it says, or the beginning of it.
     pub text: String,
     /// What it is; from the second layer on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<UnitKind>,
     /// When it happened; from the second layer on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub happened_at: Option<Timestamp>,
     /// The session that it is of; in the third layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     /// What it is related to; in the third layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -65,25 +65,16 @@ impl CragConfig {
     /// twice.
     pub fn check(&self) -> Result<()> {
         let range = |field, value: usize, range: RangeInclusive<usize>, allowed| {
-            if range.contains(&value) {
-                return Ok(());
-            }
-            Err(Error::InvalidConfig { field, value: value.to_string(), allowed })
+            Error::check_config(range.contains(&value), field, value, allowed)
         };
         range("crag.candidates", self.candidates, 1..=50, "1–50")?;
         range("crag.strips", self.strips, 1..=20, "1–20")?;
         range("crag.readStrips", self.read_strips, 0..=64, "0–64")?;
         range("crag.webPages", self.web_pages, 1..=20, "1–20")?;
-        let mut before: &[Correction] = &[];
-        for (place, repair) in self.repairs.iter().enumerate() {
-            if before.contains(repair) {
-                let value = repair.name().to_owned();
-                let allowed = "each repair once";
-                return Err(Error::InvalidConfig { field: "crag.repairs", value, allowed });
-            }
-            before = self.repairs.get(..=place).unwrap_or_default();
-        }
-        Ok(())
+        self.repairs.iter().enumerate().try_for_each(|(place, repair)| {
+            let is_new = !self.repairs.iter().take(place).any(|before| before == repair);
+            Error::check_config(is_new, "crag.repairs", repair.name(), "each repair once")
+        })
     }
 }
 

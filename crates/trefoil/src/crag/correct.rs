@@ -8,8 +8,8 @@ use std::{
 
 use trefoil_core::{
     Allowed, Correction, CorrectionOutcome, CragAction, CragBasis, CragPlan, CragRelevance,
-    CragReport, CragScore, Fused, Hit, Passage, Plan, Ranked, RankedList, RerankPlan, Result,
-    RetrieverHit, RowId, RowSet, Score, SearchFilters, Stage, WebPage,
+    CragReport, CragScore, Fused, Passage, Plan, Ranked, RankedList, RerankPlan, Result, RowId,
+    RowSet, Score, SearchFilters, Stage, WebPage,
 };
 
 use crate::{
@@ -344,13 +344,8 @@ fn joined(mut lists: Vec<RankedList>, others: &[RankedList]) -> Vec<RankedList> 
 /// knows little about a question, and so weighs nothing, may be the only one to know a row.
 fn complete(mut fused: Vec<Fused>, lists: &[RankedList], repaired: &RowSet) -> Vec<Fused> {
     let held: RowSet = fused.iter().map(|hit| hit.row).collect();
-    let hit = |list: &RankedList, row| {
-        let (rank, hit) = (1..).zip(list.hits()).find(|(_, hit)| hit.row == row)?;
-        let Hit { raw_score, relevance, .. } = *hit;
-        Some(RetrieverHit { retriever: list.retriever(), rank, raw_score, relevance })
-    };
     for row in repaired.iter().filter(|&row| !held.contains(row)) {
-        let hits = lists.iter().filter_map(|list| hit(list, row)).collect();
+        let hits = lists.iter().filter_map(|list| list.hit(row)).collect();
         fused.push(Fused { row, combined: Score::ZERO, hits });
     }
     fused

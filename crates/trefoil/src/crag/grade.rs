@@ -40,16 +40,11 @@ impl GradeThresholds {
     /// passage that is correct alone is never dropped.
     pub fn check(&self) -> Result<()> {
         let ordered = self.incorrect < self.correct && self.correct <= self.certain;
-        if ordered && self.keep <= self.correct {
-            return Ok(());
-        }
-        Err(Error::InvalidConfig {
-            field: "crag.thresholds",
-            value: [self.incorrect, self.correct, self.certain, self.keep]
-                .map(|score| score.get().to_string())
-                .join(", "),
-            allowed: "incorrect < correct ≤ certain and keep ≤ correct",
-        })
+        let value = [self.incorrect, self.correct, self.certain, self.keep]
+            .map(|score| score.to_string())
+            .join(", ");
+        let allowed = "incorrect < correct ≤ certain and keep ≤ correct";
+        Error::check_config(ordered && self.keep <= self.correct, "crag.thresholds", value, allowed)
     }
 
     fn grade(&self, score: Score) -> CragRelevance {

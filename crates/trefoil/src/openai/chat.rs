@@ -57,20 +57,12 @@ enum Again {
 
 impl Chat {
     pub(super) fn new(base: &str, model: &str, key: &str, config: OpenAiConfig) -> Result<Self> {
-        let invalid = |field, value: &str, allowed| Error::InvalidConfig {
-            field,
-            value: value.to_owned(),
-            allowed,
-        };
-        if !is_base(base) {
-            // What looks like a password is not repeated.
-            let shown = if base.contains('@') { "(hidden)" } else { base };
-            let allowed = "an address with http:// or https://, without user and query";
-            return Err(invalid("openai.base", shown, allowed));
-        }
-        if !(1..=255).contains(&model.chars().count()) || model.contains(char::is_control) {
-            return Err(invalid("openai.model", model, "1–255 characters"));
-        }
+        // What looks like a password is not repeated.
+        let shown = if base.contains('@') { "(hidden)" } else { base };
+        let allowed = "an address with http:// or https://, without user and query";
+        Error::check_config(is_base(base), "openai.base", shown, allowed)?;
+        let named = (1..=255).contains(&model.chars().count()) && !model.contains(char::is_control);
+        Error::check_config(named, "openai.model", model, "1–255 characters")?;
         let authorization = authorization(key)?;
         let agent = Agent::config_builder()
             .timeout_global(Some(config.timeout))
@@ -301,11 +293,9 @@ fn authorization(key: &str) -> Result<Option<HeaderValue>> {
     }
     let visible = key.bytes().all(|byte| byte.is_ascii_graphic());
     let value = HeaderValue::from_str(&format!("{SCHEME}{key}")).ok().filter(|_| visible);
-    let mut value = value.ok_or_else(|| Error::InvalidConfig {
-        field: "openai.key",
-        value: "(hidden)".to_owned(),
-        allowed: "visible ASCII characters",
-    })?;
+    let allowed = "visible ASCII characters";
+    let mut value =
+        value.ok_or_else(|| Error::invalid_config("openai.key", "(hidden)", allowed))?;
     value.set_sensitive(true);
     Ok(Some(value))
 }

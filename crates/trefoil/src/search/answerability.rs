@@ -13,24 +13,20 @@ use crate::{
 
 /// What a search tells about how well it answered; absent is what a part of the search that
 /// did not run would have told.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnswerEvidence {
     /// The most that a reranker says of a passage, in log-odds within ±14.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<f64>,
     /// Best relevance of the semantic retriever, 0–1.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
     /// First cosine less the tenth.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
     /// Share of the first ten hits of two retrievers that both have, 0–1; the mean over all pairs.
     /// The graph retriever is no witness: it goes on from what the others found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
 }
 
@@ -51,14 +47,13 @@ pub enum Feature {
 }
 
 /// `AnswerEvidence` to the probability that the question is answered, and what is made of it.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
     /// For questions in this language; any if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Language>,
     /// The embedding model that the evidence is of; any if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// At and above this probability a question counts as supported.
     pub supported: f64,
@@ -67,7 +62,6 @@ pub struct Calibration {
     /// Log-odds where all evidence is 0.
     pub bias: f64,
     /// From log-odds to probability; the logistic function (Platt) where it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isotonic: Option<Isotonic>,
     /// Log-odds per unit of evidence; evidence that is not named does not count.
     pub weights: BTreeMap<Feature, f64>,

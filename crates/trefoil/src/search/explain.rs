@@ -1,8 +1,6 @@
 //! How a passage came to its place, and what kept another from the results. Pure.
 
-use trefoil_core::{
-    Explanation, Plan, Ranked, RankedList, RetrieverPlace, RowId, Stage, StagePlace,
-};
+use trefoil_core::{Explanation, Plan, Ranked, RankedList, RowId, Stage, StagePlace};
 
 use crate::search::{graded::GradedPassage, select::Exclusion};
 
@@ -15,10 +13,7 @@ pub(crate) fn explanation(graded: &GradedPassage, rank: usize) -> Explanation {
     stages.extend(ranked.rerank.map(|score| at(Stage::Rerank, ranked.rank, score)));
     stages.extend(grade.as_ref().map(|grade| at(Stage::Grade, ranked.rank, grade.confidence)));
     stages.push(at(Stage::Present, rank, ranked.score));
-    Explanation {
-        retrievers: fused.hits.iter().copied().map(RetrieverPlace::from).collect(),
-        stages,
-    }
+    Explanation { retrievers: fused.hits.clone(), stages }
 }
 
 pub(crate) fn why_excluded(exclusion: Exclusion, ranked: &Ranked, plan: &Plan) -> String {
@@ -44,16 +39,8 @@ pub(crate) fn why_excluded(exclusion: Exclusion, ranked: &Ranked, plan: &Plan) -
 }
 
 pub(crate) fn in_lists(lists: &[RankedList], row: RowId) -> Explanation {
-    let place = |list: &RankedList| {
-        let (rank, hit) = (1..).zip(list.hits()).find(|(_, hit)| hit.row == row)?;
-        Some(RetrieverPlace {
-            retriever: list.retriever(),
-            rank,
-            raw_score: hit.raw_score,
-            relevance: hit.relevance,
-        })
-    };
-    Explanation { retrievers: lists.iter().filter_map(place).collect(), stages: Vec::new() }
+    let retrievers = lists.iter().filter_map(|list| list.hit(row)).collect();
+    Explanation { retrievers, stages: Vec::new() }
 }
 
 /// Which retrievers looked how far.

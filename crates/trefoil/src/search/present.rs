@@ -31,94 +31,84 @@ impl Searcher<'_> {
     /// `graded` are in `selected`.
     pub(crate) fn present(
         self,
-        request: Request<'_>,
+        Request { query, plan, allowed }: Request<'_>,
         retrieved: Retrieved,
         graded: Graded,
         selected: &Selected<GradedPassage>,
-        diagnostics: Diagnostics,
+        mut diagnostics: Diagnostics,
     ) -> Result<SearchResult> {
-        result(self.state, request, retrieved, graded, selected, diagnostics)
+        let state = self.state;
+        let Graded { total, best_read, report, .. } = graded;
+        let Retrieved { lists, relationships, others } = retrieved;
+        let kept: Vec<&GradedPassage> = selected.kept.iter().collect();
+        let total = if plan.selection.passages { total } else { 0 } + others.len();
+        let Listing { listed, keys } = Listing::of(&others, &kept);
+        let Page { shown: places, next } =
+            Page::new(&keys, diagnostics.reranked, &diagnostics.corrections, plan);
+        let offset = places.start;
+        let listed = listed.get(places).unwrap_or_default();
+        let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();
+        let first = passage_places.first().copied().unwrap_or_default();
+        let page = kept.get(first..first + passage_places.len()).unwrap_or_default();
+        let contexts = contexts(state, query, allowed, page)?;
+        let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
+        let highlighter =
+            Highlighter::new(state.analyzer(), &plan.question.text, plan.question.language);
+        let mut mentioned = Vec::new();
+        let passages: Vec<SearchResultItem> = page
+            .iter()
+            .zip(contexts)
+            .zip(ranks)
+            .map(|((graded, context), (rank, _))| {
+                let mut item = item(state, query, plan, graded, context, &highlighter);
+                let explanation = query.options.explain.then(|| explanation(graded, rank));
+                let row = graded.ranked.passage.chunk.row;
+                let entities = state.entities_of(row, allowed).unwrap_or_else(|error| {
+                    let stage = stage_fed_by(IndexInput::Extraction);
+                    let failed = Degraded { stage, reason: error.chain() };
+                    if !diagnostics.degraded.contains(&failed) {
+                        diagnostics.degraded.push(failed);
+                    }
+                    Vec::new()
+                });
+                item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
+                item.sources.relation_ids = relationships.shown_by(row);
+                mentioned.extend(entities);
+                Ok(SearchResultItem { explanation, ..item })
+            })
+            .collect::<Result<_>>()?;
+        let mut passages = passages.into_iter();
+        let results: Vec<SearchResultItem> = (offset + 1..)
+            .zip(listed)
+            .filter_map(|(rank, one)| match one {
+                Listed::Other(place) => others.get(*place).map(|item| placed(item, rank)),
+                Listed::Passage(_) => passages.next(),
+            })
+            .collect();
+        let evidence = AnswerEvidence::of(&lists, best_read);
+        let answerability = answerability(state, plan.question.language, &evidence);
+        let missing = missing(state, query, &diagnostics.degraded);
+        diagnostics.degraded.extend(missing);
+        diagnostics.lap(Stage::Present, kept.len(), results.len());
+        let (processing_time, stages) = diagnostics.finish();
+        Ok(SearchResult {
+            query: query.clone(),
+            results,
+            total_count: total,
+            processing_time,
+            strategies: diagnostics.metrics,
+            classification: plan.classification.clone(),
+            crag: report,
+            answerability,
+            paths: relationships.paths,
+            facets: if query.options.include_metadata { facets(mentioned) } else { Vec::new() },
+            degraded: diagnostics.degraded,
+            stages,
+            offset,
+            has_more: next.is_some(),
+            next_cursor: next,
+        })
     }
-}
-
-fn result(
-    state: &State,
-    Request { query, plan, allowed }: Request<'_>,
-    retrieved: Retrieved,
-    graded: Graded,
-    selected: &Selected<GradedPassage>,
-    mut diagnostics: Diagnostics,
-) -> Result<SearchResult> {
-    let Graded { total, best_read, report, .. } = graded;
-    let Retrieved { lists, relationships, others } = retrieved;
-    let kept: Vec<&GradedPassage> = selected.kept.iter().collect();
-    let total = if plan.selection.passages { total } else { 0 } + others.len();
-    let Listing { listed, keys } = Listing::of(&others, &kept);
-    let Page { shown: places, next } =
-        Page::new(&keys, diagnostics.reranked, &diagnostics.corrections, plan);
-    let offset = places.start;
-    let listed = listed.get(places).unwrap_or_default();
-    let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();
-    let first = passage_places.first().copied().unwrap_or_default();
-    let page = kept.get(first..first + passage_places.len()).unwrap_or_default();
-    let contexts = contexts(state, query, allowed, page)?;
-    let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
-    let highlighter =
-        Highlighter::new(state.analyzer(), &plan.question.text, plan.question.language);
-    let mut mentioned = Vec::new();
-    let passages: Vec<SearchResultItem> = page
-        .iter()
-        .zip(contexts)
-        .zip(ranks)
-        .map(|((graded, context), (rank, _))| {
-            let mut item = item(state, query, plan, graded, context, &highlighter);
-            let explanation = query.options.explain.then(|| explanation(graded, rank));
-            let row = graded.ranked.passage.chunk.row;
-            let entities = state.entities_of(row, allowed).unwrap_or_else(|error| {
-                let stage = stage_fed_by(IndexInput::Extraction);
-                let failed = Degraded { stage, reason: error.chain() };
-                if !diagnostics.degraded.contains(&failed) {
-                    diagnostics.degraded.push(failed);
-                }
-                Vec::new()
-            });
-            item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
-            item.sources.relation_ids = relationships.shown_by(row);
-            mentioned.extend(entities);
-            Ok(SearchResultItem { explanation, ..item })
-        })
-        .collect::<Result<_>>()?;
-    let mut passages = passages.into_iter();
-    let results: Vec<SearchResultItem> = (offset + 1..)
-        .zip(listed)
-        .filter_map(|(rank, one)| match one {
-            Listed::Other(place) => others.get(*place).map(|item| placed(item, rank)),
-            Listed::Passage(_) => passages.next(),
-        })
-        .collect();
-    let evidence = AnswerEvidence::of(&lists, best_read);
-    let answerability = answerability(state, plan.question.language, &evidence);
-    let missing = missing(state, query, &diagnostics.degraded);
-    diagnostics.degraded.extend(missing);
-    diagnostics.lap(Stage::Present, kept.len(), results.len());
-    let (processing_time, stages) = diagnostics.finish();
-    Ok(SearchResult {
-        query: query.clone(),
-        results,
-        total_count: total,
-        processing_time,
-        strategies: diagnostics.metrics,
-        classification: plan.classification.clone(),
-        crag: report,
-        answerability,
-        paths: relationships.paths,
-        facets: if query.options.include_metadata { facets(mentioned) } else { Vec::new() },
-        degraded: diagnostics.degraded,
-        stages,
-        offset,
-        has_more: next.is_some(),
-        next_cursor: next,
-    })
 }
 
 /// Whether the corpus answers the question, by the first calibration that is about it and

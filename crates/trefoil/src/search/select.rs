@@ -142,7 +142,7 @@ pub fn mmr(
     lambda: f32,
     similarity: impl Fn(usize, usize) -> f32,
 ) -> Result<Vec<usize>> {
-    let lambda = checked(lambda)?;
+    Error::check_config((0.0..=1.0).contains(&lambda), "lambda", lambda, "0–1")?;
     // What is left, with the similarity to what is most like it among the picked.
     let mut left: Vec<(usize, Score, f32)> =
         relevance.iter().enumerate().map(|(at, &score)| (at, score, 0.0)).collect();
@@ -196,14 +196,6 @@ pub fn cosine<V: AsRef<[f32]>>(vectors: &[V]) -> impl Fn(usize, usize) -> f32 {
             one.as_ref().iter().zip(other.as_ref()).map(|(a, b)| a * b).sum()
         }
         _ => 0.0,
-    }
-}
-
-fn checked(lambda: f32) -> Result<f32> {
-    if (0.0..=1.0).contains(&lambda) {
-        Ok(lambda)
-    } else {
-        Err(Error::InvalidConfig { field: "lambda", value: lambda.to_string(), allowed: "0–1" })
     }
 }
 
