@@ -86,25 +86,14 @@ const ABSENT: &str = "_";
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OrderKey { reranked, combined, date, id } = &self.last;
+        let Self { last: OrderKey { reranked, combined, date, id }, .. } = self;
+        let bits = |score: Score| format!("{:08x}", score.get().to_bits());
+        let or_absent = |part: Option<String>| part.unwrap_or_else(|| ABSENT.to_owned());
+        let repairs: Vec<String> = self.repairs.iter().map(usize::to_string).collect();
+        let repairs = or_absent((!repairs.is_empty()).then(|| repairs.join("-")));
         write!(f, "{FORM}.{:016x}.{}.{}.", self.fingerprint, self.depth, self.reranked)?;
-        match self.repairs.split_first() {
-            Some((first, others)) => {
-                write!(f, "{first}")?;
-                others.iter().try_for_each(|read| write!(f, "-{read}"))?;
-                f.write_str(".")?;
-            }
-            None => write!(f, "{ABSENT}.")?,
-        }
-        match reranked {
-            Some(blend) => write!(f, "{:08x}.", blend.get().to_bits())?,
-            None => write!(f, "{ABSENT}.")?,
-        }
-        write!(f, "{:08x}.", combined.get().to_bits())?;
-        match date {
-            Some(date) => write!(f, "{date}.{id}"),
-            None => write!(f, "{ABSENT}.{id}"),
-        }
+        write!(f, "{repairs}.{}.{}.", or_absent(reranked.map(bits)), bits(*combined))?;
+        write!(f, "{}.{id}", or_absent(date.map(|date| date.to_string())))
     }
 }
 

@@ -270,6 +270,24 @@ impl Error {
         Self::InvalidField { field, value: shortened(&value.to_string()), allowed }
     }
 
+    /// Checks that a field of something to be remembered `holds`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] otherwise, as [`invalid_field`](Self::invalid_field).
+    pub fn check_field(
+        holds: bool,
+        field: &'static str,
+        value: impl Display,
+        allowed: &'static str,
+    ) -> Result<()> {
+        if holds { Ok(()) } else { Err(Self::invalid_field(field, value, allowed)) }
+    }
+
+    /// What a boundary or policy does not admit, and why.
+    pub fn denied(boundary: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::BoundaryDenied { boundary: boundary.into(), reason: reason.into() }
+    }
+
     /// The status of an HTTP response that tells of this error.
     pub fn http_status(&self) -> u16 {
         #[expect(clippy::wildcard_enum_match_arm, reason = "every other failure is the server's")]

@@ -115,12 +115,7 @@ impl Default for RuleExtractor {
 
 impl ClaimExtractor for RuleExtractor {
     fn extract(&self, observation: &Observation, boundary: &Boundary) -> Result<Extracted> {
-        let mut extracted = Extracted {
-            claims: Vec::new(),
-            loops: Vec::new(),
-            extraction: Extraction::default(),
-            method: EvidenceMethod::Rule,
-        };
+        let mut extracted = nothing();
         let Some(scope) = scope(observation, boundary) else { return Ok(extracted) };
         let (whole, language) = (observation.text(), language_of(&observation.content));
         let text = TitledText { text: &whole, language, ..TitledText::default() };
@@ -132,14 +127,14 @@ impl ClaimExtractor for RuleExtractor {
 
 /// The claims and the loops that the rules find in an observation, whoever may see it.
 pub fn statements(observation: &Observation) -> (Vec<ClaimDraft>, Vec<LoopDraft>) {
-    let mut extracted = Extracted {
-        claims: Vec::new(),
-        loops: Vec::new(),
-        extraction: Extraction::default(),
-        method: EvidenceMethod::Rule,
-    };
+    let mut extracted = nothing();
     read(observation, Scope::Project, &mut extracted);
     (extracted.claims, extracted.loops)
+}
+
+fn nothing() -> Extracted {
+    let (claims, loops, extraction) = (Vec::new(), Vec::new(), Extraction::default());
+    Extracted { claims, loops, extraction, method: EvidenceMethod::Rule }
 }
 
 /// The scope of what is found: the project's, else the session's; absent if the observation
@@ -181,17 +176,12 @@ const SHOWN: f32 = 0.9;
 fn read_outcomes(observation: &Observation, scope: Scope, extracted: &mut Extracted) {
     for outcome in outcomes(&output_of(observation)).into_iter().take(RuleExtractor::MAX_CLAIMS) {
         extracted.claims.push(ClaimDraft {
-            scope,
-            boundary_class: observation.boundary_class,
             confidence: Score::clamped(SHOWN),
             subject: Some(outcome.subject),
             predicate: Some(outcome.predicate.to_owned()),
             object: Some(outcome.object),
             sources: outcome.sources,
-            session: observation.session.clone(),
-            occurred_at: observation.occurred_at,
-            tags: observation.tags.clone(),
-            ..ClaimDraft::observed(outcome.text, observation.id.clone())
+            ..draft(observation, scope, outcome.text)
         });
     }
 }
@@ -231,30 +221,26 @@ fn read_prose(observation: &Observation, scope: Scope, extracted: &mut Extracted
                     boundary_class: observation.boundary_class,
                 });
             }
-            let draft = draft(observation, &spoken, found, text, scope);
-            extracted.claims.push(ClaimDraft { sources: sources.clone(), ..draft });
+            let ClaimMatch { kind, confidence, subject, predicate, object } = found;
+            let speaker = || spoken.speaker().unwrap_or(USER).to_owned();
+            extracted.claims.push(ClaimDraft {
+                kind,
+                confidence: Score::clamped(confidence),
+                subject: subject.or_else(|| predicate.as_ref().map(|_| speaker())),
+                predicate,
+                object,
+                sources: sources.clone(),
+                ..draft(observation, scope, text)
+            });
         }
     }
 }
 
-fn draft(
-    observation: &Observation,
-    spoken: &Utterance<'_>,
-    found: ClaimMatch,
-    text: String,
-    scope: Scope,
-) -> ClaimDraft {
-    let subject = found
-        .subject
-        .or_else(|| found.predicate.as_ref().map(|_| spoken.speaker().unwrap_or(USER).to_owned()));
+/// A claim of an observation, as far as the observation says what it is.
+fn draft(observation: &Observation, scope: Scope, text: String) -> ClaimDraft {
     ClaimDraft {
-        kind: found.kind,
         scope,
         boundary_class: observation.boundary_class,
-        confidence: Score::clamped(found.confidence),
-        subject,
-        predicate: found.predicate,
-        object: found.object,
         session: observation.session.clone(),
         occurred_at: observation.occurred_at,
         tags: observation.tags.clone(),

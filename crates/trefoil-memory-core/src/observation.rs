@@ -12,6 +12,8 @@ pub use open_loop::{OpenLoop, open_loops};
 pub use reflect::{Reflection, ReflectionReason, reflect};
 pub use session::Session;
 
+use std::ops::RangeInclusive;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
@@ -247,8 +249,9 @@ impl ObservationDraft {
     }
 
     fn check(&self) -> Result<()> {
-        let too_long = |field, length, allowed| {
-            Err(Error::invalid_field(field, format_args!("{length} bytes long"), allowed))
+        let fits = |length: usize, most: RangeInclusive<usize>, field, allowed| {
+            let long = format_args!("{length} bytes long");
+            Error::check_field(most.contains(&length), field, long, allowed)
         };
         let texts = [
             ("content of an observation", Some(&self.content)),
@@ -257,32 +260,20 @@ impl ObservationDraft {
         ];
         for (field, text) in texts {
             let length = text.map_or(1, String::len);
-            if !(1..=Observation::MAX_CONTENT).contains(&length) {
-                return too_long(field, length, "1–65,536 bytes");
-            }
+            fits(length, 1..=Observation::MAX_CONTENT, field, "1–65,536 bytes")?;
         }
         self.context_note.as_ref().map_or(Ok(()), ContextNote::check)?;
-        let actor = self.actor.as_deref().unwrap_or_default();
-        if actor.len() > Observation::MAX_ACTOR {
-            return too_long("actor of an observation", actor.len(), "at most 512 bytes");
-        }
-        let source = self.source_id.as_deref().unwrap_or_default();
-        if source.len() > Observation::MAX_SOURCE_ID {
-            return too_long("source_id of an observation", source.len(), "at most 2,048 bytes");
-        }
-        if leads_upwards(source) {
-            let allowed = "a path without `..`";
-            return Err(Error::invalid_field(
-                "source_id of an observation",
-                "a path upwards",
-                allowed,
-            ));
-        }
-        if !(1..=Observation::MAX_LIFETIME_DAYS).contains(&self.lifetime_days) {
-            let value = format_args!("{} days", self.lifetime_days);
-            return Err(Error::invalid_field("lifetime of an observation", value, "1–90 days"));
-        }
-        Ok(())
+        let actor = self.actor.as_deref().unwrap_or_default().len();
+        fits(actor, 0..=Observation::MAX_ACTOR, "actor of an observation", "at most 512 bytes")?;
+        let (source, field) =
+            (self.source_id.as_deref().unwrap_or_default(), "source_id of an observation");
+        fits(source.len(), 0..=Observation::MAX_SOURCE_ID, field, "at most 2,048 bytes")?;
+        let allowed = "a path without `..`";
+        Error::check_field(!leads_upwards(source), field, "a path upwards", allowed)?;
+        let days = self.lifetime_days;
+        let (holds, value) =
+            ((1..=Observation::MAX_LIFETIME_DAYS).contains(&days), format_args!("{days} days"));
+        Error::check_field(holds, "lifetime of an observation", value, "1–90 days")
     }
 }
 

@@ -14,10 +14,7 @@ use crate::{Claim, ClaimDraft, ContentHash, ObservationDraft};
 pub fn admit(draft: ObservationDraft, policy: &Policy) -> Result<ObservationDraft> {
     let file = draft.source_id.as_deref().filter(|_| draft.source_type == SourceType::File);
     if file.is_some_and(trefoil_text::is_credential_file) {
-        return Err(Error::BoundaryDenied {
-            boundary: "the file's name".to_owned(),
-            reason: "files of this name hold credentials".to_owned(),
-        });
+        return Err(Error::denied("the file's name", "files of this name hold credentials"));
     }
     policy.check_class(draft.boundary_class)?;
     let mut boundary_class = draft.boundary_class;

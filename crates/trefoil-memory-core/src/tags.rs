@@ -23,18 +23,14 @@ impl Tags {
         let mut set = BTreeSet::new();
         for tag in tags {
             let tag = normalize(tag.as_ref().trim()).trim().to_owned();
-            if tag.len() > Self::MAX_BYTES {
-                let length = format_args!("{} bytes long", tag.len());
-                return Err(Error::invalid_field("tag", length, "at most 256 bytes"));
-            }
+            let length = format_args!("{} bytes long", tag.len());
+            Error::check_field(tag.len() <= Self::MAX_BYTES, "tag", length, "at most 256 bytes")?;
             if !tag.is_empty() {
                 set.insert(tag);
             }
         }
-        if set.len() > Self::MAX {
-            let count = format_args!("{} tags", set.len());
-            return Err(Error::invalid_field("tags", count, "at most 32 tags"));
-        }
+        let count = format_args!("{} tags", set.len());
+        Error::check_field(set.len() <= Self::MAX, "tags", count, "at most 32 tags")?;
         Ok(Self(set))
     }
 

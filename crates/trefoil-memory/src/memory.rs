@@ -29,7 +29,7 @@ use trefoil::{
     Engine,
     admin::{BackgroundTask, ForgetReceipt, JobCounts},
     graph::Summarizer,
-    memory::{MemoryWrite, PatchReason},
+    memory::{MemoryRead, MemoryWrite, PatchReason},
 };
 use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
@@ -69,7 +69,7 @@ impl Memory {
 
     /// The same with ids of a generator.
     pub fn with_ids(engine: Arc<Engine>, ids: IdGenerator) -> Self {
-        Self::with_services(engine, Services::new(ids))
+        Self::with_services(engine, Services::new(Arc::new(ids)))
     }
 
     /// The same with what finds claims in observations.
@@ -148,7 +148,7 @@ impl Memory {
     /// # Errors
     /// [`Error::PolicyMissing`] if there is none of that version.
     pub fn policy_text(&self, version: Option<&PolicyVersion>) -> Result<String> {
-        let stored = self.engine.memory().read("read a policy", |rows| match version {
+        let stored = self.read("read a policy", |rows| match version {
             Some(version) => rows.policy(version.as_str()),
             None => rows.current_policy(),
         })?;
@@ -182,7 +182,7 @@ impl Memory {
 
     /// The session with this id.
     pub fn session(&self, id: &SessionId) -> Result<Option<Session>> {
-        let row = self.engine.memory().read("read a session", |rows| rows.session(id.as_str()))?;
+        let row = self.read("read a session", |rows| rows.session(id.as_str()))?;
         row.as_ref().map(rows::to_session).transpose()
     }
 
@@ -230,9 +230,8 @@ impl Memory {
 
     /// The observation with this id; absent if there is none, or its content was scrubbed.
     pub fn observation(&self, id: &ObservationId) -> Result<Option<Observation>> {
-        let unit =
-            self.engine.memory().read("read an observation", |rows| rows.unit(id.as_str()))?;
-        Ok(unit.as_ref().map(rows::to_observation).transpose()?.flatten())
+        let unit = self.read("read an observation", |rows| rows.unit(id.as_str()))?;
+        rows::body(unit.as_ref(), rows::to_observation)
     }
 
     /// The claim with this id.
@@ -240,8 +239,8 @@ impl Memory {
     /// # Errors
     /// [`Error::UnknownClaim`] if there is none.
     pub fn claim(&self, id: &ClaimId) -> Result<Claim> {
-        let unit = self.engine.memory().read("read a claim", |rows| rows.unit(id.as_str()))?;
-        let claim = unit.as_ref().map(rows::to_claim).transpose()?.flatten();
+        let unit = self.read("read a claim", |rows| rows.unit(id.as_str()))?;
+        let claim = rows::body(unit.as_ref(), rows::to_claim)?;
         claim.ok_or_else(|| Error::UnknownClaim { id: id.clone() })
     }
 
@@ -258,9 +257,16 @@ impl Memory {
     /// # Errors
     /// As [`Engine::forget_document`].
     pub fn forget_unit(&self, id: &str) -> Result<ForgetReceipt> {
-        let memory = self.engine.memory();
-        let row = memory.read("look up a unit", |rows| rows.row_of(id))?;
-        memory.forget_units(row.as_slice())
+        let row = self.read("look up a unit", |rows| rows.row_of(id))?;
+        self.engine.memory().forget_units(row.as_slice())
+    }
+
+    fn read<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryRead<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.engine.memory().read(doing, work)
     }
 
     fn write<T>(

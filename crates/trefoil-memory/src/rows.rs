@@ -86,6 +86,19 @@ pub(crate) fn to_claim(stored: &MemoryUnit) -> Result<Option<Claim>> {
     }))
 }
 
+/// The claims among units, in order.
+pub(crate) fn to_claims(stored: &[MemoryUnit]) -> Result<Vec<Claim>> {
+    stored.iter().filter_map(|unit| to_claim(unit).transpose()).collect()
+}
+
+/// What `read` makes of a unit, if there is one.
+pub(crate) fn body<T>(
+    stored: Option<&MemoryUnit>,
+    read: impl FnOnce(&MemoryUnit) -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    stored.map_or(Ok(None), read)
+}
+
 /// What a stored unit has in common with others.
 pub(crate) fn to_unit(stored: &MemoryUnit) -> Result<Unit> {
     let row = &stored.unit;

@@ -213,10 +213,10 @@ impl Policy {
     /// [`Error::BoundaryDenied`] for a secret that no tag may see.
     pub fn check_class(&self, class: BoundaryClass) -> Result<()> {
         if class == BoundaryClass::Secret && !self.stores_secrets() {
-            return Err(Error::BoundaryDenied {
-                boundary: "the class `secret`".to_owned(),
-                reason: "the policy names no tag that may see it".to_owned(),
-            });
+            return Err(Error::denied(
+                "the class `secret`",
+                "the policy names no tag that may see it",
+            ));
         }
         Ok(())
     }

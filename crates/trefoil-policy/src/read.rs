@@ -12,7 +12,7 @@ use trefoil_text::{Redaction, RedactionPattern, RedactionRules};
 
 use crate::{
     AllowTag, ClassPolicy, HybridPolicy, InvariantDefinition, Policy, PolicyRule, PolicyVersion,
-    RerankPolicy, RetrievalPolicy, ScopePolicy, Ttl,
+    RecencyPolicy, RerankPolicy, RetrievalPolicy, ScopePolicy, Ttl,
 };
 
 /// Reads a policy.
@@ -52,6 +52,7 @@ struct Reader {
     errors: Vec<String>,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "readers have one form, for `need`, `may` and `list`")]
 impl Reader {
     /// Notes that a value is not allowed.
     fn wrong(&mut self, node: &Node<'_>, allowed: impl Display) {
@@ -90,6 +91,29 @@ impl Reader {
             }
             None => None,
         }
+    }
+
+    /// A value of a table, read by `read`, if it is there.
+    fn may<T>(
+        &mut self,
+        node: &Node<'_>,
+        key: &str,
+        read: impl FnOnce(&mut Self, &Node<'_>) -> Option<T>,
+    ) -> Option<T> {
+        read(self, &node.get(key)?)
+    }
+
+    /// What `read` makes of a table with one key for each of `all`.
+    fn each<K: Copy + Ord + Display, T>(
+        &mut self,
+        node: &Node<'_>,
+        all: &[K],
+        mut read: impl FnMut(&mut Self, &str) -> Option<T>,
+    ) -> BTreeMap<K, T> {
+        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+        self.keys(node, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        let values = all.iter().zip(&names);
+        values.filter_map(|(&one, name)| Some((one, read(self, name)?))).collect()
     }
 
     /// A value that reads as a `T` and passes `check`.
@@ -141,11 +165,20 @@ impl Reader {
             let allowed = "`1.0.0`, `1.0.0-draft` or `1.0.0+build`";
             reader.value(node, allowed, |_: &PolicyVersion| true)
         });
-        let scopes = self.need(root, "scopes", |reader, node| Some(reader.scopes(node)));
-        let classes = root.get("boundary_classes").map(|node| self.classes(&node));
-        let invariants = root.get("invariants").and_then(|node| self.list(&node, Self::invariant));
-        let redact = root.get("redact").map(|node| self.redactions(&node));
-        let retrieval = root.get("retrieval").map(|node| self.retrieval(&node));
+        let scopes = self.need(root, "scopes", |reader, node| {
+            Some(
+                reader
+                    .each(node, Scope::ALL, |reader, scope| reader.need(node, scope, Self::scope)),
+            )
+        });
+        let classes = self.may(root, "boundary_classes", |reader, node| {
+            let class = |reader: &mut Self, class: &str| reader.may(node, class, Self::class);
+            Some(reader.each(node, BoundaryClass::ALL, class))
+        });
+        let invariants =
+            self.may(root, "invariants", |reader, node| reader.list(node, Self::invariant));
+        let redact = self.may(root, "redact", Self::redactions);
+        let retrieval = self.may(root, "retrieval", Self::retrieval);
         Some(Policy {
             version: version?,
             scopes: scopes?,
@@ -154,17 +187,6 @@ impl Reader {
             redact: redact.unwrap_or_else(|| RedactionRules::of(Redaction::ALL.into())),
             retrieval: retrieval.unwrap_or_default(),
         })
-    }
-
-    fn scopes(&mut self, node: &Node<'_>) -> BTreeMap<Scope, ScopePolicy> {
-        let names: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-        self.keys(node, &names);
-        let mut scopes = BTreeMap::new();
-        for &scope in Scope::ALL {
-            let policy = self.need(node, scope.as_str(), Self::scope);
-            scopes.extend(policy.map(|policy| (scope, policy)));
-        }
-        scopes
     }
 
     fn scope(&mut self, node: &Node<'_>) -> Option<ScopePolicy> {
@@ -176,34 +198,22 @@ impl Reader {
         Some(ScopePolicy { ttl: ttl?, max_tokens: max_tokens? })
     }
 
-    fn classes(&mut self, node: &Node<'_>) -> BTreeMap<BoundaryClass, ClassPolicy> {
-        let names: Vec<&str> = BoundaryClass::ALL.iter().map(|class| class.as_str()).collect();
-        self.keys(node, &names);
-        let mut classes = BTreeMap::new();
-        for &class in BoundaryClass::ALL {
-            let policy = node.get(class.as_str()).map(|node| self.class(&node));
-            classes.extend(policy.map(|policy| (class, policy)));
-        }
-        classes
-    }
-
-    fn class(&mut self, node: &Node<'_>) -> ClassPolicy {
+    fn class(&mut self, node: &Node<'_>) -> Option<ClassPolicy> {
         self.keys(node, &["allow", "redact", "escalation"]);
         let tag = |reader: &mut Self, node: &Node<'_>| {
             let allowed = "a tag without white space, `*` only at the end";
             reader.value(node, allowed, |_: &AllowTag| true)
         };
-        ClassPolicy {
-            allow: self
-                .need(node, "allow", |reader, node| reader.list(node, tag))
-                .unwrap_or_default(),
-            redact: node.get("redact").map(|node| self.redactions(&node)).unwrap_or_default(),
-            escalation: node.get("escalation").and_then(|node| self.text(&node)),
-        }
+        let allow = self.need(node, "allow", |reader, node| reader.list(node, tag));
+        Some(ClassPolicy {
+            allow: allow.unwrap_or_default(),
+            redact: self.may(node, "redact", Self::redactions).unwrap_or_default(),
+            escalation: self.may(node, "escalation", Self::text),
+        })
     }
 
     /// A list of kinds that are known, by name, and of tables with a `name` and a `pattern`.
-    fn redactions(&mut self, node: &Node<'_>) -> RedactionRules {
+    fn redactions(&mut self, node: &Node<'_>) -> Option<RedactionRules> {
         let names = Redaction::ALL.map(|one| one.to_string()).join(", ");
         let named = |text: &str| Redaction::ALL.into_iter().find(|one| one.to_string() == text);
         let (mut kinds, mut patterns) = (BTreeSet::new(), Vec::new());
@@ -218,11 +228,11 @@ impl Reader {
             }
             Some(())
         });
-        read.and_then(|()| {
+        let rules = read.and_then(|()| {
             let rules = RedactionRules::new(kinds, patterns);
             rules.map_err(|error| self.wrong(node, error)).ok()
-        })
-        .unwrap_or_default()
+        });
+        Some(rules.unwrap_or_default())
     }
 
     fn pattern(&mut self, node: &Node<'_>) -> Option<RedactionPattern> {
@@ -250,57 +260,48 @@ impl Reader {
         Some(InvariantDefinition { name: name?, applies_to: applies_to?, rule: rule? })
     }
 
-    fn retrieval(&mut self, node: &Node<'_>) -> RetrievalPolicy {
+    fn retrieval(&mut self, node: &Node<'_>) -> Option<RetrievalPolicy> {
         self.keys(node, &["hybrid", "rerank"]);
-        RetrievalPolicy {
-            hybrid: node.get("hybrid").map(|node| self.hybrid(&node)).unwrap_or_default(),
-            rerank: node.get("rerank").map(|node| self.rerank(&node)).unwrap_or_default(),
-        }
+        Some(RetrievalPolicy {
+            hybrid: self.may(node, "hybrid", Self::hybrid).unwrap_or_default(),
+            rerank: self.may(node, "rerank", Self::rerank).unwrap_or_default(),
+        })
     }
 
-    fn hybrid(&mut self, node: &Node<'_>) -> HybridPolicy {
+    fn hybrid(&mut self, node: &Node<'_>) -> Option<HybridPolicy> {
         self.keys(node, &["alpha", "k_txt", "k_vec", "k_final"]);
-        let mut policy = HybridPolicy::default();
-        let alpha = |alpha: &f64| (0.0..=1.0).contains(alpha);
-        if let Some(alpha) = node.get("alpha").and_then(|node| self.value(&node, "0–1", alpha)) {
-            policy.alpha = alpha;
-        }
-        for (key, count) in [
-            ("k_txt", &mut policy.k_txt),
-            ("k_vec", &mut policy.k_vec),
-            ("k_final", &mut policy.k_final),
-        ] {
-            if let Some(found) = node.get(key).and_then(|node| self.count(&node)) {
-                *count = found as usize;
-            }
-        }
-        policy
+        let HybridPolicy { alpha, k_txt, k_vec, k_final } = HybridPolicy::default();
+        let share = |reader: &mut Self, node: &Node<'_>| {
+            reader.value(node, "0–1", |share: &f64| (0.0..=1.0).contains(share))
+        };
+        let alpha = self.may(node, "alpha", share).unwrap_or(alpha);
+        let mut count =
+            |key, default| self.may(node, key, Self::count).map_or(default, |count| count as usize);
+        let (k_txt, k_vec) = (count("k_txt", k_txt), count("k_vec", k_vec));
+        Some(HybridPolicy { alpha, k_txt, k_vec, k_final: count("k_final", k_final) })
     }
 
-    fn rerank(&mut self, node: &Node<'_>) -> RerankPolicy {
+    fn rerank(&mut self, node: &Node<'_>) -> Option<RerankPolicy> {
         self.keys(node, &["use_quality", "recency_half_life_days", "recency"]);
-        let mut policy = RerankPolicy::default();
-        if let Some(quality) = node
-            .get("use_quality")
-            .and_then(|node| self.value(&node, "true or false", |_: &bool| true))
-        {
-            policy.use_quality = quality;
-        }
-        if let Some(days) = node.get("recency_half_life_days").and_then(|node| self.days(&node)) {
-            policy.recency_half_life_days = days;
-        }
-        let Some(recency) = node.get("recency") else { return policy };
-        self.keys(&recency, &["half_life_days_by_kind"]);
-        if let Some(by_kind) = recency.get("half_life_days_by_kind") {
-            let names: Vec<&str> = ClaimKind::ALL.iter().map(|kind| kind.as_str()).collect();
-            self.keys(&by_kind, &names);
-            let half_life = |&kind: &ClaimKind| {
-                let days = self.days(&by_kind.get(kind.as_str())?)?;
-                Some((kind, days))
-            };
-            policy.recency.half_life_days_by_kind =
-                ClaimKind::ALL.iter().filter_map(half_life).collect();
-        }
-        policy
+        let RerankPolicy { use_quality, recency_half_life_days, recency } = RerankPolicy::default();
+        let flag = |reader: &mut Self, node: &Node<'_>| {
+            reader.value(node, "true or false", |_: &bool| true)
+        };
+        Some(RerankPolicy {
+            use_quality: self.may(node, "use_quality", flag).unwrap_or(use_quality),
+            recency_half_life_days: self
+                .may(node, "recency_half_life_days", Self::days)
+                .unwrap_or(recency_half_life_days),
+            recency: self.may(node, "recency", Self::recency).unwrap_or(recency),
+        })
+    }
+
+    fn recency(&mut self, node: &Node<'_>) -> Option<RecencyPolicy> {
+        self.keys(node, &["half_life_days_by_kind"]);
+        let half_life_days_by_kind = self.may(node, "half_life_days_by_kind", |reader, node| {
+            let days = |reader: &mut Self, kind: &str| reader.may(node, kind, Self::days);
+            Some(reader.each(node, ClaimKind::ALL, days))
+        })?;
+        Some(RecencyPolicy { half_life_days_by_kind })
     }
 }

@@ -62,17 +62,10 @@ pub struct RecallDepth {
     pub vector: usize,
 }
 
-/// A hit of keyword or vector search in memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MemoryHit {
-    /// Its row.
-    pub row: RowId,
-    /// How relevant it is: the share of the question's information that its words hold, or its
-    /// cosine on the model's range.
-    pub relevance: Score,
-    /// The score behind that: BM25 with what is added for phrases, or the cosine.
-    pub raw_score: f32,
-}
+/// A hit of keyword or vector search in memory. How relevant it is, is the share of the question's
+/// information that its words hold, or its cosine on the model's range; the score behind that is
+/// BM25 with what is added for phrases, or the cosine.
+pub type MemoryHit = Hit;
 
 /// The hits of both sides, best first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -193,12 +186,10 @@ impl MemoryCollection<'_> {
             (stage_fed_by(IndexInput::Text), text, &mut recalled.by_text),
             (stage_fed_by(IndexInput::Vector), vector, &mut recalled.by_vector),
         ] {
-            match side {
-                Ok(list) => *found = list,
-                Err(error) => {
-                    recalled.degraded.push(Degraded { stage, reason: error.chain() });
-                }
-            }
+            *found = side.unwrap_or_else(|error| {
+                recalled.degraded.push(Degraded { stage, reason: error.chain() });
+                Vec::new()
+            });
         }
         state.add_secrets(&question, allowed, depth.text, &mut recalled.by_text)?;
         Ok(recalled)
@@ -218,19 +209,6 @@ impl MemoryCollection<'_> {
         let mut found = state.ask(IndexInput::Text, &question, allowed, depth)?;
         state.add_secrets(&question, allowed, depth, &mut found)?;
         Ok(found)
-    }
-
-    /// The same by meaning only. Nothing without a model.
-    pub fn by_vector(
-        &self,
-        question: &str,
-        allowed: &Allowed,
-        depth: usize,
-    ) -> Result<Vec<MemoryHit>> {
-        let state = self.state();
-        state.catch_up()?;
-        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
-        state.ask(IndexInput::Vector, &asked(question), allowed, depth)
     }
 
     /// The units nearest to a vector of the model, such as that of another unit.
@@ -356,14 +334,7 @@ impl State {
         };
         // The filter holds also where a retriever forgot it.
         let hits = list.hits().iter().filter(|hit| allowed.contains(hit.row));
-        let found = hits
-            .map(|hit| MemoryHit {
-                row: hit.row,
-                relevance: relevance(hit),
-                raw_score: hit.raw_score,
-            })
-            .collect();
-        Ok(found)
+        Ok(hits.map(|hit| Hit { relevance: relevance(hit), ..*hit }).collect())
     }
 
     /// What the semantic retriever finds, and the vector that it was asked with. A question is

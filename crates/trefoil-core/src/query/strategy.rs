@@ -4,30 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, RetrieverId};
 
-/// What kind of answer a question wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum QueryType {
-    /// A passage that states the answer.
-    Local,
-    /// An overview of the whole corpus.
-    Global,
-    /// How two or more things hang together.
-    Relationship,
-    /// Undecided: every retriever with about the same weight.
-    Hybrid,
-}
-
-impl fmt::Display for QueryType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Local => "local",
-            Self::Global => "global",
-            Self::Relationship => "relationship",
-            Self::Hybrid => "hybrid",
-        })
+crate::string_enum!(
+    /// What kind of answer a question wants.
+    QueryType, "type of a query" {
+        /// A passage that states the answer.
+        Local = "local",
+        /// An overview of the whole corpus.
+        Global = "global",
+        /// How two or more things hang together.
+        Relationship = "relationship",
+        /// Undecided: every retriever with about the same weight.
+        Hybrid = "hybrid",
     }
-}
+);
 
 /// What a caller may ask for: one retriever, or all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

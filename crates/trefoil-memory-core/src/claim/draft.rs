@@ -171,10 +171,9 @@ impl ClaimDraft {
     pub fn into_claim(self, id: ClaimId, now: Timestamp) -> Result<(Claim, Vec<String>)> {
         self.check()?;
         let content_hash = ContentHash::of(&self.text);
-        if self.content_hash.is_some_and(|given| given != content_hash) {
-            let field = "content_hash of a claim";
-            return Err(Error::invalid_field(field, "of another text", "the text's, or absent"));
-        }
+        let agrees = self.content_hash.is_none_or(|given| given == content_hash);
+        let (field, allowed) = ("content_hash of a claim", "the text's, or absent");
+        Error::check_field(agrees, field, "of another text", allowed)?;
         let (sources, warnings) = SourceTag::keep_valid(&self.sources);
         let created_at = whole_seconds(self.created_at.unwrap_or(now));
         let or_created = |at: Option<Timestamp>| at.map_or(created_at, whole_seconds);
@@ -225,44 +224,31 @@ impl ClaimDraft {
 
     fn check(&self) -> Result<()> {
         let length = self.text.len();
-        if self.text.trim().is_empty() || length > Claim::MAX_TEXT {
-            let value = format_args!("{length} bytes long");
-            let allowed = "1–65,536 bytes that are not all white space";
-            return Err(Error::invalid_field("text of a claim", value, allowed));
-        }
+        let (fits, long) = (length <= Claim::MAX_TEXT, format_args!("{length} bytes long"));
+        let allowed = "1–65,536 bytes that are not all white space";
+        Error::check_field(!self.text.trim().is_empty() && fits, "text of a claim", long, allowed)?;
         for (field, term) in [
             ("subject of a claim", &self.subject),
             ("predicate of a claim", &self.predicate),
             ("object of a claim", &self.object),
         ] {
             let length = term.as_deref().map_or(1, |term| term.trim().len());
-            if !(1..=Claim::MAX_TERM).contains(&length) {
-                let value = format_args!("{length} bytes long");
-                return Err(Error::invalid_field(field, value, "1–2,048 bytes, or absent"));
-            }
+            let (fits, long) =
+                ((1..=Claim::MAX_TERM).contains(&length), format_args!("{length} bytes long"));
+            Error::check_field(fits, field, long, "1–2,048 bytes, or absent")?;
         }
-        if !self.utility.is_finite() {
-            return Err(Error::invalid_field(
-                "utility of a claim",
-                self.utility,
-                "a finite number",
-            ));
-        }
-        if matches!(&self.origin, Origin::Derived(claims) if claims.is_empty()) {
-            let allowed = "an observation, or at least one claim";
-            return Err(Error::invalid_field("origin of a claim", "no claim at all", allowed));
-        }
-        if let (Some(from), Some(to)) = (self.valid_from, self.valid_to)
-            && to < from
-        {
+        let (finite, utility) = (self.utility.is_finite(), self.utility);
+        Error::check_field(finite, "utility of a claim", utility, "a finite number")?;
+        let derives = !matches!(&self.origin, Origin::Derived(claims) if claims.is_empty());
+        let allowed = "an observation, or at least one claim";
+        Error::check_field(derives, "origin of a claim", "no claim at all", allowed)?;
+        if let (Some(from), Some(to)) = (self.valid_from, self.valid_to) {
             let allowed = "a time at or after valid_from";
-            return Err(Error::invalid_field("valid_to of a claim", to, allowed));
+            Error::check_field(from <= to, "valid_to of a claim", to, allowed)?;
         }
-        if self.scope == Scope::Session && self.session.is_none() {
-            let allowed = "the session that a claim of scope session belongs to";
-            return Err(Error::invalid_field("session of a claim", "absent", allowed));
-        }
-        Ok(())
+        let placed = self.scope != Scope::Session || self.session.is_some();
+        let allowed = "the session that a claim of scope session belongs to";
+        Error::check_field(placed, "session of a claim", "absent", allowed)
     }
 }
 

@@ -13,11 +13,9 @@ impl Rating {
     /// # Errors
     /// [`Error::InvalidField`] otherwise.
     pub fn new(value: f32) -> Result<Self> {
-        if (-1.0..=1.0).contains(&value) {
-            Ok(Self(value))
-        } else {
-            Err(Error::invalid_field("score of feedback", value, "a number from −1 to 1"))
-        }
+        let holds = (-1.0..=1.0).contains(&value);
+        Error::check_field(holds, "score of feedback", value, "a number from −1 to 1")?;
+        Ok(Self(value))
     }
 
     /// The value.

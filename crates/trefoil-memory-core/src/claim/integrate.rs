@@ -117,10 +117,8 @@ pub fn integrate(
     if options.validate_invariants
         && let Some(broken) = evaluator.first_broken(invariants, &claim.facts())
     {
-        return Err(Error::BoundaryDenied {
-            boundary: format!("the invariant `{}`", broken.name),
-            reason: "it does not hold for the claim".to_owned(),
-        });
+        let invariant = format!("the invariant `{}`", broken.name);
+        return Err(Error::denied(invariant, "it does not hold for the claim"));
     }
     let others = || {
         related.iter().filter(|old| old.id != claim.id && old.content_hash != claim.content_hash)

@@ -57,10 +57,8 @@ pub fn action(claim: &Claim, helped: bool, now: Timestamp) -> Action {
 /// # Errors
 /// [`Error::InvalidField`] without a source.
 pub fn verify(mut claim: Claim, sources: &[SourceTag], now: Timestamp) -> Result<Claim> {
-    if sources.is_empty() {
-        let allowed = "at least one source that shows it";
-        return Err(Error::invalid_field("sources of a check", "none", allowed));
-    }
+    let allowed = "at least one source that shows it";
+    Error::check_field(!sources.is_empty(), "sources of a check", "none", allowed)?;
     let now = whole_seconds(now);
     claim.sources.extend_from_slice(sources);
     claim.sources.sort();

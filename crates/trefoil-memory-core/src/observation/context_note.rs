@@ -56,24 +56,19 @@ impl ContextNote {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        let refused = |value: &str, allowed| {
-            Err(Error::invalid_field("context_note of an observation", value, allowed))
+        let check = |holds, value: String, allowed| {
+            Error::check_field(holds, "context_note of an observation", value, allowed)
         };
-        if self.0.len() > Self::MAX_ENTRIES {
-            return refused(&format!("{} entries", self.0.len()), "at most 16 entries");
-        }
-        for (name, text) in &self.0 {
-            if !is_name(name) {
-                let allowed = "names of a-z, 0-9 and _, at most 64 bytes, a letter first";
-                let name: String = name.chars().take(80).collect();
-                return refused(&format!("the name `{name}`"), allowed);
-            }
-            if !(1..=Self::MAX_TEXT).contains(&text.len()) {
-                let value = format!("`{name}` of {} bytes", text.len());
-                return refused(&value, "texts of 1–1,024 bytes");
-            }
-        }
-        Ok(())
+        let count = self.0.len();
+        check(count <= Self::MAX_ENTRIES, format!("{count} entries"), "at most 16 entries")?;
+        self.0.iter().try_for_each(|(name, text)| {
+            let shown: String = name.chars().take(80).collect();
+            let allowed = "names of a-z, 0-9 and _, at most 64 bytes, a letter first";
+            check(is_name(name), format!("the name `{shown}`"), allowed)?;
+            let (length, allowed) = (text.len(), "texts of 1–1,024 bytes");
+            let fits = (1..=Self::MAX_TEXT).contains(&length);
+            check(fits, format!("`{name}` of {length} bytes"), allowed)
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use trefoil_core::{BoundaryClass, ClaimId, Error, Part, Result, SummaryId, UnitS
 use super::{
     Memory,
     digest::{DISCARDED, NewSummary, PURGE_AFTER, archive},
-    learn::put_claim,
+    learn::{put_claim, stored_claim},
     maintain::{MaintenanceAction, MaintenancePass, MaintenanceReport, MaintenanceStep, PAGE},
 };
 use crate::{
@@ -44,9 +44,8 @@ impl Memory {
         let checked = |claim: Claim| verify(claim, sources, now);
         let looked = SourceStates::of(probe.fingerprints(&checked(self.claim(id)?)?.sources)?);
         self.write("note that a claim was checked", |write| {
-            let unknown = || Error::UnknownClaim { id: id.clone() };
-            let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
-            let claim = checked(rows::to_claim(&unit)?.ok_or_else(unknown)?)?;
+            let (unit, claim) = stored_claim(write, id)?;
+            let claim = checked(claim)?;
             put_claim(write, &claim, PatchReason::AdminUpdateUnitMeta)?;
             looked.note(write, unit.row)?;
             write.add_event("verified", Some(unit.row), "{}")?;
@@ -84,11 +83,9 @@ impl Memory {
 
     /// Shows every claim that is not archived, page by page.
     fn walk(&self, mut show: impl FnMut(&[MemoryUnit]) -> Result<()>) -> Result<()> {
-        let memory = self.engine.memory();
         let mut after = None;
         loop {
-            let page =
-                memory.read("walk over the claims", |read| read.claims_after(after, PAGE))?;
+            let page = self.read("walk over the claims", |read| read.claims_after(after, PAGE))?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.row);
             show(&page)?;
@@ -125,8 +122,7 @@ impl MaintenancePass<'_> {
         let Some(claim) = rows::to_claim(unit)? else { return Ok(SourceCheck::default()) };
         let now = SourceStates::of(self.probe.fingerprints(&claim.sources)?);
         let checked = claim.last_verified_at.as_second();
-        let memory = self.memory.engine.memory();
-        let before = memory.read("read what sources were like", |read| {
+        let before = self.memory.read("read what sources were like", |read| {
             SourceStates::since(read, unit.row, checked)
         })?;
         if let Some(before) = before {
@@ -143,10 +139,7 @@ impl MaintenancePass<'_> {
     /// Tells stale claims of one subject or topic in a summary, with those that it told
     /// before, and marks them as consolidated.
     pub(super) fn fold_claims(&self, stale: &[MemoryUnit]) -> Result<Vec<MaintenanceStep>> {
-        let claims: Vec<Claim> = stale
-            .iter()
-            .filter_map(|unit| rows::to_claim(unit).transpose())
-            .collect::<Result<_>>()?;
+        let claims = rows::to_claims(stale)?;
         let mut steps = Vec::new();
         for fold in summary_groups(&claims) {
             let ids: BTreeSet<&str> = fold.claims.iter().map(|claim| claim.id.as_str()).collect();
@@ -181,14 +174,9 @@ impl MaintenancePass<'_> {
                 let reason =
                     format!("{} claims say it, of which {} were stale", sources.len(), ids.len());
                 steps.push(MaintenanceStep::new(&id, MaintenanceAction::Summarized, reason));
-                let told = |claim| {
-                    MaintenanceStep::new(
-                        claim,
-                        MaintenanceAction::Consolidated,
-                        format!("stale; {id} tells it"),
-                    )
-                };
-                steps.extend(ids.iter().map(told));
+                let reason = format!("stale; {id} tells it");
+                let deed = MaintenanceAction::Consolidated;
+                steps.extend(ids.iter().map(|claim| MaintenanceStep::new(claim, deed, &*reason)));
             }
         }
         Ok(steps)
@@ -200,10 +188,8 @@ impl MaintenancePass<'_> {
         key: &str,
         new: impl Iterator<Item = &'u MemoryUnit>,
     ) -> Result<Vec<MemoryUnit>> {
-        let memory = self.memory.engine.memory();
-        let rows: Vec<RowId> = new.map(|unit| unit.row).collect();
-        memory.read("read what a summary was made from", |read| {
-            let mut rows: BTreeSet<RowId> = rows.into_iter().collect();
+        let mut rows: BTreeSet<RowId> = new.map(|unit| unit.row).collect();
+        self.memory.read("read what a summary was made from", |read| {
             if let Some(old) = read.summary(CLAIMS, key)? {
                 rows.extend(read.sources_of(old.row)?);
             }
@@ -275,13 +261,9 @@ impl Ageing<'_> {
                 if let Some(unit) = now()? {
                     archive(self.write, unit, DISCARDED, PURGE_AFTER)?;
                 }
-                let reason =
-                    format!("{} and not checked for its ttl of {}", claim.importance, claim.ttl);
-                done.steps.push(MaintenanceStep::new(
-                    &claim.id,
-                    MaintenanceAction::Discarded,
-                    reason,
-                ));
+                let Claim { id, importance, ttl, .. } = claim;
+                let reason = format!("{importance} and not checked for its ttl of {ttl}");
+                done.steps.push(MaintenanceStep::new(id, MaintenanceAction::Discarded, reason));
             }
         }
         Ok(())
@@ -341,9 +323,7 @@ impl SourceStates {
     }
 
     fn note(&self, write: &MemoryWrite<'_>, row: RowId) -> Result<()> {
-        let told = serde_json::to_string(self)
-            .map_err(|error| Error::backend(Part::Store, "write JSON", error))?;
-        write.add_event(PROBED, Some(row), &told)
+        write.add_event(PROBED, Some(row), &rows::to_json(self)?)
     }
 }
 

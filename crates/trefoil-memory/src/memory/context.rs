@@ -4,11 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use trefoil::{
-    Degraded,
-    index::RowId,
-    memory::{MemoryUnit, UnitFilter},
-};
+use trefoil::{Degraded, index::RowId, memory::UnitFilter};
 use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};
 
 use super::{Memory, episodes::RecalledEpisode, roll::label_and_key, visibility::Visibility};
@@ -84,7 +80,7 @@ impl Memory {
         let scored: BTreeMap<_, _> =
             recalled.claims.iter().map(|one| (one.claim.id.clone(), one.score)).collect();
         let facts = sight.facts(recalled.claims, &allowed)?;
-        let narrative = sight.narrative(&allowed)?;
+        let narrative = sight.summary(&RollingKey::Week, &allowed)?;
         let relationships = sight.relationships(&facts, &said, &allowed)?;
         let loops = sight.loops(&allowed)?;
         let short: Vec<String> =
@@ -118,8 +114,7 @@ impl Memory {
             .collect();
         let context = self.made(&sight, Some(request.window), &told)?;
         if request.query.save {
-            let rows = self.rows_of(&told)?;
-            self.save(&context, &rows, sight.now)?;
+            self.save(&context, &self.rows_of(&told)?, sight.now)?;
         }
         Ok(PackedContext { pack, context, degraded: recalled.degraded })
     }
@@ -130,14 +125,13 @@ impl Memory {
     /// [`Error::ContextExpired`] if it cannot any more, or is not there: those that have
     /// expired are removed.
     pub fn load_context(&self, id: &ContextId) -> Result<ActiveContext> {
-        let (context, _) = self.stored_context(id)?;
-        Ok(context)
+        Ok(self.stored_context(id)?.0)
     }
 
     /// The saved context with the rows of its claims.
     pub(super) fn stored_context(&self, id: &ContextId) -> Result<(ActiveContext, Vec<RowId>)> {
         let expired = || Error::ContextExpired { id: id.clone() };
-        let (row, units) = self.engine.memory().read("read a context", |read| {
+        let (row, units) = self.read("read a context", |read| {
             let row = read.context(id.as_str())?.ok_or_else(expired)?;
             let rows: Vec<RowId> = row.items.iter().map(|item| item.row).collect();
             let units = read.units(&rows)?;
@@ -148,8 +142,7 @@ impl Memory {
         let mut items = Vec::new();
         for item in &row.items {
             if let Some(id) = ids.get(&item.row) {
-                #[expect(clippy::cast_possible_truncation, reason = "a score is single precision")]
-                let score = trefoil_core::Score::clamped(item.score as f32);
+                let score = rows::narrow(item.score);
                 items.push(ContextItem { claim: id.parse()?, rank: item.rank, score });
             }
         }
@@ -167,7 +160,7 @@ impl Memory {
     }
 
     fn rows_of(&self, claims: &[ScoredClaim]) -> Result<Vec<RowId>> {
-        self.engine.memory().read("look up claims", |read| {
+        self.read("look up claims", |read| {
             let rows = claims.iter().map(|one| read.row_of(one.claim.id.as_str()));
             rows.filter_map(Result::transpose).collect()
         })
@@ -181,9 +174,8 @@ impl Visibility<'_> {
         let mut facts: Vec<Claim> = recalled.into_iter().map(|one| one.claim).collect();
         let known: BTreeSet<String> = facts.iter().map(|claim| claim.id.to_string()).collect();
         let most = SectionKind::Facts.limit().unwrap_or_default();
-        let memory = self.memory.engine.memory();
         let standing_out =
-            memory.read("list what stands out", |read| read.standing_out(allowed, most))?;
+            self.memory.read("list what stands out", |read| read.standing_out(allowed, most))?;
         for (unit, text) in self.visible(&standing_out, allowed)? {
             if facts.len() >= most && !unit.unit.pin {
                 continue;
@@ -197,10 +189,6 @@ impl Visibility<'_> {
         Ok(facts)
     }
 
-    fn narrative(&self, allowed: &Allowed) -> Result<Option<String>> {
-        Ok(self.summary(&RollingKey::Week, allowed)?.map(|(_, text)| text))
-    }
-
     /// What is known of the persons and topics that come up in claims and episodes, those that
     /// come up most first.
     fn relationships(
@@ -211,8 +199,7 @@ impl Visibility<'_> {
     ) -> Result<Vec<String>> {
         let said: BTreeSet<&str> = said.iter().map(|one| one.observation.id.as_str()).collect();
         let told: BTreeSet<&str> = facts.iter().map(|claim| claim.id.as_str()).collect();
-        let memory = self.memory.engine.memory();
-        let (rows, persons, topics) = memory.read("read who comes up", |read| {
+        let (rows, persons, topics) = self.memory.read("read who comes up", |read| {
             let mut rows: BTreeSet<RowId> = BTreeSet::new();
             for id in said.iter().chain(&told) {
                 let Some(row) = read.row_of(id)? else { continue };
@@ -231,13 +218,12 @@ impl Visibility<'_> {
         keys.sort_by(|(a, first), (b, second)| b.cmp(a).then_with(|| first.cmp(second)));
         let most = SectionKind::Relationships.limit().unwrap_or(usize::MAX);
         let found = keys.iter().map(|(_, key)| self.summary(key, allowed));
-        found.filter_map(Result::transpose).take(most).map(|one| Ok(one?.1)).collect()
+        found.filter_map(Result::transpose).take(most).collect()
     }
 
     fn loops(&self, allowed: &Allowed) -> Result<Vec<OpenLoop>> {
         let now = self.now.as_second();
-        let memory = self.memory.engine.memory();
-        let open = memory.read("list open loops", |read| read.open_loops(now, usize::MAX))?;
+        let open = self.memory.read("list open loops", |read| read.open_loops(now, usize::MAX))?;
         let mut loops = Vec::new();
         for (unit, text) in self.visible(&open, allowed)? {
             loops.extend(rows::to_loop(&unit)?.map(|one| OpenLoop { text, ..one }));
@@ -245,13 +231,12 @@ impl Visibility<'_> {
         Ok(loops)
     }
 
-    /// The rolling summary of a key, if the request may see it.
-    fn summary(&self, key: &RollingKey, allowed: &Allowed) -> Result<Option<(MemoryUnit, String)>> {
+    /// What the rolling summary of a key says, if the request may see it.
+    fn summary(&self, key: &RollingKey, allowed: &Allowed) -> Result<Option<String>> {
         let (label, name) = label_and_key(key);
-        let memory = self.memory.engine.memory();
-        let found = memory.read("look up a summary", |read| read.summary(label, &name))?;
+        let found = self.memory.read("look up a summary", |read| read.summary(label, &name))?;
         let rows: Vec<RowId> = found.iter().map(|unit| unit.row).collect();
-        Ok(self.visible(&rows, allowed)?.pop())
+        Ok(self.visible(&rows, allowed)?.pop().map(|(_, text)| text))
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use trefoil::{
     graph::{Summarizer, SummaryPassage, SummaryRequest},
     index::RowId,
-    memory::{MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow},
+    memory::{
+        EpisodePayload, MemoryUnit, MemoryWrite, PatchReason, Payload, SummaryPayload, UnitRow,
+    },
 };
 use trefoil_core::{BoundaryClass, Language, Result, SummaryId, TokenCounter, UnitState};
 use trefoil_text::{canonical_text, language_of};
@@ -42,28 +44,18 @@ impl Digest<'_> {
         let mut languages: BTreeMap<Language, Vec<SummaryPassage<'_>>> = BTreeMap::new();
         for (row, text) in &texts {
             let language = language_of(text);
-            languages.entry(language).or_default().push(SummaryPassage {
-                row: *row,
-                text,
-                language,
-            });
+            let passage = SummaryPassage { row: *row, text, language };
+            languages.entry(language).or_default().push(passage);
         }
         let mut parts = Vec::new();
         for (language, passages) in languages {
-            let request = SummaryRequest {
-                name,
-                members: vec![name],
-                language,
-                passages,
-                max_chars: MAX_CHARS,
-            };
+            let (members, max_chars) = (vec![name], MAX_CHARS);
+            let request = SummaryRequest { name, members, language, passages, max_chars };
             let summary = self.summarizer.summarize(&request)?;
             if summary.text.trim().is_empty() {
-                parts.extend(
-                    request.passages.iter().take(TEXTS).map(|passage| {
-                        beginning(&canonical_text(passage.text), TOKENS, self.counter)
-                    }),
-                );
+                let first = request.passages.iter().take(TEXTS);
+                let short = |text: &str| beginning(&canonical_text(text), TOKENS, self.counter);
+                parts.extend(first.map(|passage| short(passage.text)));
             } else {
                 parts.push(summary.text);
             }
@@ -163,9 +155,9 @@ pub(super) fn happened_at(unit: &MemoryUnit) -> i64 {
 
 /// What a unit says; of the output of tools and commands only what is told in short.
 fn told(unit: &MemoryUnit) -> String {
-    let short = match &unit.payload {
-        Payload::Episode(episode) => episode.content_compressed.clone(),
-        Payload::Claim(_) | Payload::Summary(_) | Payload::Loop(_) => None,
-    };
-    short.unwrap_or_else(|| unit.payload.text())
+    if let Payload::Episode(EpisodePayload { content_compressed: Some(short), .. }) = &unit.payload
+    {
+        return short.clone();
+    }
+    unit.payload.text()
 }

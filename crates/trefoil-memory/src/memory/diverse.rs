@@ -13,12 +13,6 @@ use trefoil_text::paraphrase::Trigrams;
 
 use crate::{Claim, ScoredClaim};
 
-/// A claim as it is compared: by its vector, or where one has none by its letters.
-struct Compared {
-    vector: Option<Vec<f32>>,
-    letters: Trigrams,
-}
-
 impl Memory {
     /// The `top_k` of a ranked list that [`mmr`] picks with λ = .85, in their order.
     pub(super) fn diverse(
@@ -32,31 +26,22 @@ impl Memory {
         let row = |one: &ScoredClaim| rows.get(&one.claim.id).copied();
         let known: Vec<RowId> = ranked.iter().filter_map(row).collect();
         let mut vectors = self.engine.memory().vectors(&known)?;
-        let compared: Vec<Compared> = ranked
-            .iter()
-            .map(|one| Compared {
-                vector: row(one).and_then(|row| vectors.remove(&row)),
-                letters: Trigrams::of(&one.claim.text),
-            })
-            .collect();
+        // By their vectors, or where one has none by their letters.
+        let mut compared = Vec::new();
+        for one in &ranked {
+            let vector = row(one).and_then(|row| vectors.remove(&row));
+            compared.push((vector, Trigrams::of(&one.claim.text)));
+        }
         let scores: Vec<Score> = ranked.iter().map(|one| one.score).collect();
+        #[expect(clippy::cast_possible_truncation, reason = "likeness is single precision")]
         let likeness = |a: usize, b: usize| match (compared.get(a), compared.get(b)) {
-            (Some(a), Some(b)) => a.likeness(b),
+            (Some((Some(a), _)), Some((Some(b), _))) => a.iter().zip(b).map(|(a, b)| a * b).sum(),
+            (Some((_, a)), Some((_, b))) => a.similarity(b) as f32,
             _ => 0.0,
         };
         let kept = mmr(&scores, top_k, MMR_LAMBDA, likeness)?;
         let mut place = 0..;
         ranked.retain(|_| place.next().is_some_and(|at| kept.binary_search(&at).is_ok()));
         Ok(ranked)
-    }
-}
-
-impl Compared {
-    fn likeness(&self, other: &Self) -> f32 {
-        match (&self.vector, &other.vector) {
-            (Some(a), Some(b)) => a.iter().zip(b).map(|(a, b)| a * b).sum(),
-            #[expect(clippy::cast_possible_truncation, reason = "likeness is single precision")]
-            _ => self.letters.similarity(&other.letters) as f32,
-        }
     }
 }

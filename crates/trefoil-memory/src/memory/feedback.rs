@@ -6,15 +6,16 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     index::RowId,
-    memory::{
-        FeedbackRow, LinkRelation, MemoryUnit, MemoryWrite, PatchReason, SessionScope, UnitFilter,
-    },
+    memory::{FeedbackRow, LinkRelation, MemoryWrite, PatchReason, SessionScope, UnitFilter},
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, FeedbackId, Result, Role, UnitKind};
 use trefoil_text::paraphrase::{ABOUT_THE_SAME, background, difference, nearness};
 
-use super::{Memory, learn::put_claim};
-use crate::{Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating, rows};
+use super::{
+    Memory,
+    learn::{put_claim, stored_claim},
+};
+use crate::{Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating};
 use trefoil_memory_core::integrate::contradict;
 
 /// How many neighbours of a duplicate are looked at: what says another thing of the same is
@@ -78,9 +79,8 @@ impl Memory {
         self.write("correct claims", |write| {
             let critic = Critic { rerank: &policy.retrieval.rerank, now };
             let asked = inputs.iter().zip(ids).zip(near);
-            asked
-                .map(|((input, id), near)| apply_feedback(write, &critic, input, id, near))
-                .collect()
+            let apply = |((input, id), near)| apply_feedback(write, &critic, input, id, near);
+            asked.map(apply).collect()
         })
     }
 
@@ -90,8 +90,7 @@ impl Memory {
         if input.signal != FeedbackSignal::Duplicate {
             return Ok(None);
         }
-        let named = input.duplicate_of.as_ref().filter(|id| **id != input.claim);
-        match named {
+        match input.duplicate_of.as_ref().filter(|id| **id != input.claim) {
             Some(named) => Ok(Some(named.clone())),
             None => self.nearest_same(&self.claim(&input.claim)?),
         }
@@ -158,7 +157,7 @@ fn apply_feedback(
     id: FeedbackId,
     near: Option<ClaimId>,
 ) -> Result<FeedbackOutcome> {
-    let (stored, claim) = known(write, &input.claim)?;
+    let (stored, claim) = stored_claim(write, &input.claim)?;
     let feedback = Feedback {
         id,
         claim_id: input.claim.clone(),
@@ -176,16 +175,12 @@ fn apply_feedback(
     let corrected = critic.correct(claim, input.signal);
     if !is_new {
         let previous = corrected.previous;
-        return Ok(FeedbackOutcome {
-            feedback: None,
-            previous,
-            updated: previous,
-            representative: None,
-        });
+        let (feedback, representative) = (None, None);
+        return Ok(FeedbackOutcome { feedback, previous, updated: previous, representative });
     }
     put_claim(write, &corrected.claim, PatchReason::Feedback)?;
     if let Some(near) = &near {
-        let (other, claim) = known(write, near)?;
+        let (other, claim) = stored_claim(write, near)?;
         write.move_evidences(stored.row, other.row)?;
         write.link_claims(stored.row, other.row, LinkRelation::Duplicates)?;
         let merged = merged(claim, &corrected.claim, critic);
@@ -211,11 +206,4 @@ fn merged(mut claim: Claim, duplicate: &Claim, critic: &Critic<'_>) -> Claim {
     claim.sources.dedup();
     critic.renew(&mut claim);
     claim
-}
-
-fn known(write: &MemoryWrite<'_>, id: &ClaimId) -> Result<(MemoryUnit, Claim)> {
-    let unknown = || Error::UnknownClaim { id: id.clone() };
-    let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
-    let claim = rows::to_claim(&unit)?.ok_or_else(unknown)?;
-    Ok((unit, claim))
 }

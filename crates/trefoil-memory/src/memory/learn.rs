@@ -46,7 +46,7 @@ impl Memory {
         let draft = of_its_class(write, admit_claim(draft, policy)?)?;
         let (claim, _) = draft.into_claim(self.id()?, now)?;
         let same = write.claim_by_hash(claim.content_hash.as_str())?;
-        let same = same.as_ref().map(rows::to_claim).transpose()?.flatten();
+        let same = rows::body(same.as_ref(), rows::to_claim)?;
         let claim = insert_strictly(claim, same.as_ref())?;
         let row = put_claim(write, &claim, PatchReason::ExtractUpdate)?;
         self.witness(write, row, &claim, EvidenceMethod::Rule)?;
@@ -129,15 +129,11 @@ impl Learning<'_> {
         let (incoming, _) = draft.into_claim(self.memory.id()?, now)?;
         self.check(&incoming)?;
         let stored = write.claim_by_hash(incoming.content_hash.as_str())?;
-        let same = stored.as_ref().map(rows::to_claim).transpose()?.flatten();
+        let same = rows::body(stored.as_ref(), rows::to_claim)?;
         let related = match &incoming.subject {
-            Some(subject) => write.claims_about(subject, None)?,
+            Some(subject) => rows::to_claims(&write.claims_about(subject, None)?)?,
             None => Vec::new(),
         };
-        let related: Vec<Claim> = related
-            .iter()
-            .filter_map(|unit| rows::to_claim(unit).transpose())
-            .collect::<Result<_>>()?;
         let rules = Rules::new(self.boundary, self.policy, &self.options.requester, now)?;
         let told = incoming.clone();
         let mut integrated = integrate(
@@ -175,10 +171,7 @@ impl Learning<'_> {
     }
 
     fn check(&self, claim: &Claim) -> Result<()> {
-        let denied = |what: String| {
-            let reason = "it is not within the boundary".to_owned();
-            Err(Error::BoundaryDenied { boundary: what, reason })
-        };
+        let denied = |what: String| Err(Error::denied(what, "it is not within the boundary"));
         if !self.boundary.scope.contains(&claim.scope) {
             return denied(format!("the scope `{}`", claim.scope));
         }
@@ -197,15 +190,22 @@ fn of_its_class(read: &MemoryRead<'_>, draft: ClaimDraft) -> Result<ClaimDraft> 
     };
     let mut boundary_class = draft.boundary_class;
     for source in sources {
-        let source = read.unit(source)?;
-        boundary_class =
-            source.map_or(boundary_class, |unit| unit.unit.boundary.max(boundary_class));
+        let source = read.unit(source)?.map(|unit| unit.unit.boundary);
+        boundary_class = boundary_class.max(source.unwrap_or(boundary_class));
     }
     Ok(ClaimDraft { boundary_class, ..draft })
 }
 
 fn was_discarded(unit: &MemoryUnit) -> bool {
     unit.unit.archived_as.as_deref() == Some(DISCARDED)
+}
+
+/// The claim with this id and the unit that it is stored as.
+pub(super) fn stored_claim(read: &MemoryRead<'_>, id: &ClaimId) -> Result<(MemoryUnit, Claim)> {
+    let unknown = || Error::UnknownClaim { id: id.clone() };
+    let unit = read.unit(id.as_str())?.ok_or_else(unknown)?;
+    let claim = rows::to_claim(&unit)?.ok_or_else(unknown)?;
+    Ok((unit, claim))
 }
 
 /// Stores a claim; one that is archived keeps the reason why.

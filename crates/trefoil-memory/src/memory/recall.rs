@@ -138,7 +138,7 @@ impl Memory {
     }
 
     pub(super) fn claims_of(&self, rows: &[RowId]) -> Result<Vec<(RowId, Claim)>> {
-        let units = self.engine.memory().read("read claims", |read| read.units(rows))?;
+        let units = self.read("read claims", |read| read.units(rows))?;
         let claims =
             units.iter().map(|unit| Ok(rows::to_claim(unit)?.map(|claim| (unit.row, claim))));
         claims.filter_map(Result::transpose).collect()
@@ -194,7 +194,7 @@ impl Memory {
     }
 
     fn evidences_of(&self, rows: &[RowId], ranked: &[ScoredClaim]) -> Result<Vec<ClaimEvidence>> {
-        self.engine.memory().read("read evidence", |read| {
+        self.read("read evidence", |read| {
             let mut evidences = Vec::new();
             for (&row, one) in rows.iter().zip(ranked) {
                 for evidence in read.evidences(row)? {

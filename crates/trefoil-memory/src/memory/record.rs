@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use trefoil::{
     index::RowId,
-    memory::{MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, UnitRow},
+    memory::{EventRow, MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, UnitRow},
 };
 use trefoil_core::{BoundaryClass, ClaimId, Error, RelationId, Result, UnitKind, UnitState};
 
@@ -135,7 +135,7 @@ impl Memory {
     /// All that is known of the unit with this id, for who looks after the memory: no boundary
     /// is asked. Absent if there is none.
     pub fn record(&self, id: &str) -> Result<Option<UnitRecord>> {
-        self.engine.memory().read("read a unit", |read| {
+        self.read("read a unit", |read| {
             let Some(unit) = read.unit(id)? else { return Ok(None) };
             let (row, claim) = (unit.row, rows::to_claim(&unit)?);
             let (mentions, _) = read.mentions(row)?.into_parts();
@@ -169,7 +169,7 @@ impl Memory {
     /// An overview.
     pub fn overview(&self) -> Result<Overview> {
         let policy_version = self.policy()?.version;
-        self.engine.memory().read("count the units", |read| {
+        self.read("count the units", |read| {
             let mut overview = Overview { policy_version, units: BTreeMap::new(), archived: 0 };
             for (kind, state, count) in read.counts()? {
                 if state == UnitState::Archived {
@@ -230,14 +230,9 @@ fn feedback(read: &MemoryRead<'_>, row: RowId, claim: &Claim) -> Result<Vec<Feed
 }
 
 fn events(read: &MemoryRead<'_>, row: RowId) -> Result<Vec<RecordedEvent>> {
-    let stored = read.events(Some(row), 0, EVENTS)?.into_iter();
-    stored
-        .map(|event| {
-            Ok(RecordedEvent {
-                at: rows::time(event.ts)?,
-                kind: event.kind,
-                details: rows::from_json(&event.payload_json)?,
-            })
-        })
-        .collect()
+    let event = |event: EventRow| {
+        let (at, details) = (rows::time(event.ts)?, rows::from_json(&event.payload_json)?);
+        Ok(RecordedEvent { at, kind: event.kind, details })
+    };
+    read.events(Some(row), 0, EVENTS)?.into_iter().map(event).collect()
 }

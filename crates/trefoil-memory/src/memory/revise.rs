@@ -11,7 +11,7 @@ use trefoil_core::{BoundaryClass, ClaimId, ContextId, Error, Result, Score, Unit
 use super::{
     Memory,
     digest::{PURGE_AFTER, archive},
-    learn::put_claim,
+    learn::{put_claim, stored_claim},
     visibility::Visibility,
 };
 use crate::{
@@ -83,29 +83,20 @@ impl Memory {
         let (policy, now) = (self.policy()?, self.now()?);
         let validator = PolicyValidator { now };
         self.write("widen the scope of a claim", |write| {
-            let unknown = || Error::UnknownClaim { id: id.clone() };
-            let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
-            let claim = rows::to_claim(&unit)?.ok_or_else(unknown)?;
+            let (_, claim) = stored_claim(write, id)?;
             is_alive(&claim, "widen its scope")?;
             if claim.boundary_class == BoundaryClass::Secret {
-                let reason = "a secret is not told further".to_owned();
-                return Err(Error::BoundaryDenied {
-                    boundary: "the class `secret`".into(),
-                    reason,
-                });
+                return Err(Error::denied("the class `secret`", "a secret is not told further"));
             }
             if scope <= claim.scope {
                 let allowed = "a scope that is wider than the claim's";
                 return Err(Error::InvalidScope { provided: scope.to_string(), allowed });
             }
+            let as_its_scope = claim.ttl == policy.ttl(claim.scope);
             let wider = Claim {
                 scope,
                 session: None,
-                ttl: if claim.ttl == policy.ttl(claim.scope) {
-                    policy.ttl(scope)
-                } else {
-                    claim.ttl
-                },
+                ttl: if as_its_scope { policy.ttl(scope) } else { claim.ttl },
                 updated_at: claim.updated_at.max(whole_seconds(now)),
                 ..claim.clone()
             };
@@ -114,7 +105,7 @@ impl Memory {
                 let payload = request.payload(&one.text, one.boundary_class, Some(&facts));
                 let said = validator.validate(&payload, boundary, &policy);
                 if let Some(reason) = said.reason {
-                    return Err(Error::BoundaryDenied { boundary: "the boundary".into(), reason });
+                    return Err(Error::denied("the boundary", reason));
                 }
             }
             let row = put_claim(write, &wider, PatchReason::AdminUpdateUnitMeta)?;
@@ -130,9 +121,7 @@ impl Memory {
     /// [`Error::UnknownClaim`], and [`Error::InvalidState`] for one that is archived.
     pub fn rollback(&self, id: &ClaimId) -> Result<Claim> {
         self.write("take a claim back", |write| {
-            let unknown = || Error::UnknownClaim { id: id.clone() };
-            let unit = write.unit(id.as_str())?.ok_or_else(unknown)?;
-            let claim = rows::to_claim(&unit)?.ok_or_else(unknown)?;
+            let (unit, claim) = stored_claim(write, id)?;
             is_alive(&claim, "take it back")?;
             let archived = UnitRow {
                 state: UnitState::Archived,

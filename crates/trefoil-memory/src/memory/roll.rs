@@ -134,7 +134,7 @@ impl MaintenancePass<'_> {
     /// What rolling summaries there can be.
     fn rolling(&self) -> Result<Vec<Rolling>> {
         let since = self.now.as_second().saturating_sub(WEEK);
-        self.memory.engine.memory().read("read what rolling summaries are of", |read| {
+        self.memory.read("read what rolling summaries are of", |read| {
             let mut rolling = Vec::new();
             let week = self.input(read, &read.episodes_since(since)?)?;
             if !week.is_empty() {
@@ -171,13 +171,8 @@ impl MaintenancePass<'_> {
 
     fn is_due(&self, key: &RollingKey, units: &[MemoryUnit]) -> Result<bool> {
         let (label, name) = label_and_key(key);
-        let last = self
-            .memory
-            .engine
-            .memory()
-            .read("look up a summary", |read| read.summary(label, &name))?
-            .map(|last| rows::time(last.unit.created_at))
-            .transpose()?;
+        let last = self.memory.read("look up a summary", |read| read.summary(label, &name))?;
+        let last = last.map(|last| rows::time(last.unit.created_at)).transpose()?;
         // When it was written: what is told late is new as well.
         let newest = units.iter().map(|unit| unit.unit.created_at).max();
         Ok(key.is_due(last, newest.map(rows::time).transpose()?, false, self.now))

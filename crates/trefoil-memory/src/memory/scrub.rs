@@ -40,7 +40,7 @@ impl Memory {
 impl MaintenancePass<'_> {
     /// One summary for what belongs together: a session, or a day, of one class.
     pub(super) fn scrub_observations(&self, before: Timestamp) -> Result<Vec<MaintenanceStep>> {
-        let expired = self.memory.engine.memory().read("read what has expired", |read| {
+        let expired = self.memory.read("read what has expired", |read| {
             read.units(&read.expired_episodes(before.as_second(), usize::MAX)?)
         })?;
         let mut steps = Vec::new();

@@ -41,9 +41,9 @@ pub(super) struct Services {
 }
 
 impl Services {
-    pub(super) fn new(ids: IdGenerator) -> Self {
+    pub(super) fn new(ids: Arc<IdGenerator>) -> Self {
         Self {
-            ids: Arc::new(ids),
+            ids,
             extractor: Arc::new(RuleExtractor::default()),
             summarizer: Arc::new(CentralSentences::of_notes()),
             probe: Arc::new(NoProbe),
@@ -56,13 +56,10 @@ impl Services {
     /// The same, for another memory.
     pub(super) fn again(&self) -> Self {
         Self {
-            ids: Arc::clone(&self.ids),
             extractor: Arc::clone(&self.extractor),
             summarizer: Arc::clone(&self.summarizer),
             probe: Arc::clone(&self.probe),
-            policy: Mutex::default(),
-            failing: Mutex::default(),
-            next: AtomicI64::new(i64::MIN),
+            ..Self::new(Arc::clone(&self.ids))
         }
     }
 }
@@ -113,8 +110,6 @@ impl Memory {
         };
         let every = i64::try_from(every.as_secs()).unwrap_or(i64::MAX);
         let last = self
-            .engine
-            .memory()
             .read("read when memory was looked after", |read| read.last_event(None, MAINTAINED))?
             .map(|event| event.ts);
         let now = self.engine.memory().now();

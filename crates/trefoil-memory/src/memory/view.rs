@@ -231,7 +231,7 @@ fn related(sight: &Visibility<'_>, row: RowId, allowed: &Allowed) -> Result<Vec<
     if matches!(allowed, Allowed::Only(rows) if rows.is_empty()) {
         return Ok(Vec::new());
     }
-    let rows = sight.memory.engine.memory().read("read what is related", |read| {
+    let rows = sight.memory.read("read what is related", |read| {
         let mut rows = read.sources_of(row)?;
         rows.extend(read.made_from(row)?);
         rows.extend(read.claim_links(row)?.iter().flat_map(|link| [link.claim, link.other]));

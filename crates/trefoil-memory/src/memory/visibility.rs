@@ -75,7 +75,7 @@ impl<'a> Visibility<'a> {
         rows.sort_unstable();
         rows.dedup();
         let has_rules = !(self.policy.invariants.is_empty() && self.boundary.invariants.is_empty());
-        let units = self.memory.engine.memory().read("read units", |read| {
+        let units = self.memory.read("read units", |read| {
             let with_sources = |unit: MemoryUnit| {
                 let asked = has_rules && matches!(unit.payload, Payload::Summary(_));
                 let sources =

@@ -125,11 +125,10 @@ impl Queue<'_> {
 
 impl Memory {
     fn learn_from(&self, job: &Job, boundary: &Boundary) -> Result<()> {
-        let memory = self.engine.memory();
         let row = rows::job_row(&job.payload_json)?;
-        let unit = memory.read("read an observation", |read| Ok(read.units(&[row])?.pop()))?;
+        let unit = self.read("read an observation", |read| Ok(read.units(&[row])?.pop()))?;
         // What is gone, or was scrubbed, asks for nothing any more.
-        let observation = unit.as_ref().map(rows::to_observation).transpose()?.flatten();
+        let observation = rows::body(unit.as_ref(), rows::to_observation)?;
         let Some(observation) = observation else { return Ok(()) };
         if job.kind == "reflect" {
             let found = reflect(&observation);

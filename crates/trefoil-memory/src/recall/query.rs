@@ -129,19 +129,18 @@ impl RecallQuery {
             return Err(Error::invalid_query("q", length, "at most 16,384 bytes"));
         }
         boundary.check()?;
-        let denied = |what: &str, reason: &str| {
-            Err(Error::BoundaryDenied { boundary: what.to_owned(), reason: reason.to_owned() })
-        };
         let wanted =
             |scope: &Scope| self.scope.as_ref().is_none_or(|wanted| wanted.contains(scope));
         let scopes: BTreeSet<Scope> = boundary.scope.iter().copied().filter(wanted).collect();
         if scopes.is_empty() {
-            return denied("the boundary's scope", "none of the scopes asked for is within it");
+            let reason = "none of the scopes asked for is within it";
+            return Err(Error::denied("the boundary's scope", reason));
         }
         let classes =
             policy.admitted_classes(boundary, self.boundary_classes.as_ref(), &self.allow);
         if classes.is_empty() {
-            return denied("the boundary's classes", "no tag of the request may see any of them");
+            let reason = "no tag of the request may see any of them";
+            return Err(Error::denied("the boundary's classes", reason));
         }
         Ok(Admission { scopes, classes, session: self.session.clone() })
     }

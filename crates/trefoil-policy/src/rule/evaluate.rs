@@ -9,22 +9,8 @@ const DAY: f64 = 86_400.0;
 pub(super) fn holds(expression: &Expression, facts: &RuleFacts<'_>) -> Option<bool> {
     match expression {
         Expression::Not(inner) => Some(!holds(inner, facts)?),
-        Expression::All(parts) => {
-            for part in parts {
-                if !holds(part, facts)? {
-                    return Some(false);
-                }
-            }
-            Some(true)
-        }
-        Expression::Any(parts) => {
-            for part in parts {
-                if holds(part, facts)? {
-                    return Some(true);
-                }
-            }
-            Some(false)
-        }
+        Expression::All(parts) => Some(!some_part_is(false, parts, facts)?),
+        Expression::Any(parts) => some_part_is(true, parts, facts),
         Expression::Compare(left, operator, right) => {
             compare(&value(left, facts)?, *operator, &value(right, facts)?)
         }
@@ -38,6 +24,16 @@ pub(super) fn holds(expression: &Expression, facts: &RuleFacts<'_>) -> Option<bo
             Value::Number(_) | Value::Text(_) | Value::List(_) => None,
         },
     }
+}
+
+/// True if one of `parts` is what is `wanted`; those after it are not looked at.
+fn some_part_is(wanted: bool, parts: &[Expression], facts: &RuleFacts<'_>) -> Option<bool> {
+    for part in parts {
+        if holds(part, facts)? == wanted {
+            return Some(true);
+        }
+    }
+    Some(false)
 }
 
 #[derive(PartialEq)]

@@ -2,7 +2,7 @@
 
 use trefoil_core::{Analyzer, Chunk, Language, Question, Ranked, Score};
 
-use crate::crag::strips::{Strip, coverage, decompose, recompose, select};
+use crate::crag::strips::{coverage, decompose, recompose, select};
 
 /// How sentences are picked out of the passages of one search.
 #[derive(Debug)]
@@ -17,8 +17,8 @@ pub(crate) struct Refinement<'a> {
 
 /// One passage, cut up.
 struct Cut<'p> {
-    chunk: &'p Chunk,
-    strips: Vec<Strip>,
+    language: Language,
+    strips: Vec<&'p str>,
     scores: Vec<Score>,
 }
 
@@ -42,10 +42,7 @@ impl Refinement<'_> {
         order.sort_by(|a, b| score(b).cmp(&score(a)).then(a.cmp(b)));
         let texts: Vec<&str> = order
             .iter()
-            .filter_map(|&(passage, strip)| {
-                let cut = cuts.get(passage)?;
-                Some(cut.strips.get(strip)?.text(&cut.chunk.text))
-            })
+            .filter_map(|&(passage, strip)| cuts.get(passage)?.strips.get(strip).copied())
             .collect();
         let scores = read(&texts);
         for ((passage, strip), read) in order.into_iter().zip(scores) {
@@ -60,21 +57,17 @@ impl Refinement<'_> {
     /// The sentences of a passage, each scored by what it covers of the question besides
     /// the best of them, times what the passage is worth.
     fn cut<'p>(&self, ranked: &'p Ranked) -> Cut<'p> {
-        let chunk = &ranked.passage.chunk.chunk;
-        let strips = decompose(&chunk.text, chunk.language);
-        let texts: Vec<(&str, Language)> =
-            strips.iter().map(|strip| (strip.text(&chunk.text), chunk.language)).collect();
+        let Chunk { text, language, .. } = &ranked.passage.chunk.chunk;
+        let strips = decompose(text, *language);
         let evidence = ranked.evidence().get();
-        let scores = coverage(self.analyzer, self.question, &texts)
-            .into_iter()
-            .map(|covered| Score::clamped(evidence * covered))
-            .collect();
-        Cut { chunk, strips, scores }
+        let covered = coverage(self.analyzer, self.question, &strips, *language).into_iter();
+        let scores = covered.map(|covered| Score::clamped(evidence * covered)).collect();
+        Cut { language: *language, strips, scores }
     }
 
     fn summary(&self, cut: &Cut<'_>) -> Option<String> {
         let kept = select(&cut.scores, self.bar, self.most);
-        let summary = recompose(&cut.chunk.text, &cut.strips, &kept, cut.chunk.language);
+        let summary = recompose(&cut.strips, &kept, cut.language);
         (!summary.is_empty()).then_some(summary)
     }
 }

@@ -3,31 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trefoil_core::{Analyzer, ByteSpan, Language, Question, Score};
+use trefoil_core::{Analyzer, Language, Question, Score};
 use trefoil_text::sentences;
 
-/// A sentence of a passage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Strip {
-    /// Where it stands in the passage.
-    pub(crate) span: ByteSpan,
-}
-
-impl Strip {
-    pub(crate) fn text(self, passage: &str) -> &str {
-        passage.get(self.span.start..self.span.end).unwrap_or_default()
-    }
-}
-
 /// The sentences of a passage that can say something: no headings, no rules, no fences.
-pub(crate) fn decompose(passage: &str, language: Language) -> Vec<Strip> {
-    let mut strips: Vec<Strip> =
-        sentences(passage, language).into_iter().map(|span| Strip { span }).collect();
-    strips.retain(|strip| {
-        let text = strip.text(passage);
-        !text.starts_with('#') && text.chars().any(char::is_alphanumeric)
-    });
-    strips
+pub(crate) fn decompose(passage: &str, language: Language) -> Vec<&str> {
+    let sentences = sentences(passage, language).into_iter();
+    sentences
+        .filter_map(|span| passage.get(span.start..span.end))
+        .filter(|text| !text.starts_with('#') && text.chars().any(char::is_alphanumeric))
+        .collect()
 }
 
 /// How much of the question's information each text holds, relative to the one that
@@ -36,7 +21,8 @@ pub(crate) fn decompose(passage: &str, language: Language) -> Vec<Strip> {
 pub(crate) fn coverage(
     analyzer: &dyn Analyzer,
     question: &Question,
-    texts: &[(&str, Language)],
+    texts: &[&str],
+    language: Language,
 ) -> Vec<f32> {
     let terms = |text: &str, language| {
         let (mut telling, mut stops) = (BTreeSet::new(), BTreeSet::new());
@@ -49,7 +35,7 @@ pub(crate) fn coverage(
     let asked = terms(&question.text, question.language);
     let held: Vec<BTreeSet<String>> = texts
         .iter()
-        .map(|(text, language)| terms(text, *language).intersection(&asked).cloned().collect())
+        .map(|text| terms(text, language).intersection(&asked).cloned().collect())
         .collect();
     let mut holders: BTreeMap<&String, usize> = BTreeMap::new();
     for term in held.iter().flatten() {
@@ -81,12 +67,7 @@ pub(crate) fn select(scores: &[Score], bar: Score, count: usize) -> Vec<usize> {
 }
 
 /// The strips at these places as one text; `…` stands for what is left out between two.
-pub(crate) fn recompose(
-    passage: &str,
-    strips: &[Strip],
-    kept: &[usize],
-    language: Language,
-) -> String {
+pub(crate) fn recompose(strips: &[&str], kept: &[usize], language: Language) -> String {
     let space = if language == Language::Ja { "" } else { " " };
     let mut text = String::new();
     let mut last = None;
@@ -97,7 +78,7 @@ pub(crate) fn recompose(
             Some(before) if before + 1 == place => text.push_str(space),
             Some(_) => text.push_str(" … "),
         }
-        text.push_str(strip.text(passage));
+        text.push_str(strip);
         last = Some(place);
     }
     text
@@ -110,14 +91,10 @@ mod tests {
 
     use super::*;
 
-    fn texts(passage: &str, language: Language) -> Vec<String> {
-        decompose(passage, language).iter().map(|strip| strip.text(passage).to_owned()).collect()
-    }
-
     #[test]
     fn a_passage_is_cut_into_sentences_without_headings_and_rules() {
         let check = |passage: &str, language, expected: &[&str]| {
-            assert_eq!(texts(passage, language), expected);
+            assert_eq!(decompose(passage, language), expected);
         };
         check(
             "# Tides\n\nThe sea rises. It falls.\n\n---\n",
@@ -133,8 +110,7 @@ mod tests {
     fn a_sentence_with_the_rare_words_of_the_question_covers_most() {
         let check = |question: &str, language, texts: &[&str], expected: &[f32]| {
             let question = Question { text: question.into(), language, ..Question::default() };
-            let texts: Vec<_> = texts.iter().map(|&text| (text, language)).collect();
-            let found = coverage(&ScriptAnalyzer::new(), &question, &texts);
+            let found = coverage(&ScriptAnalyzer::new(), &question, texts, language);
             let rounded: Vec<f32> = found.iter().map(|one| (one * 10.0).round() / 10.0).collect();
             assert_eq!(rounded, expected, "{question:?}");
         };
@@ -165,7 +141,7 @@ mod tests {
     fn what_is_left_out_is_marked() {
         let check = |passage: &str, language, kept: &[usize], expected: &str| {
             let strips = decompose(passage, language);
-            assert_eq!(recompose(passage, &strips, kept, language), expected);
+            assert_eq!(recompose(&strips, kept, language), expected);
         };
         check("One here. Two here. Three here.", Language::En, &[0, 2], "One here. … Three here.");
         check("One here.\nTwo here.", Language::En, &[0, 1], "One here. Two here.");
