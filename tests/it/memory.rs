@@ -85,7 +85,7 @@ fn a_unit_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_embedded()
     let near = engine.memory().near(&vectors[&cake], &allowed, 1).unwrap();
     assert_eq!((near[0].row, near[0].raw_score > 0.99), (cake, true));
     assert_eq!(search(&engine, "walrus heron"), ["a.md"], "search sees documents only");
-    assert!(engine.memory().count_tokens("The walrus sleeps on the ice.") >= 6);
+    assert!(engine.memory().counter().count("The walrus sleeps on the ice.") >= 6);
 }
 
 #[test]

@@ -16,7 +16,9 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 ///     Part, Result, RetrieverId, RowId, Seq,
 /// };
 ///
-/// /// How long the text of each row is: `seq`, then `row length` a line.
+/// type Rows = BTreeMap<RowId, usize>;
+///
+/// /// How long the text of each row is, as JSON.
 /// #[derive(Clone, Debug)]
 /// struct Lengths(RetrieverId, PathBuf);
 ///
@@ -29,20 +31,14 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 ///
 /// impl Lengths {
 ///     fn file(&self) -> PathBuf {
-///         self.1.join("lengths.txt")
+///         self.1.join("lengths.json")
 ///     }
-///     fn read(&self) -> Result<Option<(Seq, BTreeMap<RowId, usize>)>> {
-///         let reason = "lengths.txt cannot be read".to_owned();
-///         let corrupt = || Error::Corrupt { part: Part::Index(self.0), reason: reason.clone() };
+///     fn read(&self) -> Result<Option<(Seq, Rows)>> {
 ///         let Ok(text) = fs::read_to_string(self.file()) else { return Ok(None) };
-///         let mut lines = text.lines();
-///         let seq = lines.next().and_then(|seq| seq.parse().ok()).ok_or_else(corrupt)?;
-///         let row = |line: &str| {
-///             let (row, length) = line.split_once(' ')?;
-///             Some((RowId::new(row.parse().ok()?), length.parse().ok()?))
-///         };
-///         let rows = lines.map(row).collect::<Option<_>>().ok_or_else(corrupt)?;
-///         Ok(Some((Seq::new(seq), rows)))
+///         serde_json::from_str(&text).map(Some).map_err(|error| Error::Corrupt {
+///             part: Part::Index(self.0),
+///             reason: error.to_string(),
+///         })
 ///     }
 /// }
 ///
@@ -64,7 +60,7 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 ///     }
 ///     fn files(&self) -> Result<Vec<IndexFile>> {
 ///         let Ok(file) = fs::File::open(self.file()) else { return Ok(Vec::new()) };
-///         Ok(vec![IndexFile { name: "lengths.txt".to_owned(), content: Box::new(file) }])
+///         Ok(vec![IndexFile { name: "lengths.json".to_owned(), content: Box::new(file) }])
 ///     }
 ///     fn indexer(&self) -> Result<Box<dyn Indexer>> {
 ///         let (seq, rows) = self.read()?.unwrap_or_default();
@@ -76,7 +72,7 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 /// struct Writer {
 ///     files: Lengths,
 ///     seq: Seq,
-///     rows: BTreeMap<RowId, usize>,
+///     rows: Rows,
 /// }
 ///
 /// impl Indexer for Writer {
@@ -98,10 +94,8 @@ use crate::{IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
 ///         Ok(())
 ///     }
 ///     fn commit(&mut self, seq: Seq) -> Result<()> {
-///         let row = |(row, length): (&RowId, &usize)| format!("{} {length}\n", row.get());
-///         let rows: String = self.rows.iter().map(row).collect();
 ///         let (file, new) = (self.files.file(), self.files.1.join("lengths.new"));
-///         fs::write(&new, format!("{}\n{rows}", seq.get()))
+///         fs::write(&new, serde_json::json!((seq, &self.rows)).to_string())
 ///             .and_then(|()| fs::File::open(&new)?.sync_all())
 ///             .and_then(|()| fs::rename(&new, &file))
 ///             .map_err(|error| Error::io("write", &file, error))?;

@@ -4,11 +4,4 @@ mod extraction;
 mod label;
 mod relationship;
 
-pub use self::{
-    extraction::{Extraction, Mention, MentionKind, Relation, TitledText},
-    label::{EntityType, RelationType},
-    relationship::{
-        EntityFacet, EntityFacts, EntityView, NamedEntity, PathStep, Proof, RelatedEntity,
-        RelationView, RelationshipPath, Seen, Subgraph, SubgraphEdge, SubgraphNode,
-    },
-};
+pub use self::{extraction::*, label::*, relationship::*};

@@ -3,7 +3,4 @@
 mod mount;
 mod private;
 
-pub use self::{
-    mount::is_remote,
-    private::{create_private_folder, make_private, private_file, sync},
-};
+pub use self::{mount::*, private::*};

@@ -69,8 +69,10 @@ numbered_enum!(
 
 string_enum!(
     /// What a claim says.
+    #[derive(Default)]
     ClaimKind, "kind" {
         /// How something is.
+        #[default]
         Fact = "fact",
         /// What somebody likes or wants.
         Preference = "preference",
@@ -83,10 +85,12 @@ string_enum!(
 
 string_enum!(
     /// How far a claim holds, from the narrowest.
+    #[derive(Default)]
     Scope, "scope" {
         /// In one session.
         Session = "session",
         /// In one project.
+        #[default]
         Project = "project",
         /// Everywhere.
         Principle = "principle",
@@ -147,8 +151,10 @@ string_enum!(
 
 string_enum!(
     /// Where an observation comes from.
+    #[derive(Default)]
     SourceType, "source_type" {
         /// A conversation.
+        #[default]
         Chat = "chat",
         /// A tool that was called.
         Tool = "tool",
@@ -163,6 +169,7 @@ string_enum!(
 
 string_enum!(
     /// What was observed.
+    #[derive(Default)]
     ObservationKind, "kind of an observation" {
         /// The use of a tool and its result.
         ToolUse = "tool_use",
@@ -175,6 +182,7 @@ string_enum!(
         /// A note.
         Note = "note",
         /// What somebody said.
+        #[default]
         Message = "message",
     }
 );

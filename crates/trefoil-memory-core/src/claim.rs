@@ -10,18 +10,10 @@ mod lifecycle;
 mod probe;
 mod source_tag;
 
-pub use content_hash::{ContentHash, sha256_hex};
-pub use critic::{
-    ClaimScores, Corrected, Critic, QUALITY_HALF_LIFE_DAYS, UTILITY_HALF_LIFE_DAYS, recency_decay,
+pub use self::{
+    content_hash::*, critic::*, draft::*, evidence::*, feedback::*, lifecycle::*, probe::*,
+    source_tag::*,
 };
-pub use draft::ClaimDraft;
-pub use evidence::ClaimEvidence;
-pub use feedback::{Feedback, Rating};
-pub use lifecycle::{
-    Action, SummaryGroup, action, by_topic, is_stale, status, summary_groups, verify,
-};
-pub use probe::{ContentProbe, Fingerprints, GitProbe, NoProbe, SourceProbe};
-pub use source_tag::SourceTag;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

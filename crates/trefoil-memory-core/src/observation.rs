@@ -6,11 +6,7 @@ mod open_loop;
 mod reflect;
 mod session;
 
-pub use compress::Compressor;
-pub use context_note::ContextNote;
-pub use open_loop::{OpenLoop, open_loops};
-pub use reflect::{Reflection, ReflectionReason, reflect};
-pub use session::Session;
+pub use self::{compress::*, context_note::*, open_loop::*, reflect::*, session::*};
 
 use std::ops::RangeInclusive;
 
@@ -133,46 +129,34 @@ impl Observation {
     }
 }
 
-/// What somebody says of an observation: only `content` is needed.
+/// What somebody says of an observation: only `content` is needed. The fields are those of an
+/// [`Observation`].
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are described where an observation has them")]
 pub struct ObservationDraft {
     /// Its id, if it has one.
     pub id: Option<ObservationId>,
-    /// What was observed.
-    #[serde(default = "message")]
+    #[serde(default)]
     pub kind: ObservationKind,
-    /// Where it comes from.
-    #[serde(default = "chat")]
+    #[serde(default)]
     pub source_type: SourceType,
-    /// Which of its kind.
     pub source_id: Option<String>,
-    /// The session in which it happened.
     pub session: Option<SessionId>,
-    /// What was told.
     pub content: String,
-    /// What was answered, in a turn of a conversation.
     pub reply_text: Option<String>,
-    /// What a picture that came with it shows.
     pub image_summary: Option<String>,
-    /// The circumstances in which it was told.
     pub context_note: Option<ContextNote>,
-    /// Who told it.
     pub actor: Option<String>,
-    /// Whether the program said it unasked: nothing is learnt from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proactive: bool,
-    /// Its labels.
     #[serde(default)]
     pub tags: Tags,
-    /// Who may see it.
     #[serde(default)]
     pub boundary_class: BoundaryClass,
-    /// For how many days its content is kept.
     #[serde(default = "lifetime")]
     pub lifetime_days: u8,
-    /// When it happened.
     pub occurred_at: Option<Timestamp>,
     /// When it was written; now, if absent.
     pub created_at: Option<Timestamp>,
@@ -302,14 +286,6 @@ fn leads_upwards(path: &str) -> bool {
     let plain = path.to_ascii_lowercase();
     let plain = plain.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
     plain.contains('\0') || plain.split(['/', '\\']).any(|part| part.trim() == "..")
-}
-
-const fn message() -> ObservationKind {
-    ObservationKind::Message
-}
-
-const fn chat() -> SourceType {
-    SourceType::Chat
 }
 
 const fn lifetime() -> u8 {

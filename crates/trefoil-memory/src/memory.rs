@@ -35,14 +35,7 @@ use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
 use self::upkeep::Services;
 pub use self::{
-    context::{ContextRequest, PackedContext},
-    episodes::{RecalledEpisode, RecalledEpisodes},
-    feedback::{FeedbackInput, FeedbackOutcome},
-    maintain::{MaintainOptions, MaintenanceAction, MaintenanceReport, MaintenanceStep},
-    recall::{RecalledClaims, ScoringParams},
-    record::{LinkedClaim, MemoryRelation, Overview, RecordedEvent, RelatedUnit, UnitRecord},
-    view::{FindOptions, FoundUnits, MemoryView},
-    work::WorkReport,
+    context::*, episodes::*, feedback::*, maintain::*, recall::*, record::*, view::*, work::*,
 };
 use crate::{
     Boundary, Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Payload, Policy,
@@ -107,18 +100,12 @@ impl Memory {
     }
 
     /// Whether something may pass a boundary, under the policy that holds.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn validate(&self, payload: &Payload<'_>, boundary: &Boundary) -> Result<Validation> {
         let validator = PolicyValidator { now: self.now()? };
         Ok(validator.validate(payload, boundary, &self.policy()?))
     }
 
     /// A text without what the policy that holds cuts out of everything that is stored.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn redact(&self, text: &str) -> Result<String> {
         Ok(self.policy()?.redact.redact(text).text)
     }
@@ -208,7 +195,7 @@ impl Memory {
     pub fn observe(&self, draft: ObservationDraft) -> Result<Observation> {
         let draft = admit(draft, &self.policy()?)?;
         let observation = draft.into_observation(self.id()?, self.now()?)?;
-        let tokens = self.engine.memory().count_tokens(&observation.text());
+        let tokens = self.engine.memory().counter().count(&observation.text());
         let (unit, payload) = rows::of_observation(&observation, tokens)?;
         self.write("store an observation", |write| {
             let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;

@@ -245,11 +245,6 @@ impl MemoryCollection<'_> {
         }
     }
 
-    /// Tokens of a text as the embedder counts them; approximately, without a model.
-    pub fn count_tokens(&self, text: &str) -> usize {
-        self.state().counter.count(text)
-    }
-
     /// Seconds since 1970, by the engine's clock.
     pub fn now(&self) -> i64 {
         self.state().now()

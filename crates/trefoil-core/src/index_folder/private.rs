@@ -11,9 +11,6 @@ use crate::{Error, Result};
 
 /// Makes a folder, and those above it that are missing, for its owner alone (0700 on Unix). One
 /// that is there keeps its permissions.
-///
-/// # Errors
-/// Those of the file system.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -32,9 +29,6 @@ pub fn private_file() -> OpenOptions {
 }
 
 /// Takes from all but the owner what they may do with a file that other code has made.
-///
-/// # Errors
-/// Those of the file system.
 pub fn make_private(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -44,9 +38,6 @@ pub fn make_private(path: &Path) -> io::Result<()> {
 }
 
 /// Makes a file, or the names in a directory, durable.
-///
-/// # Errors
-/// Those of the file system.
 pub fn sync(path: &Path) -> Result<()> {
     // Only Unix lets a directory be synced; elsewhere renaming is as durable as it gets.
     if cfg!(unix) || path.is_file() {

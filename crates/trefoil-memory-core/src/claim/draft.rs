@@ -11,7 +11,8 @@ use crate::{
 };
 use trefoil_policy::Ttl;
 
-/// What somebody says of a claim that is to be made: only `text` and `origin` are needed.
+/// What somebody says of a claim that is to be made: only `text` and `origin` are needed. The
+/// fields are those of a [`Claim`].
 ///
 /// JSON also takes `claim_id` for `id`, `content` for `text`, and `source`, one or many, for
 /// `sources`.
@@ -32,34 +33,26 @@ use trefoil_policy::Ttl;
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "the fields are described where a claim has them")]
 pub struct ClaimDraft {
     /// Its id, if it has one.
     #[serde(alias = "claim_id")]
     pub id: Option<ClaimId>,
-    /// What it says.
     #[serde(alias = "content")]
     pub text: String,
-    /// What it says, in kind.
-    #[serde(default = "fact")]
+    #[serde(default)]
     pub kind: ClaimKind,
-    /// How far it holds.
-    #[serde(default = "project")]
+    #[serde(default)]
     pub scope: Scope,
-    /// Who may see it.
     #[serde(default)]
     pub boundary_class: BoundaryClass,
-    /// What it comes from.
     pub origin: Origin,
-    /// How well it is put.
     #[serde(default = "half")]
     pub quality: Score,
-    /// Confidence that it is true.
     #[serde(default = "half")]
     pub confidence: Score,
-    /// How much it has helped.
     #[serde(default)]
     pub utility: f64,
-    /// How recent it is.
     #[serde(default = "one")]
     pub recency: Score,
     /// Hash of the text; if it is given, it must agree.
@@ -75,21 +68,15 @@ pub struct ClaimDraft {
     pub ttl: Option<Ttl>,
     /// How much is lost with it; S1 for a norm and S2 for the rest, if absent.
     pub importance: Option<Importance>,
-    /// What it is about.
     pub subject: Option<String>,
-    /// What it says of it.
     pub predicate: Option<String>,
-    /// What stands in that relation to it.
     pub object: Option<String>,
-    /// From when it holds.
     pub valid_from: Option<Timestamp>,
-    /// Until when it holds.
     pub valid_to: Option<Timestamp>,
     /// When it was written; now, if absent.
     pub created_at: Option<Timestamp>,
     /// When it was last changed; when it was written, if absent.
     pub updated_at: Option<Timestamp>,
-    /// When what it tells happened.
     pub occurred_at: Option<Timestamp>,
     /// From when its age is counted; when it was written, if absent.
     pub recency_anchor: Option<Timestamp>,
@@ -97,19 +84,14 @@ pub struct ClaimDraft {
     pub decayed_at: Option<Timestamp>,
     /// The session it belongs to; needed if its scope is one.
     pub session: Option<SessionId>,
-    /// How far it has come in its life.
     #[serde(default)]
     pub state: UnitState,
-    /// How much it stands out.
     #[serde(default)]
     pub salience: Score,
-    /// True if a person wants it kept in sight.
     #[serde(default)]
     pub pin: bool,
-    /// Its labels.
     #[serde(default)]
     pub tags: Tags,
-    /// Who or what made it.
     pub provenance: Option<Provenance>,
 }
 
@@ -274,14 +256,6 @@ fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>
         OneOrMany::One(one) => vec![one],
         OneOrMany::Many(many) => many,
     })
-}
-
-const fn fact() -> ClaimKind {
-    ClaimKind::Fact
-}
-
-const fn project() -> Scope {
-    Scope::Project
 }
 
 const fn one() -> Score {

@@ -57,9 +57,6 @@ impl Memory {
 impl Memory {
     /// Lets the utility and the quality of every claim fade up to now; how many have. Done
     /// again at the same time, it does nothing.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub fn decay(&self) -> Result<usize> {
         let policy = self.policy()?;
         let critic = Critic { rerank: &policy.retrieval.rerank, now: self.now()? };

@@ -9,11 +9,11 @@ use trefoil::{
     index::RowId,
     memory::{MemoryUnit, Payload, UnitFilter},
 };
-use trefoil_core::{Allowed, Result, Score, SessionId, UnitKind};
+use trefoil_core::{Allowed, Result, Score, UnitKind};
 
 use super::{Memory, search::RecallPlan, visibility::Visibility};
 use crate::{
-    Boundary, FoundUnit, Layer, Unit, UnitId, View,
+    Boundary, FoundUnit, Layer, UnitId, View,
     recall::{MIN_SCORE, RecallQuery, adapted_alpha, hybrid_fusion, shared_alpha},
     rows, views,
 };
@@ -169,11 +169,10 @@ impl MemoryView<'_> {
             Layer::Whole => self.memory.engine.memory().allowed(&sight.filter())?,
             Layer::Line | Layer::Context => Allowed::Only(Arc::default()),
         };
-        let shown: Vec<Shown> = scored
+        let found: Vec<FoundUnit> = scored
             .into_iter()
-            .map(|(score, unit, text)| Shown::new(sight, &unit, text, score, &related))
+            .map(|(score, unit, text)| found(sight, &unit, text, score, &related))
             .collect::<Result<_>>()?;
-        let found: Vec<FoundUnit<'_>> = shown.iter().map(Shown::found).collect();
         let views = views(&found, options.layer, self.memory.engine.memory().counter());
         let tokens = views.iter().map(|view| view.tokens).sum();
         Ok(FoundUnits { views, tokens, degraded })
@@ -191,38 +190,25 @@ fn filter(sight: &Visibility<'_>, options: &FindOptions) -> UnitFilter {
 }
 
 /// A unit with what a layer tells of it.
-struct Shown {
-    unit: Unit,
+fn found(
+    sight: &Visibility<'_>,
+    unit: &MemoryUnit,
     text: String,
-    score: Score,
-    session: Option<SessionId>,
-    related: Vec<UnitId>,
-}
-
-impl Shown {
-    fn new(
-        sight: &Visibility<'_>,
-        unit: &MemoryUnit,
-        text: String,
-        score: f64,
-        may_be_related: &Allowed,
-    ) -> Result<Self> {
-        let session = match &unit.payload {
-            Payload::Episode(episode) => episode.session.clone(),
-            Payload::Claim(claim) => claim.session.clone(),
-            Payload::Summary(_) | Payload::Loop(_) => None,
-        };
-        let related = related(sight, unit.row, may_be_related)?;
-        #[expect(clippy::cast_possible_truncation, reason = "a score is kept in single precision")]
-        let score = Score::clamped(score as f32);
-        let session = session.map(|session| session.parse()).transpose()?;
-        Ok(Self { unit: rows::to_unit(unit)?, text, score, session, related })
-    }
-
-    fn found(&self) -> FoundUnit<'_> {
-        let Self { unit, text, score, session, related } = self;
-        FoundUnit { unit, text, score: *score, session: session.as_ref(), related }
-    }
+    score: f64,
+    may_be_related: &Allowed,
+) -> Result<FoundUnit> {
+    let session = match &unit.payload {
+        Payload::Episode(episode) => episode.session.as_deref(),
+        Payload::Claim(claim) => claim.session.as_deref(),
+        Payload::Summary(_) | Payload::Loop(_) => None,
+    };
+    Ok(FoundUnit {
+        unit: rows::to_unit(unit)?,
+        text,
+        score: rows::narrow(score),
+        session: session.map(str::parse).transpose()?,
+        related: related(sight, unit.row, may_be_related)?,
+    })
 }
 
 /// What a unit was made from, what was made from it, and what it is linked to, as far as the

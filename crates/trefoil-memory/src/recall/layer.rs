@@ -56,17 +56,17 @@ impl From<Layer> for u8 {
 
 /// Something that was found.
 #[derive(Clone, Debug)]
-pub struct FoundUnit<'a> {
+pub struct FoundUnit {
     /// The unit.
-    pub unit: &'a Unit,
+    pub unit: Unit,
     /// What it says.
-    pub text: &'a str,
+    pub text: String,
     /// How well it answers.
     pub score: Score,
     /// The session that it is of.
-    pub session: Option<&'a SessionId>,
+    pub session: Option<SessionId>,
     /// What it is related to.
-    pub related: &'a [UnitId],
+    pub related: Vec<UnitId>,
 }
 
 /// What is told of a unit.
@@ -93,7 +93,7 @@ pub struct View {
 }
 
 /// The same results as seen through a layer. They are given best first.
-pub fn views(found: &[FoundUnit<'_>], layer: Layer, counter: &dyn TokenCounter) -> Vec<View> {
+pub fn views(found: &[FoundUnit], layer: Layer, counter: &dyn TokenCounter) -> Vec<View> {
     let mut views: Vec<View> = found.iter().map(|one| view(one, layer, counter)).collect();
     if layer == Layer::Context {
         views.sort_by_key(|view| view.happened_at);
@@ -101,9 +101,9 @@ pub fn views(found: &[FoundUnit<'_>], layer: Layer, counter: &dyn TokenCounter) 
     views
 }
 
-fn view(found: &FoundUnit<'_>, layer: Layer, counter: &dyn TokenCounter) -> View {
+fn view(found: &FoundUnit, layer: Layer, counter: &dyn TokenCounter) -> View {
     let text = match layer {
-        Layer::Line => canonical_text(found.text),
+        Layer::Line => canonical_text(&found.text),
         Layer::Context | Layer::Whole => found.text.trim().to_owned(),
     };
     let text = layer.tokens().map_or_else(|| text.clone(), |most| beginning(&text, most, counter));
@@ -113,8 +113,8 @@ fn view(found: &FoundUnit<'_>, layer: Layer, counter: &dyn TokenCounter) -> View
         score: found.score,
         kind: told(Layer::Context).then_some(found.unit.kind),
         happened_at: told(Layer::Context).then(|| found.unit.happened_at()),
-        session: found.session.filter(|_| told(Layer::Whole)).cloned(),
-        related: if told(Layer::Whole) { found.related.to_vec() } else { Vec::new() },
+        session: found.session.clone().filter(|_| told(Layer::Whole)),
+        related: if told(Layer::Whole) { found.related.clone() } else { Vec::new() },
         tokens: counter.count(&text),
         text,
     }
@@ -166,18 +166,14 @@ mod tests {
     fn each_layer_tells_more() {
         let (newer, older) = (unit(2), unit(1));
         let long = "An owl hunts at night.\n".repeat(60);
-        let session = "ses_1".parse().unwrap();
-        let related = [older.id.clone()];
-        let found: Vec<_> = [&newer, &older]
-            .into_iter()
-            .map(|unit| FoundUnit {
-                unit,
-                text: &long,
-                score: Score::HALF,
-                session: Some(&session),
-                related: &related,
-            })
-            .collect();
+        let session: SessionId = "ses_1".parse().unwrap();
+        let found = [&newer, &older].map(|unit| FoundUnit {
+            unit: unit.clone(),
+            text: long.clone(),
+            score: Score::HALF,
+            session: Some(session.clone()),
+            related: vec![older.id.clone()],
+        });
         let [lines, context, whole] = [Layer::Line, Layer::Context, Layer::Whole]
             .map(|layer| views(&found, layer, &ApproximateTokens));
         assert!(lines.iter().all(|view| view.tokens <= 50 && !view.text.contains('\n')));
