@@ -21,7 +21,7 @@ pub(crate) fn report(report: &CragReport) -> String {
         CragBasis::Retrieved => "as the retrievers score it",
     };
     let mut text = format!("evidence {style}{name}{style:#} {} ({basis})", score(grade.confidence));
-    let actions: Vec<&str> = actions.iter().map(|action| action.name()).collect();
+    let actions: Vec<&str> = actions.iter().map(|action| action.as_str()).collect();
     if !actions.is_empty() {
         _ = write!(text, " · {}", actions.join(" → "));
     }
@@ -32,7 +32,7 @@ pub(crate) fn report(report: &CragReport) -> String {
             (found, true) => format!("{found} more"),
             (found, false) => format!("{found} more, none better"),
         };
-        _ = writeln!(text, "  {DIM}{:<10} {outcome}{DIM:#}", repair.name());
+        _ = writeln!(text, "  {DIM}{:<10} {outcome}{DIM:#}", repair.as_str());
     }
     if let Some(rewrite) = &grade.refined_query {
         _ = writeln!(text, "  {DIM}asked as   {}{DIM:#}", one_line(rewrite));

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Score, WebPage};
+use crate::{Score, WebPage, string_enum};
 
 /// How relevant the evidence is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,34 +16,21 @@ pub enum CragRelevance {
     Incorrect,
 }
 
-/// What grading did with the evidence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CragAction {
-    /// Kept it.
-    Keep,
-    /// Picked out the sentences that matter.
-    Refine,
-    /// Looked further.
-    Expand,
-    /// Dropped passages.
-    Discard,
-    /// Asked the web.
-    WebSearch,
-}
-
-impl CragAction {
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Refine => "refine",
-            Self::Expand => "expand",
-            Self::Discard => "discard",
-            Self::WebSearch => "web_search",
-        }
+string_enum!(
+    /// What grading did with the evidence.
+    CragAction, "action of grading" {
+        /// Kept it.
+        Keep = "keep",
+        /// Picked out the sentences that matter.
+        Refine = "refine",
+        /// Looked further.
+        Expand = "expand",
+        /// Dropped passages.
+        Discard = "discard",
+        /// Asked the web.
+        WebSearch = "web_search",
     }
-}
+);
 
 /// A grade.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,36 +57,23 @@ pub enum CragBasis {
     Retrieved,
 }
 
-/// A way to find more where the evidence is weak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum Correction {
-    /// The question with terms of the passages that were judged good.
-    Feedback,
-    /// What stands before and after the judged passages.
-    Neighbours,
-    /// What shares entities with the judged passages and adds to them.
-    Graph,
-    /// Words that are written nearly like those of the question.
-    #[serde(alias = "loose")]
-    Fuzzy,
-    /// Passages in languages that the first list did not hold.
-    Languages,
-}
-
-impl Correction {
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Feedback => "feedback",
-            Self::Neighbours => "neighbours",
-            Self::Graph => "graph",
-            Self::Fuzzy => "fuzzy",
-            Self::Languages => "languages",
-        }
+string_enum!(
+    /// A way to find more where the evidence is weak.
+    #[non_exhaustive]
+    Correction, "repair" {
+        /// The question with terms of the passages that were judged good.
+        Feedback = "feedback",
+        /// What stands before and after the judged passages.
+        Neighbours = "neighbours",
+        /// What shares entities with the judged passages and adds to them.
+        Graph = "graph",
+        /// Words that are written nearly like those of the question.
+        #[serde(alias = "loose")]
+        Fuzzy = "fuzzy",
+        /// Passages in languages that the first list did not hold.
+        Languages = "languages",
     }
-}
+);
 
 /// What came of a repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

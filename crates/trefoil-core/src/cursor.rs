@@ -10,7 +10,7 @@ use crate::{Error, Result, Score};
 /// The reranked items come first, by their blend; then, and where blends are equal, by
 /// `combined`, newer before older before undated, and by id. Ids differ, so that no two
 /// items stand at one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderKey {
     /// The blend of fused and rerank score; absent for what was not reranked.
     pub reranked: Option<Score>,

@@ -20,9 +20,7 @@ numbered_enum!(
         /// A claim without a predicate.
         Claim = 9 "claim",
     }
-);
 
-numbered_enum!(
     /// How far a unit has come in its life.
     #[derive(Default)]
     UnitState, "state" {
@@ -36,9 +34,7 @@ numbered_enum!(
         /// Superseded, rolled back or discarded: not found and not injected.
         Archived = 3 "archived",
     }
-);
 
-numbered_enum!(
     /// Who may see a unit, from everybody to nobody. What is derived takes the maximum of
     /// its sources, and no class is ever lowered.
     #[derive(Default)]
@@ -53,9 +49,7 @@ numbered_enum!(
         /// Only a request that carries a tag that the policy names for it.
         Secret = 3 "secret",
     }
-);
 
-numbered_enum!(
     /// How sensitive the rows of a unit are, told from its class.
     Sensitivity, "sensitivity" {
         /// Public or internal.
@@ -64,6 +58,18 @@ numbered_enum!(
         Private = 1 "private",
         /// Secret.
         Secret = 2 "secret",
+    }
+
+    /// How much is lost with a claim, from the most.
+    Importance, "importance" {
+        /// Never given up.
+        S0 = 0 "S0",
+        /// Never given up: the default of norms.
+        S1 = 1 "S1",
+        /// Given up when it is stale: the default.
+        S2 = 2 "S2",
+        /// Given up when it is stale.
+        S3 = 3 "S3",
     }
 );
 
@@ -81,9 +87,7 @@ string_enum!(
         /// What should always or never be done.
         PolicyHint = "policy_hint",
     }
-);
 
-string_enum!(
     /// How far a claim holds, from the narrowest.
     #[derive(Default)]
     Scope, "scope" {
@@ -95,9 +99,7 @@ string_enum!(
         /// Everywhere.
         Principle = "principle",
     }
-);
 
-string_enum!(
     /// What is known of whether a claim is so.
     EpistemicStatus, "epistemic_status" {
         /// It was not checked for too long.
@@ -107,23 +109,7 @@ string_enum!(
         /// A source shows it.
         Verified = "verified",
     }
-);
 
-numbered_enum!(
-    /// How much is lost with a claim, from the most.
-    Importance, "importance" {
-        /// Never given up.
-        S0 = 0 "S0",
-        /// Never given up: the default of norms.
-        S1 = 1 "S1",
-        /// Given up when it is stale: the default.
-        S2 = 2 "S2",
-        /// Given up when it is stale.
-        S3 = 3 "S3",
-    }
-);
-
-string_enum!(
     /// How it was found that something speaks for a claim.
     EvidenceMethod, "method" {
         /// By rules.
@@ -133,9 +119,7 @@ string_enum!(
         /// By a person.
         Manual = "manual",
     }
-);
 
-string_enum!(
     /// What somebody says of a claim that was recalled.
     FeedbackSignal, "signal" {
         /// It helped.
@@ -147,9 +131,7 @@ string_enum!(
         /// Another claim says the same.
         Duplicate = "duplicate",
     }
-);
 
-string_enum!(
     /// Where an observation comes from.
     #[derive(Default)]
     SourceType, "source_type" {
@@ -165,9 +147,7 @@ string_enum!(
         /// The program itself.
         System = "system",
     }
-);
 
-string_enum!(
     /// What was observed.
     #[derive(Default)]
     ObservationKind, "kind of an observation" {
@@ -185,9 +165,7 @@ string_enum!(
         #[default]
         Message = "message",
     }
-);
 
-string_enum!(
     /// A feeling, as coarse as rules can tell it.
     AffectLabel, "affect" {
         /// Gladness.

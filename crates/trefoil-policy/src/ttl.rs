@@ -17,14 +17,7 @@ use trefoil_core::{Error, Result, Scope};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Ttl(Hours);
-
-/// Ordered by length: the derived order puts `Unlimited` last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Hours {
-    Finite(u32),
-    Unlimited,
-}
+pub struct Ttl(u32);
 
 /// A hundred years: more is written `unlimited`.
 const MAX_HOURS: u32 = 24 * 36_525;
@@ -33,14 +26,14 @@ const ALLOWED: &str = "`24h`, `7d`, up to 36525 days, or `unlimited`";
 
 impl Ttl {
     /// Without end.
-    pub const UNLIMITED: Self = Self(Hours::Unlimited);
+    pub const UNLIMITED: Self = Self(u32::MAX);
 
     /// How long a claim of a scope stays fresh where no policy says otherwise: seven days in a
     /// session, 120 in a project, and without end as a principle.
     pub const fn of(scope: Scope) -> Self {
         match scope {
-            Scope::Session => Self(Hours::Finite(7 * 24)),
-            Scope::Project => Self(Hours::Finite(120 * 24)),
+            Scope::Session => Self(7 * 24),
+            Scope::Project => Self(120 * 24),
             Scope::Principle => Self::UNLIMITED,
         }
     }
@@ -50,11 +43,9 @@ impl Ttl {
     /// # Errors
     /// [`Error::InvalidField`] for 0 and for more.
     pub fn hours(hours: u32) -> Result<Self> {
-        if (1..=MAX_HOURS).contains(&hours) {
-            Ok(Self(Hours::Finite(hours)))
-        } else {
-            Err(Error::invalid_field("ttl", format_args!("{hours} hours"), ALLOWED))
-        }
+        let holds = (1..=MAX_HOURS).contains(&hours);
+        Error::check_field(holds, "ttl", format_args!("{hours} hours"), ALLOWED)?;
+        Ok(Self(hours))
     }
 
     /// Whole days, 1 to a hundred years.
@@ -67,10 +58,7 @@ impl Ttl {
 
     /// The same in seconds; absent without end.
     pub fn seconds(self) -> Option<i64> {
-        match self.0 {
-            Hours::Finite(hours) => Some(3600 * i64::from(hours)),
-            Hours::Unlimited => None,
-        }
+        (self != Self::UNLIMITED).then(|| 3600 * i64::from(self.0))
     }
 
     /// What the store kept as seconds, rounded up to whole hours; without end if absent.
@@ -93,10 +81,10 @@ impl Ttl {
 impl fmt::Display for Ttl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Hours::Unlimited => f.write_str("unlimited"),
+            _ if *self == Self::UNLIMITED => f.write_str("unlimited"),
             // A day is written `24h`: what is short is told in hours.
-            Hours::Finite(hours) if hours > 24 && hours % 24 == 0 => write!(f, "{}d", hours / 24),
-            Hours::Finite(hours) => write!(f, "{hours}h"),
+            hours if hours > 24 && hours % 24 == 0 => write!(f, "{}d", hours / 24),
+            hours => write!(f, "{hours}h"),
         }
     }
 }

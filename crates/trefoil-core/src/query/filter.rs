@@ -50,18 +50,16 @@ impl SearchFilters {
 
 /// Days from `start` to `end`, both included, either open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "UncheckedDateRange", into = "UncheckedDateRange")]
+#[serde(try_from = "UncheckedDateRange")]
 pub struct DateRange {
     start: Option<Date>,
     end: Option<Date>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UncheckedDateRange {
-    #[serde(default)]
     start: Option<Date>,
-    #[serde(default)]
     end: Option<Date>,
 }
 
@@ -101,12 +99,6 @@ impl TryFrom<UncheckedDateRange> for DateRange {
     type Error = Error;
     fn try_from(range: UncheckedDateRange) -> Result<Self> {
         Self::new(range.start, range.end)
-    }
-}
-
-impl From<DateRange> for UncheckedDateRange {
-    fn from(range: DateRange) -> Self {
-        Self { start: range.start, end: range.end }
     }
 }
 

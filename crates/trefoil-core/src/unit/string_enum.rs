@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-/// Declares an enum whose choices are written as the given names, in JSON and in text:
+/// Declares enums whose choices are written as the given names, in JSON and in text:
 /// `ALL`, `NAMES`, `as_str`, `Display` and `FromStr`. The second literal is what an error calls
 /// the field.
 ///
@@ -22,20 +22,6 @@ use crate::Error;
 /// ```
 #[macro_export]
 macro_rules! string_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal {
-        $($(#[$each:meta])* $choice:ident = $text:literal,)*
-    }) => {
-        $(#[$doc])*
-        #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
-            serde::Serialize, serde::Deserialize,
-        )]
-        pub enum $name {
-            $($(#[$each])* #[serde(rename = $text)] $choice,)*
-        }
-
-        $crate::string_enum!(@names $name, $field { $($choice = $text,)* });
-    };
     (@names $name:ident, $field:literal {
         $first:ident = $first_text:literal, $($choice:ident = $text:literal,)*
     }) => {
@@ -69,13 +55,27 @@ macro_rules! string_enum {
             }
         }
     };
+    ($($(#[$doc:meta])* $name:ident, $field:literal {
+        $($(#[$each:meta])* $choice:ident = $text:literal,)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
+            serde::Serialize, serde::Deserialize,
+        )]
+        pub enum $name {
+            $($(#[$each])* #[serde(rename = $text)] $choice,)*
+        }
+
+        $crate::string_enum!(@names $name, $field { $($choice = $text,)* });
+    )*};
 }
 
 /// Declares the same with a number for each choice, which the store keeps.
 macro_rules! numbered_enum {
-    ($(#[$doc:meta])* $name:ident, $field:literal {
+    ($($(#[$doc:meta])* $name:ident, $field:literal {
         $($(#[$each:meta])* $choice:ident = $code:literal $text:literal,)*
-    }) => {
+    })*) => {$(
         $(#[$doc])*
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
@@ -101,7 +101,7 @@ macro_rules! numbered_enum {
                 }
             }
         }
-    };
+    )*};
 }
 
 pub(crate) use numbered_enum;

@@ -73,7 +73,6 @@ pub fn is_exclusive(predicate: &str) -> bool {
 /// What a statement of subject, predicate and object is the last word on: two with the same key
 /// do not hold at the same time. Absent if others can hold with it, or if it has no three parts.
 pub fn one_at_a_time([subject, predicate, object]: [Option<&str>; 3]) -> Option<(String, String)> {
-    let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
     let (subject, predicate, object) = (plain(subject?), predicate?, plain(object?));
     if is_exclusive(predicate) {
         return Some((subject, predicate.to_owned()));
@@ -185,14 +184,17 @@ fn united(old: &Claim, new: Claim, strategy: MergeStrategy, now: Timestamp) -> C
 
 /// True if the new claim says something else of the same subject, of which there can be one.
 fn takes_the_place_of(new: &Claim, old: &Claim) -> bool {
-    let predicate = new.predicate.as_deref().unwrap_or_default();
-    is_exclusive(predicate)
-        && old.predicate.as_deref() == Some(predicate)
-        && same_term(new.subject.as_deref(), old.subject.as_deref())
-        && !same_term(new.object.as_deref(), old.object.as_deref())
+    exclude_each_other(new, old)
         && same_place(new, old)
         && old.valid_to.is_none()
         && told_at(new) >= told_at(old)
+}
+
+fn exclude_each_other(a: &Claim, b: &Claim) -> bool {
+    a.predicate.as_deref().is_some_and(is_exclusive)
+        && a.predicate == b.predicate
+        && same_term(a.subject.as_deref(), b.subject.as_deref())
+        && !same_term(a.object.as_deref(), b.object.as_deref())
 }
 
 /// A claim that ends where the new one begins to hold.
@@ -204,18 +206,12 @@ fn end(old: &Claim, new: &Claim, now: Timestamp) -> Claim {
 
 /// True if one claim says of a subject and object what the other denies.
 pub fn contradict(a: &Claim, b: &Claim) -> bool {
-    let of = |claim: &Claim| claim.predicate.clone().unwrap_or_default();
-    let (first, second) = (of(a), of(b));
-    let opposed = OPPOSITES.iter().any(|&(one, other)| {
-        (first == one && second == other) || (first == other && second == one)
-    });
+    let [first, second] = [a, b].map(|claim| claim.predicate.as_deref().unwrap_or_default());
+    let opposed = OPPOSITES.iter().any(|&pair| pair == (first, second) || pair == (second, first));
     opposed
         && same_term(a.subject.as_deref(), b.subject.as_deref())
         && same_term(a.object.as_deref(), b.object.as_deref())
-        || is_exclusive(&first)
-            && first == second
-            && same_term(a.subject.as_deref(), b.subject.as_deref())
-            && !same_term(a.object.as_deref(), b.object.as_deref())
+        || exclude_each_other(a, b)
 }
 
 /// Claims of sessions bear on those of the same session only.
@@ -223,8 +219,11 @@ fn same_place(a: &Claim, b: &Claim) -> bool {
     a.scope == b.scope && (a.scope != Scope::Session || a.session == b.session)
 }
 
+fn plain(term: &str) -> String {
+    trefoil_text::normalize(term.trim()).to_lowercase()
+}
+
 fn same_term(a: Option<&str>, b: Option<&str>) -> bool {
-    let plain = |term: &str| trefoil_text::normalize(term.trim()).to_lowercase();
     matches!((a, b), (Some(a), Some(b)) if plain(a) == plain(b))
 }
 

@@ -98,17 +98,17 @@ impl Queue<'_> {
                         outcome = self.run(&job);
                     }
                 }
-                match &outcome {
-                    Ok(()) => memory.finish_jobs(&[job.id])?,
-                    Err(error @ Error::Panicked { .. }) => {
-                        memory.give_up_jobs(&[job.id], &error.chain())?;
-                    }
-                    Err(error) => memory.fail_jobs(&[job.id], &error.chain())?,
+                let Err(error) = outcome else {
+                    memory.finish_jobs(&[job.id])?;
+                    taken.done += 1;
+                    continue;
+                };
+                if matches!(error, Error::Panicked { .. }) {
+                    memory.give_up_jobs(&[job.id], &error.chain())?;
+                } else {
+                    memory.fail_jobs(&[job.id], &error.chain())?;
                 }
-                match outcome {
-                    Ok(()) => taken.done += 1,
-                    Err(error) => taken.failed.push(error),
-                }
+                taken.failed.push(error);
             }
             return Ok(Some(taken));
         }

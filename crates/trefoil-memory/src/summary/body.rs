@@ -96,16 +96,12 @@ impl SummaryParts {
             self.statements(&observation, now);
         }
         if let Some(claim) = rows::to_claim(unit)? {
-            let holds = claim.valid_to.is_none_or(|end| end > now)
-                && claim.valid_from.is_none_or(|begin| begin <= now);
             let told_at = claim.occurred_at.unwrap_or(claim.created_at);
-            match claim.kind {
-                ClaimKind::Task => self.open(&claim.text, None, told_at, now),
-                ClaimKind::Fact | ClaimKind::Preference | ClaimKind::PolicyHint if holds => {
-                    let of = [&claim.subject, &claim.predicate, &claim.object];
-                    self.fact(of.map(Option::as_deref), &claim.text, told_at);
-                }
-                ClaimKind::Fact | ClaimKind::Preference | ClaimKind::PolicyHint => {}
+            if claim.kind == ClaimKind::Task {
+                self.open(&claim.text, None, told_at, now);
+            } else if claim.is_valid_at(now) {
+                let of = [&claim.subject, &claim.predicate, &claim.object];
+                self.fact(of.map(Option::as_deref), &claim.text, told_at);
             }
         }
         if let Some(open) = rows::to_loop(unit)? {

@@ -74,20 +74,26 @@ impl<'t> Parser<'t> {
 
     /// `all ( "||" all )*`
     fn any(&mut self) -> Result<Expression> {
-        let mut parts = vec![self.all()?];
-        while self.take("||") {
-            parts.push(self.all()?);
-        }
-        Ok(one_or(parts, Expression::Any))
+        self.joined("||", Self::all, Expression::Any)
     }
 
     /// `comparison ( "&&" comparison )*`
     fn all(&mut self) -> Result<Expression> {
-        let mut parts = vec![self.comparison()?];
-        while self.take("&&") {
-            parts.push(self.comparison()?);
+        self.joined("&&", Self::comparison, Expression::All)
+    }
+
+    /// `part ( sign part )*`, where one part stands for itself.
+    fn joined(
+        &mut self,
+        sign: &str,
+        part: impl Fn(&mut Self) -> Result<Expression>,
+        many: fn(Vec<Expression>) -> Expression,
+    ) -> Result<Expression> {
+        let mut parts = vec![part(self)?];
+        while self.take(sign) {
+            parts.push(part(self)?);
         }
-        Ok(one_or(parts, Expression::All))
+        Ok(<[Expression; 1]>::try_from(parts).map_or_else(many, |[only]| only))
     }
 
     /// `operand ( operator operand )?`
@@ -103,13 +109,9 @@ impl<'t> Parser<'t> {
     }
 
     fn operator(&mut self) -> Option<Operator> {
-        if self.take_word("in") {
-            return Some(Operator::In);
-        }
-        if self.take_word("notin") {
-            return Some(Operator::NotIn);
-        }
-        SIGNS.iter().find(|(sign, _)| self.take(sign)).map(|&(_, operator)| operator)
+        let words = [("in", Operator::In), ("notin", Operator::NotIn)];
+        let word = words.into_iter().find(|(word, _)| self.take_word(word));
+        word.or_else(|| SIGNS.into_iter().find(|(sign, _)| self.take(sign))).map(|(_, is)| is)
     }
 
     /// `"!" operand`, `"(" any ")"`, a list, a string, a number or a name.
@@ -208,16 +210,6 @@ impl<'t> Parser<'t> {
             "in" | "notin" => Err(mistake(start, "a value is missing before this")),
             _ if name.split('.').all(part_is_name) => Ok(Expression::Name(name.to_owned())),
             _ => Err(mistake(self.at, "a part of the name is missing after `.`")),
-        }
-    }
-}
-
-fn one_or(mut parts: Vec<Expression>, many: fn(Vec<Expression>) -> Expression) -> Expression {
-    match parts.pop() {
-        Some(only) if parts.is_empty() => only,
-        last => {
-            parts.extend(last);
-            many(parts)
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn quotations(text: &str) -> Vec<ByteSpan> {
     let mut end = 0;
     for (start, open) in text.char_indices() {
         let Some(&(_, close)) = PAIRS.iter().find(|&&(mark, _)| mark == open) else { continue };
-        if start < end || !may_open(text, start, open) {
+        if start < end || !may(text, start, open, true) {
             continue;
         }
         if let Some(after) = closing(text, start + open.len_utf8(), close) {
@@ -46,32 +46,21 @@ fn closing(text: &str, from: usize, close: char) -> Option<usize> {
     let at = content
         .char_indices()
         .take(LONGEST)
-        .find(|&(at, c)| c == close && may_close(content, at, close))
+        .find(|&(at, c)| c == close && may(content, at, close, false))
         .map(|(at, _)| at)?;
     let quoted = content.get(..at)?;
     (!unquoted(quoted).is_empty()).then_some(from + at + close.len_utf8())
 }
 
-/// A mark that looks the same at both ends opens where a word may begin.
-fn may_open(text: &str, at: usize, mark: char) -> bool {
+/// A mark that looks the same at both ends opens where a word may begin, and closes where one may
+/// end.
+fn may(text: &str, at: usize, mark: char, opens: bool) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     let after = text.get(at + mark.len_utf8()..).and_then(|after| after.chars().next());
-    !is_ambiguous(mark)
-        || (!before.is_some_and(|c| c.is_ascii_alphanumeric())
-            && !after.is_none_or(char::is_whitespace))
-}
-
-/// It closes where a word may end.
-fn may_close(text: &str, at: usize, mark: char) -> bool {
-    let before = text.get(..at).and_then(|before| before.chars().next_back());
-    let after = text.get(at + mark.len_utf8()..).and_then(|after| after.chars().next());
-    !is_ambiguous(mark)
-        || (!before.is_none_or(char::is_whitespace)
-            && !after.is_some_and(|c| c.is_ascii_alphanumeric()))
-}
-
-const fn is_ambiguous(mark: char) -> bool {
-    matches!(mark, '"' | '\'' | '‘' | '’')
+    let (outside, inside) = if opens { (before, after) } else { (after, before) };
+    !matches!(mark, '"' | '\'' | '‘' | '’')
+        || (!outside.is_some_and(|c| c.is_ascii_alphanumeric())
+            && !inside.is_none_or(char::is_whitespace))
 }
 
 #[cfg(test)]

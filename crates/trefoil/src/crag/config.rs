@@ -73,7 +73,7 @@ impl CragConfig {
         range("crag.webPages", self.web_pages, 1..=20, "1–20")?;
         self.repairs.iter().enumerate().try_for_each(|(place, repair)| {
             let is_new = !self.repairs.iter().take(place).any(|before| before == repair);
-            Error::check_config(is_new, "crag.repairs", repair.name(), "each repair once")
+            Error::check_config(is_new, "crag.repairs", repair, "each repair once")
         })
     }
 }

@@ -143,7 +143,7 @@ impl Searcher<'_> {
                     }
                 }
                 Err(error) => {
-                    let reason = format!("{} — {}", correction.name(), error.chain());
+                    let reason = format!("{correction} — {}", error.chain());
                     diagnostics.degrade(Stage::Grade, reason);
                 }
             }
@@ -367,9 +367,9 @@ fn shortlist(fused: Vec<Fused>, candidates: usize, repaired: &RowSet) -> Vec<Fus
 }
 
 fn graded(thresholds: &GradeThresholds, ranked: Vec<Ranked>) -> Vec<GradedPassage> {
-    let mut passages: Vec<GradedPassage> = ranked.into_iter().map(GradedPassage::from).collect();
-    for one in &mut passages {
-        one.grade = Some(thresholds.passage(one.ranked.evidence()));
-    }
-    passages
+    let graded = |ranked: Ranked| {
+        let grade = Some(thresholds.passage(ranked.evidence()));
+        GradedPassage { grade, ..GradedPassage::from(ranked) }
+    };
+    ranked.into_iter().map(graded).collect()
 }

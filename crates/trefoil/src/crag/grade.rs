@@ -4,10 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 use trefoil_core::{CragRelevance, CragScore, Error, Result, Score};
-use validator::Validate;
 
 /// Where the grades begin, on the scale of one reranker.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Validate)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct GradeThresholds {
     /// From here on the evidence is correct; 0.7 by default.

@@ -19,15 +19,12 @@ use crate::{
 pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
     let text = query.text.as_str().to_owned();
     let language = language_of(&text);
-    let cross_lingual = is_cross_lingual(language, &searched(&query.filters.languages, corpus));
-    let embedding = query.embedding.clone();
-    let min_similarity = query.options.min_similarity;
     Question {
         text,
         language,
-        cross_lingual,
-        embedding,
-        min_similarity,
+        cross_lingual: is_cross_lingual(language, &searched(&query.filters.languages, corpus)),
+        embedding: query.embedding.clone(),
+        min_similarity: query.options.min_similarity,
         rewrite: QueryRewrite::None,
     }
 }

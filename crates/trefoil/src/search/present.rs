@@ -171,12 +171,7 @@ impl Listed {
             Self::Other(place) => others.get(*place).map(of_other),
             Self::Passage(place) => passages.get(*place).map(|one| one.ranked.key()),
         };
-        key.unwrap_or(OrderKey {
-            reranked: None,
-            combined: Score::ZERO,
-            date: None,
-            id: String::new(),
-        })
+        key.unwrap_or_default()
     }
 }
 
