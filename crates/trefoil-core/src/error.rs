@@ -1,6 +1,6 @@
 mod web_failure;
 
-use std::{error::Error as _, fmt::Display, path::PathBuf};
+use std::{error::Error as _, fmt::Display, ops::RangeBounds, path::PathBuf};
 
 pub use self::web_failure::WebFailure;
 
@@ -259,6 +259,19 @@ impl Error {
         if holds { Ok(()) } else { Err(Self::invalid_config(field, value, allowed)) }
     }
 
+    /// Checks that a setting is within its range.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] otherwise.
+    pub fn check_range<T: Display + PartialOrd>(
+        value: T,
+        range: impl RangeBounds<T>,
+        field: &'static str,
+        allowed: &'static str,
+    ) -> Result<()> {
+        Self::check_config(range.contains(&value), field, value, allowed)
+    }
+
     /// A query field with a value that is not allowed; long values are cut.
     pub fn invalid_query(field: &'static str, value: impl Display, allowed: &'static str) -> Self {
         Self::InvalidQuery { field, value: format!("`{}`", shortened(&value.to_string())), allowed }
@@ -281,6 +294,20 @@ impl Error {
         allowed: &'static str,
     ) -> Result<()> {
         if holds { Ok(()) } else { Err(Self::invalid_field(field, value, allowed)) }
+    }
+
+    /// Checks how many bytes of something to be remembered there are.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] outside of `range`.
+    pub fn check_length(
+        length: usize,
+        range: impl RangeBounds<usize>,
+        field: &'static str,
+        allowed: &'static str,
+    ) -> Result<()> {
+        let value = format_args!("{length} bytes long");
+        Self::check_field(range.contains(&length), field, value, allowed)
     }
 
     /// What a boundary or policy does not admit, and why.

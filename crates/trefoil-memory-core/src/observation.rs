@@ -8,8 +8,6 @@ mod session;
 
 pub use self::{compress::*, context_note::*, open_loop::*, reflect::*, session::*};
 
-use std::ops::RangeInclusive;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
@@ -233,10 +231,6 @@ impl ObservationDraft {
     }
 
     fn check(&self) -> Result<()> {
-        let fits = |length: usize, most: RangeInclusive<usize>, field, allowed| {
-            let long = format_args!("{length} bytes long");
-            Error::check_field(most.contains(&length), field, long, allowed)
-        };
         let texts = [
             ("content of an observation", Some(&self.content)),
             ("reply_text of an observation", self.reply_text.as_ref()),
@@ -244,19 +238,19 @@ impl ObservationDraft {
         ];
         for (field, text) in texts {
             let length = text.map_or(1, String::len);
-            fits(length, 1..=Observation::MAX_CONTENT, field, "1–65,536 bytes")?;
+            Error::check_length(length, 1..=Observation::MAX_CONTENT, field, "1–65,536 bytes")?;
         }
         self.context_note.as_ref().map_or(Ok(()), ContextNote::check)?;
-        let actor = self.actor.as_deref().unwrap_or_default().len();
-        fits(actor, 0..=Observation::MAX_ACTOR, "actor of an observation", "at most 512 bytes")?;
-        let (source, field) =
-            (self.source_id.as_deref().unwrap_or_default(), "source_id of an observation");
-        fits(source.len(), 0..=Observation::MAX_SOURCE_ID, field, "at most 2,048 bytes")?;
+        let (length, field) =
+            (self.actor.as_ref().map_or(0, String::len), "actor of an observation");
+        Error::check_length(length, ..=Observation::MAX_ACTOR, field, "at most 512 bytes")?;
+        let source = self.source_id.as_deref().unwrap_or_default();
+        let (length, field) = (source.len(), "source_id of an observation");
+        Error::check_length(length, ..=Observation::MAX_SOURCE_ID, field, "at most 2,048 bytes")?;
         let allowed = "a path without `..`";
         Error::check_field(!leads_upwards(source), field, "a path upwards", allowed)?;
-        let days = self.lifetime_days;
-        let (holds, value) =
-            ((1..=Observation::MAX_LIFETIME_DAYS).contains(&days), format_args!("{days} days"));
+        let holds = (1..=Observation::MAX_LIFETIME_DAYS).contains(&self.lifetime_days);
+        let value = format_args!("{} days", self.lifetime_days);
         Error::check_field(holds, "lifetime of an observation", value, "1–90 days")
     }
 }

@@ -23,8 +23,7 @@ impl Tags {
         let mut set = BTreeSet::new();
         for tag in tags {
             let tag = normalize(tag.as_ref().trim()).trim().to_owned();
-            let length = format_args!("{} bytes long", tag.len());
-            Error::check_field(tag.len() <= Self::MAX_BYTES, "tag", length, "at most 256 bytes")?;
+            Error::check_length(tag.len(), ..=Self::MAX_BYTES, "tag", "at most 256 bytes")?;
             if !tag.is_empty() {
                 set.insert(tag);
             }

@@ -338,10 +338,9 @@ impl EngineConfig {
         self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;
         self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
-        let (shown, around) = (self.highlight_chars, self.context_chars);
-        Error::check_config((20..=500).contains(&shown), "highlight_chars", shown, "20–500")?;
-        Error::check_config(around <= 10_000, "context_chars", around, "0–10,000")?;
-        Error::check_config(self.threads != Some(0), "threads", 0, "1 or more")
+        Error::check_range(self.highlight_chars, 20..=500, "highlight_chars", "20–500")?;
+        Error::check_range(self.context_chars, ..=10_000, "context_chars", "0–10,000")?;
+        Error::check_range(self.threads.unwrap_or(1), 1.., "threads", "1 or more")
     }
 }
 

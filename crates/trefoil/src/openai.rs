@@ -122,15 +122,11 @@ impl OpenAiConfig {
     /// # Errors
     /// [`Error::InvalidConfig`] for the first that is violated.
     pub fn check(&self) -> Result<()> {
-        let Self { temperature, timeout, retries, concurrency, .. } = *self;
-        if let Some(temperature) = temperature {
-            let holds = (0.0..=2.0).contains(&temperature);
-            Error::check_config(holds, "openai.temperature", temperature, "0–2")?;
-        }
-        Error::check_config(!timeout.is_zero(), "openai.timeout", 0, "more than 0")?;
-        Error::check_config(retries <= 10, "openai.retries", retries, "0–10")?;
-        let holds = (1..=64).contains(&concurrency);
-        Error::check_config(holds, "openai.concurrency", concurrency, "1–64")
+        let temperature = self.temperature.unwrap_or_default();
+        Error::check_range(temperature, 0.0..=2.0, "openai.temperature", "0–2")?;
+        Error::check_config(!self.timeout.is_zero(), "openai.timeout", 0, "more than 0")?;
+        Error::check_range(self.retries, ..=10, "openai.retries", "0–10")?;
+        Error::check_range(self.concurrency, 1..=64, "openai.concurrency", "1–64")
     }
 }
 

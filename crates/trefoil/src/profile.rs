@@ -176,8 +176,7 @@ impl FusionSettings {
 
     fn check(&self) -> Result<()> {
         Rrf::new(self.k)?;
-        let holds = (1..=10_000).contains(&self.depth);
-        Error::check_config(holds, "depth", self.depth, "1–10,000")
+        Error::check_range(self.depth, 1..=10_000, "depth", "1–10,000")
     }
 }
 

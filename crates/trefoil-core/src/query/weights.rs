@@ -15,7 +15,7 @@ impl Weight {
     /// # Errors
     /// [`Error::InvalidConfig`] unless it is a number from 0 to 1.
     pub fn new(weight: f32) -> Result<Self> {
-        Error::check_config((0.0..=1.0).contains(&weight), "weight", weight, "0–1")?;
+        Error::check_range(weight, 0.0..=1.0, "weight", "0–1")?;
         Ok(Self(weight))
     }
 

@@ -205,22 +205,19 @@ impl ClaimDraft {
     }
 
     fn check(&self) -> Result<()> {
-        let length = self.text.len();
-        let (fits, long) = (length <= Claim::MAX_TEXT, format_args!("{length} bytes long"));
+        let most = if self.text.trim().is_empty() { 0 } else { Claim::MAX_TEXT };
         let allowed = "1–65,536 bytes that are not all white space";
-        Error::check_field(!self.text.trim().is_empty() && fits, "text of a claim", long, allowed)?;
+        Error::check_length(self.text.len(), 1..=most, "text of a claim", allowed)?;
         for (field, term) in [
             ("subject of a claim", &self.subject),
             ("predicate of a claim", &self.predicate),
             ("object of a claim", &self.object),
         ] {
             let length = term.as_deref().map_or(1, |term| term.trim().len());
-            let (fits, long) =
-                ((1..=Claim::MAX_TERM).contains(&length), format_args!("{length} bytes long"));
-            Error::check_field(fits, field, long, "1–2,048 bytes, or absent")?;
+            Error::check_length(length, 1..=Claim::MAX_TERM, field, "1–2,048 bytes, or absent")?;
         }
-        let (finite, utility) = (self.utility.is_finite(), self.utility);
-        Error::check_field(finite, "utility of a claim", utility, "a finite number")?;
+        let utility = self.utility;
+        Error::check_field(utility.is_finite(), "utility of a claim", utility, "a finite number")?;
         let derives = !matches!(&self.origin, Origin::Derived(claims) if claims.is_empty());
         let allowed = "an observation, or at least one claim";
         Error::check_field(derives, "origin of a claim", "no claim at all", allowed)?;

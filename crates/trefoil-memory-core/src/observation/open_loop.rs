@@ -44,9 +44,7 @@ impl OpenLoop {
         now: Timestamp,
     ) -> Result<Self> {
         let text = canonical_text(text);
-        let fits = (1..=Self::MAX_BYTES).contains(&text.len());
-        let value = format_args!("{} bytes long", text.len());
-        Error::check_field(fits, "text of a loop", value, "1–2,048 bytes")?;
+        Error::check_length(text.len(), 1..=Self::MAX_BYTES, "text of a loop", "1–2,048 bytes")?;
         let (due_at, now) = (due_at.map(whole_seconds), whole_seconds(now));
         let expires_at = Self::expiry(due_at, now);
         Ok(Self { id, text, due_at, expires_at, boundary_class, created_at: now })

@@ -1,7 +1,5 @@
 //! How weak evidence is corrected: corrective retrieval (CRAG, Yan et al., 2024).
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Correction, Error, Result, Score};
 
@@ -64,13 +62,10 @@ impl CragConfig {
     /// [`Error::InvalidConfig`] for the first that is violated, or if a repair is named
     /// twice.
     pub fn check(&self) -> Result<()> {
-        let range = |field, value: usize, range: RangeInclusive<usize>, allowed| {
-            Error::check_config(range.contains(&value), field, value, allowed)
-        };
-        range("crag.candidates", self.candidates, 1..=50, "1–50")?;
-        range("crag.strips", self.strips, 1..=20, "1–20")?;
-        range("crag.readStrips", self.read_strips, 0..=64, "0–64")?;
-        range("crag.webPages", self.web_pages, 1..=20, "1–20")?;
+        Error::check_range(self.candidates, 1..=50, "crag.candidates", "1–50")?;
+        Error::check_range(self.strips, 1..=20, "crag.strips", "1–20")?;
+        Error::check_range(self.read_strips, 0..=64, "crag.readStrips", "0–64")?;
+        Error::check_range(self.web_pages, 1..=20, "crag.webPages", "1–20")?;
         self.repairs.iter().enumerate().try_for_each(|(place, repair)| {
             let is_new = !self.repairs.iter().take(place).any(|before| before == repair);
             Error::check_config(is_new, "crag.repairs", repair, "each repair once")

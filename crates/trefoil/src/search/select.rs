@@ -142,7 +142,7 @@ pub fn mmr(
     lambda: f32,
     similarity: impl Fn(usize, usize) -> f32,
 ) -> Result<Vec<usize>> {
-    Error::check_config((0.0..=1.0).contains(&lambda), "lambda", lambda, "0–1")?;
+    Error::check_range(lambda, 0.0..=1.0, "lambda", "0–1")?;
     // What is left, with the similarity to what is most like it among the picked.
     let mut left: Vec<(usize, Score, f32)> =
         relevance.iter().enumerate().map(|(at, &score)| (at, score, 0.0)).collect();
