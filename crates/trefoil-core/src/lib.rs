@@ -82,8 +82,9 @@ pub use retriever_id::RetrieverId;
 pub use score::Score;
 pub use stage::{
     After, Analyzer, Change, Chunker, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
-    IndexInput, Indexer, KnownName, Loader, NameLookup, Pooling, Quantization, QueryClassifier,
-    Reranker, Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
+    IndexInput, Indexer, KnownName, Loader, Merge, NameLookup, Pooling, Quantization,
+    QueryClassifier, Reranker, Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
+    merge_all,
 };
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;

@@ -13,7 +13,7 @@ mod text;
 pub use document::{Chunker, Loader};
 pub use embed::{Embedder, EmbeddingSpace, Pooling, Quantization, Role};
 pub use graph::{EntityExtractor, Summarizer};
-pub use index::{Change, IndexEntry, IndexInput, Indexer};
+pub use index::{Change, IndexEntry, IndexInput, Indexer, Merge, merge_all};
 pub use question::{KnownName, NameLookup, QueryClassifier};
 pub use rank::{Fuser, Reranker};
 pub use retrieve::{After, Retriever, SeedContext};

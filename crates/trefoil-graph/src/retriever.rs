@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use trefoil_core::{
@@ -33,51 +33,44 @@ const PASSAGES: usize = 2;
 /// questions on English ones.
 const CROSS_LINGUAL_DISCOUNT: f32 = 0.3;
 
-/// The read half of the graph retriever: finds the entities that a question names, and ranks the
-/// chunks that a walk from them is met at.
-#[derive(Debug)]
+/// The read half of the graph retriever, as of one commit: finds the entities that a question
+/// names, and ranks the chunks that a walk from them is met at.
+#[derive(Clone, Debug)]
 pub struct GraphRetriever {
     dir: PathBuf,
     config: GraphConfig,
     normalize: Normalize,
-    current: RwLock<Arc<State>>,
-    refreshing: Mutex<()>,
-}
-
-#[derive(Debug)]
-struct State {
     header: Option<Header>,
     index: Arc<GraphIndex>,
 }
 
 impl GraphRetriever {
-    /// Opens the newest commit in `dir`. Without one, the graph is empty and at
-    /// [`Seq::ZERO`] until a refresh finds one.
+    /// Opens the newest commit in `dir`. Without one, the graph is empty and at [`Seq::ZERO`].
     ///
     /// # Errors
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if it is damaged,
     /// [`UnsupportedFormat`](trefoil_core::Error::UnsupportedFormat),
     /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig), [`Io`](trefoil_core::Error::Io).
     pub fn open(dir: &Path, config: &GraphConfig, normalize: Normalize) -> Result<Self> {
-        let state = State::open(dir, config)?;
-        Ok(Self {
-            dir: dir.to_owned(),
-            config: config.clone(),
-            normalize,
-            current: RwLock::new(Arc::new(state)),
-            refreshing: Mutex::new(()),
-        })
+        let (header, index) = read(dir, config)?;
+        Ok(Self { dir: dir.to_owned(), config: config.clone(), normalize, header, index })
     }
 
-    /// The graph that the searches see that start now.
-    pub fn index(&self) -> Arc<GraphIndex> {
-        Arc::clone(&self.current().index)
+    /// The same as of the newest commit; none if that is this one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn newest(&self) -> Result<Option<Self>> {
+        if Header::read(&self.dir)? == self.header {
+            return Ok(None);
+        }
+        let (header, index) = read(&self.dir, &self.config)?;
+        Ok(Some(Self { header, index, ..self.clone() }))
     }
 
-    /// The same, and which change it reaches.
-    pub fn shown(&self) -> (Arc<GraphIndex>, Seq) {
-        let state = self.current();
-        (Arc::clone(&state.index), state.seq())
+    /// The graph of the commit.
+    pub fn index(&self) -> &Arc<GraphIndex> {
+        &self.index
     }
 
     /// The numbers of the entities that a text names, each once, from left to right.
@@ -89,10 +82,6 @@ impl GraphRetriever {
             }
         }
         nodes
-    }
-
-    fn current(&self) -> Arc<State> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -160,16 +149,12 @@ impl Retriever for GraphRetriever {
         self.index().names(from, to)
     }
 
-    fn refresh(&self) -> Result<Seq> {
-        let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.current();
-        if Header::read(&self.dir)? == current.header {
-            return Ok(current.seq());
-        }
-        let state = State::open(&self.dir, &self.config)?;
-        let seq = state.seq();
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
-        Ok(seq)
+    fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
+        Ok(Self::newest(self)?.map(|newest| Arc::new(newest) as _))
+    }
+
+    fn seq(&self) -> Seq {
+        self.header.map_or(Seq::ZERO, Header::seq)
     }
 
     fn inputs(&self) -> &[IndexInput] {
@@ -177,7 +162,7 @@ impl Retriever for GraphRetriever {
     }
 
     fn rows(&self) -> u64 {
-        self.current().index.chunk_count() as u64
+        self.index.chunk_count() as u64
     }
 }
 
@@ -196,21 +181,16 @@ impl NameLookup for GraphRetriever {
     }
 }
 
-impl State {
-    fn open(dir: &Path, config: &GraphConfig) -> Result<Self> {
-        let (header, packed) = match format::read(dir)? {
-            Some((header, packed)) => (Some(header), packed),
-            None => (None, Packed::default()),
-        };
-        let index = GraphIndex::freeze(packed, config).map_err(|error| {
-            // Not by the settings: an entity or relation that cannot be.
-            let is_damage = matches!(error, Error::InvalidLabel { .. } | Error::InvalidEdge { .. });
-            if is_damage { format::damaged(dir, &error.to_string()) } else { error }
-        })?;
-        Ok(Self { header, index: Arc::new(index) })
-    }
-
-    fn seq(&self) -> Seq {
-        self.header.map_or(Seq::ZERO, Header::seq)
-    }
+/// The last commit in `dir`, frozen.
+fn read(dir: &Path, config: &GraphConfig) -> Result<(Option<Header>, Arc<GraphIndex>)> {
+    let (header, packed) = match format::read(dir)? {
+        Some((header, packed)) => (Some(header), packed),
+        None => (None, Packed::default()),
+    };
+    let index = GraphIndex::freeze(packed, config).map_err(|error| {
+        // Not by the settings: an entity or relation that cannot be.
+        let is_damage = matches!(error, Error::InvalidLabel { .. } | Error::InvalidEdge { .. });
+        if is_damage { format::damaged(dir, &error.to_string()) } else { error }
+    })?;
+    Ok((header, Arc::new(index)))
 }

@@ -171,20 +171,21 @@ fn an_entity_is_called_what_most_chunks_call_it() {
 }
 
 #[test]
-fn a_commit_is_seen_after_a_refresh_only() {
-    let (dir, retriever) = committed(&CHAIN[..1]);
+fn a_retriever_shows_one_commit() {
+    let (dir, mut retriever) = committed(&CHAIN[..1]);
     let mut indexer = GraphIndexer::open(dir.path()).unwrap();
     assert_eq!(indexer.committed(), Seq::new(1));
     indexer.add(&entries(CHAIN)).unwrap();
     indexer.remove(&[RowId::new(1), RowId::new(99)]).unwrap();
-    assert_eq!(retriever.refresh().unwrap(), Seq::new(1));
+    assert!(retriever.newest().unwrap().is_none());
     indexer.commit(Seq::new(8)).unwrap();
     assert_eq!(rows(&retrieve(&retriever, "engine", 9, &Allowed::All)), [1]);
-    assert_eq!(retriever.refresh().unwrap(), Seq::new(8));
+    retriever = retriever.newest().unwrap().unwrap();
+    assert_eq!(retriever.seq(), Seq::new(8));
     assert_eq!(rows(&retrieve(&retriever, "engine", 9, &Allowed::All)), [2, 3]);
     indexer.clear().unwrap();
-    assert_eq!(retriever.refresh().unwrap(), Seq::ZERO);
-    assert_eq!(retriever.rows(), 0);
+    retriever = retriever.newest().unwrap().unwrap();
+    assert_eq!((retriever.seq(), retriever.rows()), (Seq::ZERO, 0));
 }
 
 #[test]
@@ -194,14 +195,14 @@ fn a_damaged_index_is_corrupt_and_an_absent_one_is_empty() {
     for error in [
         GraphIndexer::open(dir.path()).unwrap_err(),
         GraphRetriever::open(dir.path(), &config(), normalize).unwrap_err(),
-        retriever.refresh().unwrap_err(),
+        retriever.newest().unwrap_err(),
     ] {
         assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     }
     assert_eq!(rows(&retrieve(&retriever, "ada", 1, &Allowed::All)), [1]);
     let empty = tempdir().unwrap();
     let retriever = GraphRetriever::open(empty.path(), &config(), normalize).unwrap();
-    assert_eq!((retriever.refresh().unwrap(), retriever.rows()), (Seq::ZERO, 0));
+    assert_eq!((retriever.seq(), retriever.rows()), (Seq::ZERO, 0));
     assert!(rows(&retrieve(&retriever, "ada", 9, &Allowed::All)).is_empty());
 }
 

@@ -50,8 +50,7 @@ fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
     indexer.commit(Seq::new(1))?;
     let indexing = started.elapsed().as_secs_f64();
 
-    let retriever = indexer.retriever();
-    retriever.refresh()?;
+    let retriever = indexer.retriever()?;
     let (mut searching, mut sum, mut judged) = (0.0, 0.0, 0.0);
     for query in &queries {
         let Some(gains) = judgements.get(text(query, "_id")) else { continue };

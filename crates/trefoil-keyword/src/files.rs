@@ -58,8 +58,7 @@ impl IndexFiles for KeywordFiles {
     fn contents(&self) -> Result<Option<Contents>> {
         let Some(index) = self.open()? else { return Ok(None) };
         index.check_files()?;
-        let reader = index.index.reader().map_err(backend("open a reader"))?;
-        let Snapshot { searcher, seq, .. } = Snapshot::newest(&index, &reader)?;
+        let Snapshot { searcher, commit, .. } = Snapshot::newest(&index)?;
         let mut rows = Vec::new();
         for segment in searcher.segment_readers() {
             let column = |name| segment.fast_fields().u64(name).map_err(backend("open a column"));
@@ -72,7 +71,7 @@ impl IndexFiles for KeywordFiles {
             }
         }
         rows.sort_unstable();
-        Ok(Some(Contents { seq, rows }))
+        Ok(Some(Contents { seq: commit.seq, rows }))
     }
 
     fn digest(&self, entry: &IndexEntry) -> Result<Option<u64>> {

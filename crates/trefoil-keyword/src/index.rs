@@ -1,11 +1,12 @@
 use std::{io, path::Path, sync::Arc};
 
 use tantivy::{
-    Directory, Index, IndexSettings, TantivyError,
+    Directory, Index, IndexSettings, Opstamp, ReloadPolicy, Searcher, TantivyError,
     directory::{
         META_LOCK, MmapDirectory,
         error::{LockError, OpenReadError},
     },
+    index::SegmentId,
 };
 use trefoil_core::{Analyzer, Error, Part, Result, RetrieverId, Seq, create_private_folder};
 
@@ -27,6 +28,14 @@ pub(crate) struct KeywordIndex {
     pub(crate) analyzer: Arc<dyn Analyzer>,
     /// What the commits of this version and analyser say of themselves.
     pub(crate) metadata: CommitMetadata,
+}
+
+/// What tells one commit from another: a merge changes the segments and not the change that they
+/// reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Commit {
+    pub(crate) seq: Seq,
+    segments: Vec<(SegmentId, Option<Opstamp>)>,
 }
 
 impl KeywordIndex {
@@ -57,21 +66,34 @@ impl KeywordIndex {
 
     /// The change that the last commit reaches.
     pub(crate) fn committed(&self) -> Result<Seq> {
+        Ok(self.last_commit()?.seq)
+    }
+
+    /// The last commit.
+    pub(crate) fn last_commit(&self) -> Result<Commit> {
         let meta = self.index.load_metas().map_err(backend("read the last commit"))?;
-        let Some(line) = meta.payload else {
-            return if meta.segments.is_empty() {
-                Ok(Seq::ZERO)
-            } else {
-                Err(corrupt("a commit has no metadata"))
-            };
+        let of_segment = meta.segments.iter().map(|one| (one.id(), one.delete_opstamp()));
+        let segments: Vec<_> = of_segment.collect();
+        let seq = match meta.payload {
+            None if segments.is_empty() => Seq::ZERO,
+            None => return Err(corrupt("a commit has no metadata")),
+            Some(line) => match CommitMetadata::decode(&line) {
+                Some(metadata) if metadata.same_builder(&self.metadata) => metadata.seq,
+                _ => {
+                    return Err(corrupt(format!(
+                        "it was built as `{line}`, this version with this analyser builds `{}`; it must be rebuilt",
+                        self.metadata.encode()
+                    )));
+                }
+            },
         };
-        match CommitMetadata::decode(&line) {
-            Some(metadata) if metadata.same_builder(&self.metadata) => Ok(metadata.seq),
-            _ => Err(corrupt(format!(
-                "it was built as `{line}`, this version with this analyser builds `{}`; it must be rebuilt",
-                self.metadata.encode()
-            ))),
-        }
+        Ok(Commit { seq, segments })
+    }
+
+    /// What searches the last commit.
+    pub(crate) fn searcher(&self) -> Result<Searcher> {
+        let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+        Ok(reader.map_err(backend("open the last commit"))?.searcher())
     }
 
     fn checked(directory: impl Directory, analyzer: Arc<dyn Analyzer>) -> Result<Self> {

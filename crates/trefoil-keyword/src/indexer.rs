@@ -1,8 +1,7 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use trefoil_core::{
-    Analyzer, IndexEntry, IndexInput, Indexer, Result, Retriever, RetrieverId, RowId, Seq,
-    map_in_parallel,
+    Analyzer, IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq, map_in_parallel,
 };
 
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
 pub struct KeywordIndexer {
     index: KeywordIndex,
     writer: Writer,
-    retriever: KeywordRetriever,
+    config: KeywordConfig,
     committed: Seq,
 }
 
@@ -33,13 +32,15 @@ impl KeywordIndexer {
         let index = KeywordIndex::open_or_create(dir, analyzer)?;
         let writer = Writer::begin(&index.index, dir)?;
         let committed = index.committed()?;
-        let retriever = KeywordRetriever::over(index.clone(), config)?;
-        Ok(Self { index, writer, retriever, committed })
+        Ok(Self { index, writer, config: *config, committed })
     }
 
-    /// A reader of this index. All clones show the same commit.
-    pub fn retriever(&self) -> KeywordRetriever {
-        self.retriever.clone()
+    /// A reader of the last commit.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    pub fn retriever(&self) -> Result<KeywordRetriever> {
+        KeywordRetriever::over(self.index.clone(), &self.config)
     }
 }
 
@@ -95,8 +96,6 @@ impl Indexer for KeywordIndexer {
 
     fn compact(&mut self) -> Result<()> {
         self.writer.rewrite()?;
-        // The merge has kept the metadata; readers let go of the old files when they look again.
-        self.retriever.refresh()?;
         self.writer.garbage_collect_files().wait().map_err(backend("remove old files"))?;
         Ok(())
     }

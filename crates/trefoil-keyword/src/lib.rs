@@ -36,8 +36,7 @@
 //! indexer.add(&[entry(1, "the tide turns"), entry(2, "a turn of phrase")])?;
 //! indexer.commit(Seq::new(2))?;
 //!
-//! let retriever = indexer.retriever();
-//! retriever.refresh()?;
+//! let retriever = indexer.retriever()?;
 //! let question = Question { text: "Tide".into(), ..Question::default() };
 //! let list = retriever.retrieve(&question, 10, &Allowed::All)?;
 //! assert_eq!(list.hits()[0].row, RowId::new(1));

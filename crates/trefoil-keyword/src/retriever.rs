@@ -1,10 +1,6 @@
-use std::{
-    fmt, iter,
-    path::Path,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::{fmt, iter, path::Path, sync::Arc};
 
-use tantivy::{IndexReader, ReloadPolicy, Searcher, columnar::Column};
+use tantivy::{Searcher, columnar::Column};
 use trefoil_core::{
     Allowed, Analyzer, Hit, IndexInput, QueryRewrite, Question, RankedList, Result, Retriever,
     RetrieverId, RowSet, Score, Seq, TermCoverage,
@@ -16,7 +12,7 @@ use crate::{
     confidence::confidence,
     document::ROW,
     held::term_coverage,
-    index::{KeywordIndex, backend},
+    index::{Commit, KeywordIndex, backend},
     query::QueryTerms,
     rescore::{FieldQuery, Rescorer, Scored},
     vocabulary::near,
@@ -35,17 +31,12 @@ const CROSS_LINGUAL_DISCOUNT: f32 = 0.4;
 /// The rank whose distance from the first says how sure the list is.
 const TENTH: usize = 9;
 
-/// The read half of the keyword retriever. Clones share what they show.
+/// The read half of the keyword retriever: one commit of its index.
 #[derive(Clone)]
 pub struct KeywordRetriever {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     index: KeywordIndex,
     config: KeywordConfig,
-    reader: IndexReader,
-    shown: RwLock<Arc<Snapshot>>,
+    snapshot: Arc<Snapshot>,
 }
 
 /// One commit: its documents and the change that it reaches.
@@ -53,7 +44,7 @@ pub(crate) struct Snapshot {
     pub(crate) searcher: Searcher,
     /// The row of each document, one column a segment.
     rows: Vec<Column<u64>>,
-    pub(crate) seq: Seq,
+    pub(crate) commit: Commit,
 }
 
 impl KeywordRetriever {
@@ -70,18 +61,20 @@ impl KeywordRetriever {
     }
 
     pub(crate) fn over(index: KeywordIndex, config: &KeywordConfig) -> Result<Self> {
-        let reader = index
-            .index
-            .reader_builder()
-            .reload_policy(ReloadPolicy::Manual)
-            .try_into()
-            .map_err(backend("open a reader"))?;
-        let shown = RwLock::new(Arc::new(Snapshot::newest(&index, &reader)?));
-        Ok(Self { shared: Arc::new(Shared { index, config: *config, reader, shown }) })
+        let snapshot = Arc::new(Snapshot::newest(&index)?);
+        Ok(Self { index, config: *config, snapshot })
     }
 
-    fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.shared.shown.read().unwrap_or_else(PoisonError::into_inner))
+    /// The same index as of its newest commit; none if that is this one.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    pub fn newest(&self) -> Result<Option<Self>> {
+        if self.index.last_commit()? == self.snapshot.commit {
+            return Ok(None);
+        }
+        let snapshot = Arc::new(Snapshot::newest(&self.index)?);
+        Ok(Some(Self { snapshot, ..self.clone() }))
     }
 }
 
@@ -91,8 +84,8 @@ impl Retriever for KeywordRetriever {
     }
 
     fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
-        let Shared { index, config, .. } = &*self.shared;
-        let Snapshot { searcher, rows, .. } = &*self.snapshot();
+        let Self { index, config, .. } = self;
+        let Snapshot { searcher, rows, .. } = &*self.snapshot;
 
         let mut query = QueryTerms::analyze(index.analyzer.as_ref(), question);
         match &question.rewrite {
@@ -132,17 +125,17 @@ impl Retriever for KeywordRetriever {
 
     /// The terms that count and that the index knows, the most informative first.
     fn term_coverage(&self, question: &Question, rows: &RowSet) -> Result<TermCoverage> {
-        let Shared { index, .. } = &*self.shared;
-        let snapshot = self.snapshot();
+        let Self { index, snapshot, .. } = self;
         let query = QueryTerms::analyze(index.analyzer.as_ref(), question);
         term_coverage(&snapshot.searcher, &snapshot.rows, index.fields.passage, &query, rows)
     }
 
-    fn refresh(&self) -> Result<Seq> {
-        let newest = Snapshot::newest(&self.shared.index, &self.shared.reader)?;
-        let seq = newest.seq;
-        *self.shared.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newest);
-        Ok(seq)
+    fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
+        Ok(Self::newest(self)?.map(|newest| Arc::new(newest) as _))
+    }
+
+    fn seq(&self) -> Seq {
+        self.snapshot.commit.seq
     }
 
     fn inputs(&self) -> &[IndexInput] {
@@ -150,41 +143,39 @@ impl Retriever for KeywordRetriever {
     }
 
     fn rows(&self) -> u64 {
-        self.snapshot().searcher.num_docs()
+        self.snapshot.searcher.num_docs()
     }
 }
 
 impl Snapshot {
     /// The last commit. Another process may commit between the two reads that this
     /// takes: then they are made again.
-    pub(crate) fn newest(index: &KeywordIndex, reader: &IndexReader) -> Result<Self> {
-        let mut seq = index.committed()?;
-        loop {
-            reader.reload().map_err(backend("load the last commit"))?;
-            let now = index.committed()?;
-            if now == seq {
-                break;
+    pub(crate) fn newest(index: &KeywordIndex) -> Result<Self> {
+        let mut commit = index.last_commit()?;
+        let searcher = loop {
+            let searcher = index.searcher()?;
+            let now = index.last_commit()?;
+            if now == commit {
+                break searcher;
             }
-            seq = now;
-        }
-        let searcher = reader.searcher();
+            commit = now;
+        };
         let rows = searcher
             .segment_readers()
             .iter()
             .map(|segment| segment.fast_fields().u64(ROW))
             .collect::<tantivy::Result<_>>()
             .map_err(backend("open the row column"))?;
-        Ok(Self { searcher, rows, seq })
+        Ok(Self { searcher, rows, commit })
     }
 }
 
 impl fmt::Debug for KeywordRetriever {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { index, config, .. } = &*self.shared;
         f.debug_struct("KeywordRetriever")
-            .field("index", index)
-            .field("config", config)
-            .field("seq", &self.snapshot().seq)
+            .field("index", &self.index)
+            .field("config", &self.config)
+            .field("commit", &self.snapshot.commit)
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,4 @@
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::path::{Path, PathBuf};
 
 use trefoil_core::{Allowed, Result, RowId, Seq};
 
@@ -12,26 +9,17 @@ use crate::{
     vector,
 };
 
-/// The committed vectors of a directory, to be searched from any number of threads.
-#[derive(Debug)]
+/// One commit of the vectors of a directory, to be searched from any number of threads.
+#[derive(Clone, Debug)]
 pub struct VectorIndex {
     dir: PathBuf,
-    fingerprint: String,
-    dimensions: usize,
     config: VectorConfig,
-    current: RwLock<Arc<State>>,
-    refreshing: Mutex<()>,
-}
-
-#[derive(Debug)]
-struct State {
     stamp: Option<Stamp>,
     snapshot: Snapshot,
 }
 
 impl VectorIndex {
-    /// Opens the newest commit in `dir`. Without one, the index is empty and at
-    /// [`Seq::ZERO`] until a [`refresh`](Self::refresh) finds one.
+    /// Opens the newest commit in `dir`. Without one, the index is empty and at [`Seq::ZERO`].
     ///
     /// # Errors
     /// [`ModelMismatch`](trefoil_core::Error::ModelMismatch) or
@@ -46,18 +34,36 @@ impl VectorIndex {
         config: &VectorConfig,
     ) -> Result<Self> {
         config.validate()?;
-        let empty = Manifest::empty(fingerprint, dimensions);
-        let snapshot = Snapshot { manifest: empty, views: Vec::new() };
-        let index = Self {
-            dir: dir.to_owned(),
-            fingerprint: fingerprint.to_owned(),
-            dimensions,
-            config: *config,
-            current: RwLock::new(Arc::new(State { stamp: None, snapshot })),
-            refreshing: Mutex::new(()),
-        };
-        index.refresh()?;
-        Ok(index)
+        let manifest = Manifest::empty(fingerprint, dimensions);
+        let snapshot = Snapshot { manifest, views: Vec::new() };
+        let empty = Self { dir: dir.to_owned(), config: *config, stamp: None, snapshot };
+        Ok(empty.newest()?.unwrap_or(empty))
+    }
+
+    /// The same index as of its newest commit; none if that is this one. Costs a read of 48 bytes
+    /// if nothing is new, and takes from this one what has not changed.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn newest(&self) -> Result<Option<Self>> {
+        let mut stamp = Manifest::read_stamp(&self.dir)?;
+        loop {
+            if stamp == self.stamp {
+                return Ok(None);
+            }
+            let opened = self.open_newest();
+            let now = Manifest::read_stamp(&self.dir)?;
+            // A commit in between may have removed files before they were mapped.
+            if opened.is_ok() || now == stamp {
+                return opened.map(Some);
+            }
+            stamp = now;
+        }
+    }
+
+    /// The change that the commit reaches.
+    pub fn seq(&self) -> Seq {
+        self.snapshot.manifest.seq
     }
 
     /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, ties by
@@ -72,40 +78,14 @@ impl VectorIndex {
     /// [`InvalidEmbedding`](trefoil_core::Error::InvalidEmbedding), or
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
     pub fn search(&self, vector: &[f32], k: usize, allowed: &Allowed) -> Result<Vec<(RowId, f32)>> {
-        let vector = vector::unit(vector, self.dimensions)?;
+        let vector = vector::unit(vector, self.snapshot.manifest.dimensions)?;
         let search = Search { vector: &vector, k, allowed, exact: false, config: &self.config };
-        self.current().snapshot.search(&search)
-    }
-
-    /// Shows the newest commit to the searches that start from now on, and says which
-    /// change it reaches. Costs a read of 48 bytes if nothing is new.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open); the state before stays.
-    pub fn refresh(&self) -> Result<Seq> {
-        let _one_at_a_time = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.current();
-        let mut stamp = Manifest::read_stamp(&self.dir)?;
-        if stamp == current.stamp {
-            return Ok(current.snapshot.manifest.seq);
-        }
-        let state = loop {
-            let opened = self.open_newest(&current.snapshot);
-            let now = Manifest::read_stamp(&self.dir)?;
-            // A commit in between may have removed files before they were mapped.
-            if opened.is_ok() || now == stamp {
-                break opened?;
-            }
-            stamp = now;
-        };
-        let seq = state.snapshot.manifest.seq;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
-        Ok(seq)
+        self.snapshot.search(&search)
     }
 
     /// Rows that can be found.
     pub fn len(&self) -> usize {
-        self.current().snapshot.len()
+        self.snapshot.len()
     }
 
     /// True if there is nothing to find.
@@ -118,7 +98,7 @@ impl VectorIndex {
     /// # Errors
     /// [`Corrupt`](trefoil_core::Error::Corrupt) with the first damaged file.
     pub fn verify(&self) -> Result<()> {
-        self.current().snapshot.views.iter().try_for_each(View::verify)
+        self.snapshot.views.iter().try_for_each(View::verify)
     }
 
     /// Recall of a search of the `k` nearest: the share of the true ones that it finds,
@@ -128,9 +108,8 @@ impl VectorIndex {
     /// # Errors
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
     pub fn recall(&self, samples: usize, k: usize) -> Result<f32> {
-        let state = self.current();
         let (mut found, mut wanted) = (0_usize, 0_usize);
-        for view in state.snapshot.views.iter().filter(|view| view.graph.is_some()) {
+        for view in self.snapshot.views.iter().filter(|view| view.graph.is_some()) {
             let step = view.segment.len() / samples.max(1) + 1;
             for ordinal in (0..view.segment.len()).step_by(step) {
                 let vector = vector::from_bytes(view.segment.vector(ordinal)?);
@@ -141,8 +120,8 @@ impl VectorIndex {
                     exact: false,
                     config: &self.config,
                 };
-                let near = state.snapshot.search(&search)?;
-                let exact = state.snapshot.search(&Search { exact: true, ..search })?;
+                let near = self.snapshot.search(&search)?;
+                let exact = self.snapshot.search(&Search { exact: true, ..search })?;
                 // Counted by cosine, so that ties may be broken either way.
                 let worst = exact.last().map_or(1.0, |&(_, cosine)| cosine);
                 found += near.iter().filter(|&&(_, cosine)| cosine >= worst).count();
@@ -152,17 +131,15 @@ impl VectorIndex {
         Ok(if wanted == 0 { 1.0 } else { found as f32 / wanted as f32 })
     }
 
-    fn current(&self) -> Arc<State> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn open_newest(&self, earlier: &Snapshot) -> Result<State> {
-        let Some((stamp, manifest)) = Manifest::read(&self.dir)? else {
-            let manifest = Manifest::empty(&self.fingerprint, self.dimensions);
-            return Ok(State { stamp: None, snapshot: Snapshot { manifest, views: Vec::new() } });
+    fn open_newest(&self) -> Result<Self> {
+        let Manifest { fingerprint, dimensions, .. } = &self.snapshot.manifest;
+        let (stamp, snapshot) = if let Some((stamp, manifest)) = Manifest::read(&self.dir)? {
+            manifest.check_space(fingerprint, *dimensions)?;
+            (Some(stamp), Snapshot::open(&self.dir, manifest, Some(&self.snapshot))?)
+        } else {
+            let manifest = Manifest::empty(fingerprint, *dimensions);
+            (None, Snapshot { manifest, views: Vec::new() })
         };
-        manifest.check_space(&self.fingerprint, self.dimensions)?;
-        let snapshot = Snapshot::open(&self.dir, manifest, Some(earlier))?;
-        Ok(State { stamp: Some(stamp), snapshot })
+        Ok(Self { dir: self.dir.clone(), config: self.config, stamp, snapshot })
     }
 }

@@ -17,12 +17,14 @@ const CACHED_QUESTIONS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// The rank of a hit that is there only because something has to be.
 const FLOOR_RANK: usize = 200;
 
-/// The read half of the semantic retriever: embeds a question and ranks the nearest chunks.
-#[derive(Debug)]
+/// The read half of the semantic retriever: embeds a question and ranks the nearest chunks of one
+/// commit.
+#[derive(Clone, Debug)]
 pub struct SemanticRetriever {
     index: VectorIndex,
     embedder: Arc<dyn Embedder>,
-    embedded: Mutex<LruCache<String, Arc<[f32]>>>,
+    /// Of one space, whatever the commit.
+    embedded: Arc<Mutex<LruCache<String, Arc<[f32]>>>>,
 }
 
 impl SemanticRetriever {
@@ -33,7 +35,22 @@ impl SemanticRetriever {
     pub fn open(dir: &Path, embedder: Arc<dyn Embedder>, config: &VectorConfig) -> Result<Self> {
         let space = embedder.space();
         let index = VectorIndex::open(dir, &space.fingerprint(), space.dimensions, config)?;
-        Ok(Self { index, embedder, embedded: Mutex::new(LruCache::new(CACHED_QUESTIONS)) })
+        let embedded = Arc::new(Mutex::new(LruCache::new(CACHED_QUESTIONS)));
+        Ok(Self { index, embedder, embedded })
+    }
+
+    /// The same as of the newest commit; none if that is this one.
+    ///
+    /// # Errors
+    /// As [`VectorIndex::open`].
+    pub fn newest(&self) -> Result<Option<Self>> {
+        let index = self.index.newest()?;
+        let with = |index| Self {
+            index,
+            embedder: Arc::clone(&self.embedder),
+            embedded: Arc::clone(&self.embedded),
+        };
+        Ok(index.map(with))
     }
 
     /// The vectors that are searched.
@@ -127,8 +144,12 @@ impl Retriever for SemanticRetriever {
         }
     }
 
-    fn refresh(&self) -> Result<Seq> {
-        self.index.refresh()
+    fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
+        Ok(Self::newest(self)?.map(|newest| Arc::new(newest) as _))
+    }
+
+    fn seq(&self) -> Seq {
+        self.index.seq()
     }
 }
 

@@ -138,7 +138,7 @@ proptest! {
         let dir = tempfile::tempdir()?;
         let config = VectorConfig { exact_limit: limit, m: 4, ef_construction: 20, ..VectorConfig::default() };
         let mut indexer = writer(dir.path(), &config)?;
-        let index = reader(dir.path(), &config)?;
+        let mut index = reader(dir.path(), &config)?;
         let (mut committed, mut pending) = (BTreeMap::new(), BTreeMap::new());
         let mut seq = 0;
         for step in steps {
@@ -168,7 +168,8 @@ proptest! {
                     seq = 0;
                 }
             }
-            prop_assert_eq!(index.refresh()?, Seq::new(seq));
+            index = index.newest()?.unwrap_or(index);
+            prop_assert_eq!(index.seq(), Seq::new(seq));
             prop_assert_eq!(indexer.committed(), Seq::new(seq));
             prop_assert_eq!(index.len(), committed.len());
         }
@@ -262,18 +263,20 @@ fn a_reader_keeps_its_state_while_files_go_away() {
     let dir = tempfile::tempdir().unwrap();
     let config = VectorConfig::default();
     let mut indexer = writer(dir.path(), &config).unwrap();
-    let old = reader(dir.path(), &config).unwrap();
+    let mut old = reader(dir.path(), &config).unwrap();
     assert!(old.is_empty());
     for row in 0..20 {
         indexer.add(&[entry(row, &random(row, DIMENSIONS))]).unwrap();
         indexer.commit(Seq::new(row + 1)).unwrap();
         if row == 9 {
-            assert_eq!(old.refresh().unwrap(), Seq::new(10));
+            old = old.newest().unwrap().unwrap();
+            assert_eq!(old.seq(), Seq::new(10));
         }
     }
     assert_eq!(old.search(&random(1, DIMENSIONS), 50, &Allowed::All).unwrap().len(), 10);
-    assert_eq!(old.refresh().unwrap(), Seq::new(20));
-    assert_eq!(old.len(), 20);
+    let new = old.newest().unwrap().unwrap();
+    assert_eq!((new.seq(), new.len(), old.len()), (Seq::new(20), 20, 10));
+    assert!(new.newest().unwrap().is_none());
     // 20 commits of one vector each: few files are left.
     assert!(std::fs::read_dir(dir.path()).unwrap().count() <= 5);
 }
@@ -335,7 +338,7 @@ fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
 
     indexer.remove(&(0..4000).step_by(5).map(RowId::new).collect::<Vec<_>>()).unwrap();
     indexer.commit(Seq::new(2)).unwrap();
-    index.refresh().unwrap();
+    let index = index.newest().unwrap().unwrap();
     let odd = only((0..4000).filter(|row| row % 2 == 1));
     let (mut found, mut wanted) = (0, 0);
     for query in vectors.iter().step_by(40) {
@@ -422,8 +425,8 @@ fn the_retriever_embeds_once_ranks_and_maps() {
     let config = VectorConfig::default();
     let embedder = Arc::new(ByLength::new());
     let retriever = SemanticRetriever::open(dir.path(), embedder.clone(), &config).unwrap();
-    let ask = |question: &Question| retriever.retrieve(question, 20, &Allowed::All).unwrap();
-    assert_eq!(ask(&question("a question", None)).hits(), []);
+    let list = retriever.retrieve(&question("a question", None), 20, &Allowed::All).unwrap();
+    assert_eq!(list.hits(), []);
     assert_eq!(embedder.asked.load(Ordering::Relaxed), 0, "an empty index asks no model");
 
     let fingerprint = embedder.space().fingerprint();
@@ -431,7 +434,9 @@ fn the_retriever_embeds_once_ranks_and_maps() {
     let entries: Vec<_> = (0..300).map(|row| entry(row, &random(row, DIMENSIONS))).collect();
     indexer.add(&entries).unwrap();
     indexer.commit(Seq::new(5)).unwrap();
-    assert_eq!(retriever.refresh().unwrap(), Seq::new(5));
+    let retriever = retriever.newest().unwrap().unwrap();
+    assert_eq!(retriever.seq(), Seq::new(5));
+    let ask = |question: &Question| retriever.retrieve(question, 20, &Allowed::All).unwrap();
 
     let list = ask(&question("a question", None));
     assert_eq!(ask(&question("  a \n question ", None)), list);

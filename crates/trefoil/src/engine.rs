@@ -20,7 +20,7 @@ use crate::{
     builder::EngineBuilder,
     config::EngineConfig,
     default_set::BY_VECTOR,
-    index::active_model::OnMismatch,
+    index::{active_model::OnMismatch, read_view::ReadView},
     ingest::embed_worker::Worker,
     search::{
         diagnostics::Diagnostics,
@@ -158,7 +158,9 @@ impl Engine {
     /// error: the result names it in `degraded`.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
         query.check()?;
-        let (searcher, mut diagnostics) = (self.searcher(), Diagnostics::start());
+        let mut diagnostics = Diagnostics::start();
+        let view = self.state.current_view()?;
+        let searcher = self.searcher(&view);
         let allowed = &searcher.allowed(&query.filters)?;
         diagnostics.lap(Stage::Filter, 1, 1);
         let plan = &searcher.plan(query, allowed, &mut diagnostics)?;
@@ -188,8 +190,10 @@ impl Engine {
     /// [`Error::UnknownRetriever`].
     pub fn plan(&self, query: &SearchQuery) -> Result<Plan> {
         query.check()?;
-        let allowed = self.searcher().allowed(&query.filters)?;
-        self.searcher().plan(query, &allowed, &mut Diagnostics::start())
+        let view = self.state.current_view()?;
+        let searcher = self.searcher(&view);
+        let allowed = searcher.allowed(&query.filters)?;
+        searcher.plan(query, &allowed, &mut Diagnostics::start())
     }
 
     /// Finds the chunks nearest to `vector`, which is of the index's model: the semantic
@@ -238,14 +242,14 @@ impl Engine {
 
     /// Sizes and counts of the engine.
     pub fn stats(&self) -> Result<EngineStats> {
-        let documents = &self.state.documents;
+        let documents = &self.state.view().documents;
         Ok(EngineStats {
             store: self.state.store.stats()?,
             bytes: directory_bytes(&self.state.dir),
             embedding: self.state.store.fingerprint()?,
             embedded: self.state.embedded.load(Ordering::Relaxed),
-            rows: documents.retrievers().iter().map(|one| (one.id(), one.rows())).collect(),
-            absent: documents.absent(),
+            rows: documents.retrievers.iter().map(|one| (one.id(), one.rows())).collect(),
+            absent: documents.absent.clone(),
             background: self.state.errors.list(),
         })
     }
@@ -268,7 +272,8 @@ impl Engine {
     /// The retrievers' own lists for `query`, before fusion: to explain and to tune.
     pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
         query.check()?;
-        let (searcher, diagnostics) = (self.searcher(), &mut Diagnostics::start());
+        let view = self.state.current_view()?;
+        let (searcher, diagnostics) = (self.searcher(&view), &mut Diagnostics::start());
         let allowed = searcher.allowed(&query.filters)?;
         let plan = searcher.plan(query, &allowed, diagnostics)?;
         let request = Request { query, plan: &plan, allowed: &allowed };
@@ -292,7 +297,7 @@ impl Engine {
     /// How strongly one passage mentions the subject of another, 0–1, for a planned search: 0
     /// without the graph, and where question and documents are in two languages.
     pub fn mention_strength(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
-        self.searcher().mention_strength(plan)
+        self.searcher(&self.state.view()).mention_strength(plan)
     }
 
     /// The name of the reranker that reads a question of this text, and so passages in its
@@ -306,8 +311,8 @@ impl Engine {
         &self.state
     }
 
-    fn searcher(&self) -> Searcher<'_> {
-        Searcher { state: &self.state }
+    fn searcher<'s>(&'s self, view: &'s ReadView) -> Searcher<'s> {
+        Searcher { state: &self.state, view }
     }
 
     /// The engine as a task of its worker has it: without the worker, which ends before its

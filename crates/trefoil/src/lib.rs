@@ -59,8 +59,9 @@ pub mod index {
     pub use crate::config::CustomRetriever;
     pub use trefoil_core::{
         Allowed, Change, Collection, Contents, Digest, FileInfo, IndexEntry, IndexFile, IndexFiles,
-        IndexInput, IndexedUnit, Indexer, MemoryText, Role, RowId, RowSet, Seq, StoredChunk,
-        create_private_folder, is_remote, make_private, map_in_parallel, private_file, sync,
+        IndexInput, IndexedUnit, Indexer, MemoryText, Merge, Role, RowId, RowSet, Seq, StoredChunk,
+        create_private_folder, is_remote, make_private, map_in_parallel, merge_all, private_file,
+        sync,
     };
     #[cfg(feature = "keyword")]
     pub use trefoil_keyword::KeywordConfig;
@@ -74,6 +75,7 @@ pub mod index {
     pub(crate) mod model_migration;
     pub(crate) mod open;
     pub(crate) mod read_view;
+    pub(crate) mod refresh;
     pub(crate) mod replay;
 }
 

@@ -9,10 +9,7 @@
 //! it, and [`MemoryCollection::recall`] ranks nothing else. Secret units are in no index; the
 //! few that a filter admits are read and compared with the question word by word.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::PoisonError,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use trefoil_core::{
     AffectLabel, BoundaryClass, ClaimId, ClaimKind, ContextId, EpistemicStatus, EvidenceId,
@@ -42,7 +39,7 @@ use crate::{
     background::catch_panics,
     default_set::{retriever_fed_by, stage_fed_by},
     engine::Engine,
-    index::embedding::EMBEDDER,
+    index::{embedding::EMBEDDER, read_view::ReadView},
     search::pool::join,
     state::State,
 };
@@ -157,14 +154,13 @@ impl MemoryCollection<'_> {
         depth: RecallDepth,
     ) -> Result<Recalled> {
         let state = self.state();
-        state.catch_up()?;
-        let shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let view = state.current_view()?;
         let question = asked(question);
         // An embedder may wait for a server: it has the thread of its caller, as it does in a
         // search.
         let (vector, text) = join(
-            || state.embed_and_ask(&question, allowed, depth.vector),
-            [|| state.ask(IndexInput::Text, &question, allowed, depth.text)],
+            || view.embed_and_ask(&question, allowed, depth.vector),
+            [|| view.ask(IndexInput::Text, &question, allowed, depth.text)],
         );
         let text = text.into_iter().flatten().next().unwrap_or_else(|| {
             let part = Part::MemoryIndex(retriever_fed_by(IndexInput::Text));
@@ -178,8 +174,7 @@ impl MemoryCollection<'_> {
             let (query, reason) = (question.text.clone(), error.chain());
             return Err(Error::SearchFailed { query, reason });
         }
-        let mut degraded = state.memory.troubles();
-        degraded.extend(shown.memory_lagging.iter().cloned());
+        let mut degraded: Vec<Degraded> = view.memory.troubles().collect();
         degraded.extend(state.errors.list().into_iter().filter(|one| one.stage == Stage::Memory));
         let mut recalled = Recalled { asked, degraded, ..Recalled::default() };
         for (stage, side, found) in [
@@ -203,10 +198,9 @@ impl MemoryCollection<'_> {
         depth: usize,
     ) -> Result<Vec<MemoryHit>> {
         let state = self.state();
-        state.catch_up()?;
-        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let view = state.current_view()?;
         let question = asked(question);
-        let mut found = state.ask(IndexInput::Text, &question, allowed, depth)?;
+        let mut found = view.ask(IndexInput::Text, &question, allowed, depth)?;
         state.add_secrets(&question, allowed, depth, &mut found)?;
         Ok(found)
     }
@@ -217,11 +211,10 @@ impl MemoryCollection<'_> {
     /// [`Error::DimensionMismatch`] for a vector of another model.
     pub fn near(&self, vector: &[f32], allowed: &Allowed, depth: usize) -> Result<Vec<MemoryHit>> {
         let state = self.state();
-        state.catch_up()?;
-        let _shown = state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let view = state.current_view()?;
         let embedding = Some(Embedding::new(vector.to_vec())?);
         let question = Question { embedding, ..Question::default() };
-        state.ask(IndexInput::Vector, &question, allowed, depth)
+        view.ask(IndexInput::Vector, &question, allowed, depth)
     }
 
     /// The unit vector of a text; none without a model.
@@ -303,8 +296,8 @@ impl MemoryCollection<'_> {
 
     /// How many units can be found by words and by meaning.
     pub fn rows(&self) -> Vec<(RetrieverId, u64)> {
-        let retrievers = self.state().memory.retrievers();
-        retrievers.iter().map(|retriever| (retriever.id(), retriever.rows())).collect()
+        let view = self.state().view();
+        view.memory.retrievers.iter().map(|retriever| (retriever.id(), retriever.rows())).collect()
     }
 
     fn state(&self) -> &State {
@@ -312,7 +305,7 @@ impl MemoryCollection<'_> {
     }
 }
 
-impl State {
+impl ReadView {
     /// What the retriever that feeds on this finds; nothing if there is no such retriever.
     fn ask(
         &self,
@@ -323,7 +316,7 @@ impl State {
     ) -> Result<Vec<MemoryHit>> {
         let Some(retriever) = self.memory.fed_by(input) else { return Ok(Vec::new()) };
         let list = retriever.retrieve(question, depth, allowed)?;
-        let relevance = |hit: &Hit| match (self.embedder(), input) {
+        let relevance = |hit: &Hit| match (&self.embedder, input) {
             (Some(embedder), IndexInput::Vector) => embedder.short_relevance(hit.raw_score, false),
             _ => hit.relevance,
         };
@@ -342,7 +335,7 @@ impl State {
     ) -> Result<(Vec<MemoryHit>, Option<Embedding>)> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let embedding = match self.embedder() {
+        let embedding = match &self.embedder {
             Some(embedder) if !nothing && !text.is_empty() => {
                 let vectors =
                     catch_panics(EMBEDDER, || embedder.embed_checked(Role::Query, &[&text]))?;
@@ -354,7 +347,9 @@ impl State {
         let found = self.ask(IndexInput::Vector, &question, allowed, depth)?;
         Ok((found, question.embedding))
     }
+}
 
+impl State {
     /// Adds the secret units that are allowed: relevant by the share of the question's terms
     /// that they hold, and those that hold none not at all.
     fn add_secrets(

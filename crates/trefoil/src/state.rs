@@ -4,27 +4,20 @@ use std::{
     fs::File,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError,
+        atomic::{AtomicUsize, Ordering},
     },
-    time::{Instant, SystemTime},
 };
 
 #[cfg(feature = "graph")]
 use trefoil_core::EntityExtractor;
-use trefoil_core::{
-    Analyzer, Chunker, Collection, Degraded, Embedder, Error, Language, NameLookup, Result,
-    RetrieverId, Seq, TokenCounter,
-};
+use trefoil_core::{Analyzer, Chunker, Collection, Embedder, Error, Result, TokenCounter};
 use trefoil_store::{JobCounts, Store};
 
 use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
-    index::{
-        active_model::ActiveModel,
-        collection::{Indexed, Indexers},
-    },
+    index::{active_model::ActiveModel, collection::Indexed, read_view::ReadView},
     models::FoundRerankers,
 };
 
@@ -36,8 +29,6 @@ pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) chunker: Arc<dyn Chunker>,
     pub(crate) active_model: RwLock<ActiveModel>,
-    /// The number of the vectors that are searched.
-    pub(crate) generation: AtomicU64,
     /// Texts embedded since it was opened.
     pub(crate) embedded: AtomicUsize,
     /// What went wrong in the background.
@@ -54,41 +45,63 @@ pub(crate) struct State {
     /// Counts tokens as the embedder does.
     pub(crate) counter: Arc<dyn TokenCounter>,
     #[cfg(feature = "graph")]
-    pub(crate) graph: Option<Arc<trefoil_graph::GraphRetriever>>,
-    #[cfg(feature = "graph")]
     pub(crate) reports: RwLock<crate::graph::reports::ReportView>,
-    /// Names that the corpus is known to speak of.
-    pub(crate) names: Arc<dyn NameLookup>,
-    /// Held while retrievers run, so that all of them see the same commits.
-    pub(crate) read_view: RwLock<ReadView>,
+    /// What the searches see that start now; nobody holds the lock while doing anything else.
+    pub(crate) read_view: Mutex<Arc<ReadView>>,
+    /// Held by whoever makes the next view: it is made from the last.
+    pub(crate) updating: Mutex<()>,
     pub(crate) _lock: Option<File>,
 }
 
-/// What the searches that start now see: one commit of all indexes, and what those lag behind.
-#[derive(Debug, Default)]
-pub(crate) struct ReadView {
-    /// The store's last change when the retrievers were last refreshed.
-    pub(crate) seq: Seq,
-    /// Retrievers that are behind the store.
-    pub(crate) lagging: Vec<Degraded>,
-    /// The same of memory.
-    pub(crate) memory_lagging: Vec<Degraded>,
-    /// Chunks in each language.
-    pub(crate) languages: Vec<(Language, usize)>,
-    /// When each index was last committed, as of before they were refreshed.
-    pub(crate) commits: Vec<Option<SystemTime>>,
-    /// When they were refreshed.
-    pub(crate) at: Option<Instant>,
-}
-
 impl State {
-    /// The write halves.
+    /// Whether this process may write.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], naming what was to be done.
-    pub(crate) fn writable(&self, doing: &'static str) -> Result<&Mutex<Indexers>> {
-        let indexers = self.documents.indexers.as_ref();
-        indexers.ok_or_else(|| Error::ReadOnly { path: self.dir.clone(), doing })
+    pub(crate) fn writable(&self, doing: &'static str) -> Result<()> {
+        if self.documents.is_writable() {
+            return Ok(());
+        }
+        Err(Error::ReadOnly { path: self.dir.clone(), doing })
+    }
+
+    /// What the searches see that start now.
+    pub(crate) fn view(&self) -> Arc<ReadView> {
+        Arc::clone(&self.read_view.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts what is made from the view in its place, if something is, for the searches that start
+    /// from then on.
+    pub(crate) fn update_view(
+        &self,
+        make: impl FnOnce(&ReadView) -> Result<Option<ReadView>>,
+    ) -> Result<()> {
+        let _one_at_a_time = self.updating.lock().unwrap_or_else(PoisonError::into_inner);
+        self.replace_view(make)
+    }
+
+    /// The same, unless it is being done.
+    pub(crate) fn try_update_view(
+        &self,
+        make: impl FnOnce(&ReadView) -> Result<Option<ReadView>>,
+    ) -> Result<()> {
+        let _one_at_a_time = match self.updating.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(()),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Ok(guard) => guard,
+        };
+        self.replace_view(make)
+    }
+
+    fn replace_view(&self, make: impl FnOnce(&ReadView) -> Result<Option<ReadView>>) -> Result<()> {
+        if let Some(next) = make(&self.view())? {
+            let next = Arc::new(next);
+            let mut shown = self.read_view.lock().unwrap_or_else(PoisonError::into_inner);
+            // The last one is dropped when the lock is free again: it may unmap files.
+            let _last = std::mem::replace(&mut *shown, next);
+            drop(shown);
+        }
+        Ok(())
     }
 
     /// The indexes of a collection.
@@ -109,10 +122,9 @@ impl State {
         self.active_model.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts another model in use, of the vectors with this number.
-    pub(crate) fn activate(&self, model: ActiveModel, generation: u64) {
+    /// Puts another model in use.
+    pub(crate) fn activate(&self, model: ActiveModel) {
         *self.active_model.write().unwrap_or_else(PoisonError::into_inner) = model;
-        self.generation.store(generation, Ordering::Relaxed);
     }
 
     /// Embeddings that wait, are made, and have failed, those for another model among them.
@@ -121,11 +133,6 @@ impl State {
         let migration = self.active_model().migration.clone();
         counts.queued += migration.map_or(0, |one| one.left.load(Ordering::Relaxed));
         Ok(counts)
-    }
-
-    /// Whether there is such a retriever.
-    pub(crate) fn has(&self, retriever: RetrieverId) -> bool {
-        self.documents.retriever(retriever).is_some()
     }
 
     /// The analyser that indexed the text, for highlights.

@@ -1,4 +1,4 @@
-use std::fmt::Debug;
+use std::{any::Any, fmt::Debug};
 
 use crate::{Extraction, IndexedUnit, Result, RetrieverId, RowId, Seq};
 
@@ -109,11 +109,63 @@ pub trait Indexer: Debug + Send {
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()>;
     /// Removes rows; unknown ones are ignored.
     fn remove(&mut self, rows: &[RowId]) -> Result<()>;
-    /// Makes the writes durable as of `seq`; readers see them at their next refresh.
+    /// Makes the writes durable as of `seq`; [`Retriever::newest`](crate::Retriever::newest) shows
+    /// them. It should cost as much as what was written, whatever the size of the index: the rest
+    /// is for a [`Merge`].
     fn commit(&mut self, seq: Seq) -> Result<()>;
     /// Forgets everything, durably, as if new: the first step of a rebuild.
     fn clear(&mut self) -> Result<()>;
-    /// Rewrites what is committed, so that no file holds anything that was removed.
-    /// Files that a reader still shows go with the first call after its refresh.
+    /// Rewrites what holds anything that was removed, so that no file does. A [`Merge`] that was
+    /// planned before has no effect any more.
     fn compact(&mut self) -> Result<()>;
+
+    /// The next merge that keeps the index small or fast; none if nothing is to be done. There is
+    /// one at a time: the one before was applied or dropped, and the files of one that was dropped
+    /// may be removed.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    fn plan_merge(&mut self) -> Result<Option<Box<dyn Merge>>> {
+        Ok(None)
+    }
+
+    /// Puts the files of a merge that was prepared in the place of those that they were made from,
+    /// durably, without what was removed meanwhile. One whose files are no longer part of the
+    /// index changes nothing.
+    ///
+    /// # Errors
+    /// It cannot be put in place; the index is as it was.
+    fn apply_merge(&mut self, _merge: Box<dyn Merge>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Slow work on the files of an index, such as merging of its segments. It is planned and applied
+/// by the [`Indexer`], whose caller holds a lock, and prepared in between without one: rows are
+/// added, removed, committed and searched meanwhile.
+pub trait Merge: Any + Debug + Send {
+    /// Writes the new files from files that never change, and nothing that a reader looks at.
+    /// False if it ended early because it was stopped, which it asks often.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    fn prepare(&mut self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool>;
+}
+
+/// Merges until nothing is left to be merged, for whoever has the index alone. False if it was
+/// stopped before.
+///
+/// # Errors
+/// Those of the merges; what was done before is done.
+pub fn merge_all(
+    indexer: &mut dyn Indexer,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<bool> {
+    while let Some(mut merge) = indexer.plan_merge()? {
+        if !merge.prepare(is_stopped)? {
+            return Ok(false);
+        }
+        indexer.apply_merge(merge)?;
+    }
+    Ok(true)
 }

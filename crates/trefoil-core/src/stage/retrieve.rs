@@ -1,4 +1,4 @@
-use std::{fmt::Debug, path::Path, sync::Arc};
+use std::{any::Any, fmt::Debug, path::Path, sync::Arc};
 
 use crate::{
     Allowed, Fused, IndexFiles, IndexInput, Question, RankedList, Result, RetrieverId, RowId,
@@ -44,10 +44,14 @@ impl Debug for SeedContext<'_> {
 
 /// A search strategy: a question in, one ranked list out.
 ///
-/// Only [`id`](Self::id) and [`retrieve`](Self::retrieve) are to be written. A retriever with an
-/// index of its own also says what the index feeds on, where its files are and what it shows. Its
-/// list says how much it knows about the question ([`RankedList::with_confidence`]), from which
-/// adaptive fusion tells its share.
+/// Only [`id`](Self::id) and [`retrieve`](Self::retrieve) are to be written. Its list says how much
+/// it knows about the question ([`RankedList::with_confidence`]), from which adaptive fusion tells
+/// its share.
+///
+/// A retriever with an index of its own shows one commit of it and never changes: [`open`](Self::open)
+/// makes the first, over the folder of an engine, and [`newest`](Self::newest) another one after each
+/// commit. A search keeps the retrievers that it began with, so no commit waits for a search, and no
+/// search for a commit.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -82,7 +86,7 @@ impl Debug for SeedContext<'_> {
 /// assert_eq!(list.hits().len(), 1);
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
-pub trait Retriever: Debug + Send + Sync {
+pub trait Retriever: Any + Debug + Send + Sync {
     /// Its name, which is always the same.
     fn id(&self) -> RetrieverId;
 
@@ -119,22 +123,31 @@ pub trait Retriever: Debug + Send + Sync {
         None
     }
 
-    /// Lets the retriever read the index in `dir` from its next refresh on. Called when an engine
-    /// is opened, before anything else; not without an index.
+    /// The retriever that shows the newest commit of the index in `dir`, or an empty index where
+    /// nothing was committed; none without an index. It takes the place of this one in an engine
+    /// over `dir`; one configuration may serve several engines.
     ///
     /// # Errors
-    /// The folder cannot be used.
-    fn attach(&self, _dir: &Path) -> Result<()> {
-        Ok(())
+    /// The index cannot be read.
+    fn open(&self, _dir: &Path) -> Result<Option<Arc<dyn Retriever>>> {
+        Ok(None)
     }
 
-    /// Shows the newest commit to the searches that start from now on, and says which change it
-    /// reaches. Not called without an index.
+    /// The retriever that shows the newest commit of the same index; none if that is the commit
+    /// that this one shows. Called after each commit, and where another process writes, before a
+    /// search: it should cost little if nothing is new. What does not change with a commit, such as
+    /// a cache, the two may share.
     ///
     /// # Errors
-    /// The commit cannot be read; the one before goes on answering.
-    fn refresh(&self) -> Result<Seq> {
-        Ok(Seq::ZERO)
+    /// The commit cannot be read; this one goes on answering.
+    fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
+        Ok(None)
+    }
+
+    /// The change up to which its index was fed when the commit was made that it shows. Not asked
+    /// without an index.
+    fn seq(&self) -> Seq {
+        Seq::ZERO
     }
 
     /// How many rows can be found; 0 without an index.

@@ -7,7 +7,7 @@ use std::{
     fs::{self, File},
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use trefoil::{
@@ -24,26 +24,19 @@ const INPUTS: &[IndexInput] = &[IndexInput::Text];
 /// A name that shares fewer of its trigrams is another one.
 const LEAST: f32 = 0.6;
 
-/// Finds passages by the identifiers and file names in a question.
+/// Finds passages by the identifiers and file names in a question. One that an engine is configured
+/// with has no names yet; each that it opens has those of one commit.
 #[derive(Debug)]
 pub(crate) struct NameRetriever {
     id: RetrieverId,
-    shown: RwLock<Shown>,
-}
-
-#[derive(Debug, Default)]
-struct Shown {
     dir: PathBuf,
-    names: Arc<Names>,
+    names: Names,
 }
 
 impl NameRetriever {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self { id: RetrieverId::new("names")?, shown: RwLock::default() })
-    }
-
-    fn names(&self) -> Arc<Names> {
-        Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner).names)
+        let (dir, names) = (PathBuf::new(), Names::default());
+        Ok(Self { id: RetrieverId::new("names")?, dir, names })
     }
 }
 
@@ -56,8 +49,7 @@ impl Retriever for NameRetriever {
     /// the question. Without names in the question there is nothing to say.
     fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
         let asked = names_in(&question.text);
-        let names = self.names();
-        let hits = names.rows.iter().filter(|(row, _)| allowed.contains(**row));
+        let hits = self.names.rows.iter().filter(|(row, _)| allowed.contains(**row));
         let hits = hits.filter_map(|(&row, names)| {
             let pairs = names.iter().flat_map(|name| asked.iter().map(move |other| (name, other)));
             let best = pairs.map(|(name, other)| similarity(name, other)).fold(0.0, f32::max);
@@ -77,27 +69,29 @@ impl Retriever for NameRetriever {
         Some(Box::new(NameFiles { id: self.id, dir: dir.to_owned() }))
     }
 
-    fn attach(&self, dir: &Path) -> Result<()> {
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        dir.clone_into(&mut shown.dir);
-        Ok(())
+    fn open(&self, dir: &Path) -> Result<Option<Arc<dyn Retriever>>> {
+        let (id, dir) = (self.id, dir.to_owned());
+        let names = Names::read(id, &dir)?.unwrap_or_default();
+        Ok(Some(Arc::new(Self { id, dir, names })))
     }
 
-    fn refresh(&self) -> Result<Seq> {
-        let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
-        let names = Names::read(self.id, &shown.dir)?.unwrap_or_default();
-        let seq = names.seq;
-        shown.names = Arc::new(names);
-        Ok(seq)
+    fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
+        let names = Names::read(self.id, &self.dir)?.unwrap_or_default();
+        let newest = |names| Arc::new(Self { id: self.id, dir: self.dir.clone(), names }) as _;
+        Ok((names != self.names).then(|| newest(names)))
+    }
+
+    fn seq(&self) -> Seq {
+        self.names.seq
     }
 
     fn rows(&self) -> u64 {
-        self.names().rows.len() as u64
+        self.names.rows.len() as u64
     }
 }
 
 /// The names in each passage, as of a change of the store.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Names {
     seq: Seq,
     rows: BTreeMap<RowId, BTreeSet<String>>,

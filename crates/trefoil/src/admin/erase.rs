@@ -16,7 +16,6 @@ use std::{
     fs::FileType,
     io::ErrorKind,
     path::{Path, PathBuf},
-    sync::PoisonError,
 };
 
 use serde::Serialize;
@@ -111,12 +110,8 @@ impl State {
 
     fn rewrite(&self) -> Result<()> {
         self.replay_all()?;
-        {
-            // No search holds a file that is to go.
-            let _shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
-            self.documents.compact()?;
-            self.memory.compact()?;
-        }
+        self.documents.compact()?;
+        self.memory.compact()?;
         self.refresh_read_view()?;
         for path in set_aside_below(&self.dir)? {
             remove(&path)?;

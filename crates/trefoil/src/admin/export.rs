@@ -8,7 +8,7 @@ use std::{
 };
 
 use tempfile::{Builder, TempDir};
-use trefoil_core::{Error, Part, Result, create_private_folder, private_file, sync};
+use trefoil_core::{Error, Part, Result, Seq, create_private_folder, private_file, sync};
 use trefoil_store::{Access, Store, SystemClock};
 
 use crate::{
@@ -125,7 +125,7 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
         if let Some(contents) = index.contents()?
             && !changed_rows(&store, *collection, index.inputs(), contents.seq)?.is_empty()
         {
-            replay(&store, *collection, index.indexer()?.as_mut())?;
+            replay(&store, *collection, index.indexer()?.as_mut(), Seq::ZERO)?;
         }
         for file in index.files()? {
             let path = format!("{folder}/{}", file.name);

@@ -3,7 +3,7 @@
 use std::{
     fs::{File, TryLockError},
     path::Path,
-    sync::{Arc, RwLock, atomic::AtomicUsize},
+    sync::{Arc, Mutex, RwLock, atomic::AtomicUsize},
 };
 
 use trefoil_core::{Collection, Error, Result, private_file};
@@ -14,8 +14,9 @@ use crate::{
     config::EngineConfig,
     index::{
         active_model::{ActiveModel, OnMismatch},
-        collection::Indexed,
+        collection::{Indexed, losses},
         open,
+        read_view::{CollectionView, ReadView},
     },
     layout::LOCK,
     models,
@@ -63,18 +64,26 @@ fn open_state(
         };
         open::open(dir, collection, vectors, &config, write)
     };
-    let opened = open(Collection::Documents)?;
-    let memory = Indexed::new(Collection::Memory, open(Collection::Memory)?, &store, write)?;
-    let names = opened.names();
-    #[cfg(feature = "graph")]
-    let graph = opened.graph.clone();
-    let documents = Indexed::new(Collection::Documents, opened, &store, write)?;
+    let halves = |collection| -> Result<(Indexed, CollectionView)> {
+        let open::OpenIndexes { indexers, retrievers, absent } = open(collection)?;
+        let lost = losses(&store, &indexers)?;
+        let view = CollectionView { retrievers, absent, lost, ..CollectionView::default() };
+        Ok((Indexed::new(collection, indexers, write), view))
+    };
+    let (memory, memory_view) = halves(Collection::Memory)?;
+    let (documents, documents_view) = halves(Collection::Documents)?;
+    let view = ReadView {
+        documents: documents_view,
+        memory: memory_view,
+        embedder: active_model.embedder.clone(),
+        generation,
+        ..ReadView::default()
+    };
     Ok(State {
         dir: dir.to_owned(),
         store,
         chunker: config.chunker.chunker(&models.counter),
         active_model: RwLock::new(active_model),
-        generation: generation.into(),
         embedded: AtomicUsize::new(0),
         errors: BackgroundErrors::default(),
         rerankers: models.rerankers,
@@ -85,11 +94,9 @@ fn open_state(
         memory,
         counter: models.counter,
         #[cfg(feature = "graph")]
-        graph,
-        #[cfg(feature = "graph")]
         reports: RwLock::default(),
-        names,
-        read_view: RwLock::default(),
+        read_view: Mutex::new(Arc::new(view)),
+        updating: Mutex::default(),
         config,
         _lock: lock,
     })

@@ -94,7 +94,8 @@ impl Searcher<'_> {
         discount: f32,
     ) -> Result<Candidates> {
         let question = Question { rewrite, ..found.plan.question.clone() };
-        let Some(list) = self.ask(found, |one| one.rewrites(), question, found.allowed)? else {
+        let Some(list) = self.ask(found, <dyn Retriever>::rewrites, question, found.allowed)?
+        else {
             return Ok(Candidates::default());
         };
         let empty = RankedList::new(list.retriever(), Vec::new());
@@ -129,7 +130,7 @@ impl Searcher<'_> {
         let from: Vec<(RowId, Score)> =
             graded.iter().map(|one| (one.passage.chunk.row, one.evidence())).collect();
         let count = found.ranked.len() + found.most;
-        let list = self.state.step(&found.plan.question, &from, found.allowed, count)?;
+        let list = self.view.step(&found.plan.question, &from, found.allowed, count)?;
         Ok(unseen(found, &list))
     }
 
@@ -150,7 +151,7 @@ impl Searcher<'_> {
         let allowed = self.state.store.allowed(&filters)?;
         // Whatever language the question is in, these are in another.
         let question = Question { cross_lingual: true, ..found.plan.question.clone() };
-        let list = self.ask(found, |one| one.crosses_languages(), question, &allowed)?;
+        let list = self.ask(found, <dyn Retriever>::crosses_languages, question, &allowed)?;
         Ok(list.map(|list| unseen(found, &list)).unwrap_or_default())
     }
 
@@ -163,7 +164,7 @@ impl Searcher<'_> {
         question: Question,
         allowed: &Allowed,
     ) -> Result<Option<RankedList>> {
-        let retrievers = self.state.documents.retrievers();
+        let retrievers = &self.view.documents.retrievers;
         let able = |planned: &&PlannedRetriever| {
             retrievers.iter().any(|one| one.id() == planned.id && can(one.as_ref()))
         };

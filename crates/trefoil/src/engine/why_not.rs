@@ -32,7 +32,8 @@ impl Engine {
         let lost = |stage, reason: String, explanation| {
             Ok(WhyNot { lost_at: Some(stage), reason, explanation })
         };
-        let (searcher, diagnostics) = (self.searcher(), &mut Diagnostics::start());
+        let view = self.state.current_view()?;
+        let (searcher, diagnostics) = (self.searcher(&view), &mut Diagnostics::start());
         let allowed = searcher.allowed(&query.filters)?;
         let plan = searcher.plan(query, &allowed, diagnostics)?;
         if !allowed.contains(stored.row) || !Admission::new(&query.filters)?.admits(&stored) {

@@ -8,13 +8,14 @@ use trefoil_core::{
 
 use crate::{
     background::catch_panics, default_set::stage_fed_by, graph::relationships::Relationships,
-    state::State,
+    index::read_view::ReadView, state::State,
 };
 
 /// The paths between the entities of the question, and the results that are no passages, best
 /// first. What fails is named in `degraded`: it is not worth a search that fails.
 pub(crate) fn answers(
     state: &State,
+    view: &ReadView,
     query: &SearchQuery,
     plan: &Plan,
     allowed: &Allowed,
@@ -24,15 +25,15 @@ pub(crate) fn answers(
         let stage = stage_fed_by(IndexInput::Extraction);
         degraded.push(Degraded { stage, reason: error.chain() });
     };
-    let relationships = catch_panics("the graph", || state.relationships(plan, allowed));
+    let relationships = catch_panics("the graph", || state.relationships(view, plan, allowed));
     let relationships = relationships.unwrap_or_else(|error| {
         failed(error);
         Relationships::default()
     });
     let mut words_only = Vec::new();
     let communities =
-        catch_panics("the graph", || state.overview(query, plan, allowed, &mut words_only));
-    let entities = catch_panics("the graph", || state.entities(query, plan, allowed));
+        catch_panics("the graph", || state.overview(view, query, plan, allowed, &mut words_only));
+    let entities = catch_panics("the graph", || state.entities(view, query, plan, allowed));
     let mut or_failed = |items: Result<Vec<SearchResultItem>>| {
         items.unwrap_or_else(|error| {
             failed(error);

@@ -13,7 +13,7 @@ use trefoil_text::{WordBounds, normalize, normalize_name};
 
 use crate::{
     graph::{describe::Known, relationships::plans_graph},
-    index::admission::Admission,
+    index::{admission::Admission, read_view::ReadView},
     state::State,
 };
 
@@ -40,24 +40,25 @@ impl State {
     /// of it, at least as relevant as asked, and known to the allowed chunks by this name.
     pub(crate) fn entities(
         &self,
+        view: &ReadView,
         query: &SearchQuery,
         plan: &Plan,
         allowed: &Allowed,
     ) -> Result<Vec<SearchResultItem>> {
         let planned = plans_graph(plan);
         let wanted = planned && query.options.wants(SearchResultType::Entity);
-        let Some(graph) = self.graph.as_ref().filter(|_| wanted) else { return Ok(Vec::new()) };
+        let Some(graph) = view.graph().filter(|_| wanted) else { return Ok(Vec::new()) };
         let index = graph.index();
         let admission = Admission::new(&query.filters)?;
         let types = &query.filters.entity_types;
         let language = Some(plan.question.language);
         let mut items = Vec::new();
-        for Asked { node, spelling, share } in asked(plan, &index, self.analyzer()) {
+        for Asked { node, spelling, share } in asked(plan, index, self.analyzer()) {
             if items.len() == ENTITIES || share < query.filters.min_relevance {
                 break;
             }
             let admits = |chunk: &_| admission.admits(chunk);
-            let known = self.known(&index, node, allowed, admits, language)?;
+            let known = self.known(index, node, allowed, admits, language)?;
             let is_asked = |known: &Known| {
                 let is_noun = known.entity.entity_type == EntityType::CONCEPT;
                 let is_of = |kind: &EntityType| {

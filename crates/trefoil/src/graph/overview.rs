@@ -9,7 +9,7 @@ use std::{
 
 use trefoil_core::{
     Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
-    RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage,
+    Retriever, RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage,
 };
 use trefoil_store::{CommunityRow, entity_id};
 use trefoil_text::language_of;
@@ -21,6 +21,7 @@ use crate::{
         relationships::plans_graph,
         reports::{NearCommunity, ReportView, Reports, content, embed_reports, metadata, sources},
     },
+    index::read_view::ReadView,
     state::State,
 };
 
@@ -35,15 +36,16 @@ impl State {
     /// Finds communities and makes reports again where the graph changed since they were made.
     /// Whether there was something to do.
     pub(crate) fn update_reports(&self) -> Result<bool> {
-        let Some(graph) = &self.graph else { return Ok(false) };
+        let view = self.view();
+        let Some(graph) = view.graph() else { return Ok(false) };
         let summarizer = self.config.summarizer.as_ref();
-        let (index, seq) = graph.shown();
+        let (index, seq) = (graph.index(), graph.seq());
         let embedder = self.embedder();
         let made_from = self.made_from(seq);
         if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
             return Ok(false);
         }
-        update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        update_communities(&self.store, index, summarizer, &self.config.communities)?;
         if let Some(embedder) = &embedder {
             let embedded = embed_reports(&self.store, embedder.as_ref())?;
             self.embedded.fetch_add(embedded, Ordering::Relaxed);
@@ -55,8 +57,9 @@ impl State {
 
     /// Leaves the reports as they are until the graph changes, for they cannot be rebuilt.
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
-        let Some(graph) = &self.graph else { return Ok(()) };
-        self.store.set_meta(REPORTS, &self.made_from(graph.shown().1))
+        let view = self.view();
+        let Some(graph) = view.graph() else { return Ok(()) };
+        self.store.set_meta(REPORTS, &self.made_from(graph.seq()))
     }
 
     /// What reports that are made now are made from.
@@ -90,6 +93,7 @@ impl State {
     /// a part in that the filters exclude.
     pub(crate) fn overview(
         &self,
+        view: &ReadView,
         query: &SearchQuery,
         plan: &Plan,
         allowed: &Allowed,
@@ -105,9 +109,10 @@ impl State {
             let shown = self.shown_reports();
             (Arc::clone(&shown.reports), shown.made_from.clone())
         };
-        let supported = self.supported(&reports, made_from.as_deref(), allowed);
+        let supported = supported(view, &reports, made_from.as_deref(), allowed);
         let may_show = |id: &CommunityId| supported.as_ref().is_none_or(|ids| ids.contains(id));
-        let vector = self.documents.retriever(RetrieverId::SEMANTIC).map_or(Ok(None), |semantic| {
+        let semantic = view.documents.retriever(RetrieverId::SEMANTIC);
+        let vector = semantic.map_or(Ok(None), |semantic| {
             catch_panics("the semantic retriever", || semantic.embedding(&plan.question))
         });
         // Communities can be told by their words alone.
@@ -118,7 +123,7 @@ impl State {
             });
             None
         });
-        let range = self.embedder().map(|embedder| embedder.cosine_range());
+        let range = view.embedder.as_ref().map(|embedder| embedder.cosine_range());
         let near = vector.as_deref().zip(range);
         let all = reports.rows().count();
         // More than are shown: some say much the same, and filters may exclude any.
@@ -151,44 +156,6 @@ impl State {
         Ok(items)
     }
 
-    /// The communities that the filters let through; none where there are no filters.
-    ///
-    /// A community is made of every chunk that mentions one of its members: their names, its
-    /// keywords and what a summariser says may come from each. Reports of a graph that has
-    /// changed since may be made of chunks that are gone.
-    fn supported<'r>(
-        &self,
-        reports: &'r Reports,
-        made_from: Option<&str>,
-        allowed: &Allowed,
-    ) -> Option<BTreeSet<&'r CommunityId>> {
-        let Allowed::Only(_) = allowed else { return None };
-        let Some((index, seq)) = self.graph.as_ref().map(|graph| graph.shown()) else {
-            return Some(BTreeSet::new());
-        };
-        let seq = seq.get().to_string();
-        if made_from.and_then(|made| made.split(' ').next()) != Some(seq.as_str()) {
-            return Some(BTreeSet::new());
-        }
-        let mut hidden: BTreeSet<EntityId> = BTreeSet::new();
-        let mut known: BTreeSet<EntityId> = BTreeSet::new();
-        for entity in (0..index.entity_count()).filter_map(|node| index.entity(node)) {
-            let Ok(id) = entity_id(entity.normalized_name) else { continue };
-            if !index.chunks_of(entity.node).all(|row| allowed.contains(row)) {
-                hidden.insert(id.clone());
-            }
-            known.insert(id);
-        }
-        let supported = reports.rows().filter(|row| {
-            !row.members.is_empty()
-                && row
-                    .members
-                    .iter()
-                    .all(|member| known.contains(member) && !hidden.contains(member))
-        });
-        Some(supported.map(|row| &row.id).collect())
-    }
-
     fn community(
         &self,
         query: &SearchQuery,
@@ -214,4 +181,37 @@ impl State {
             explanation: query.options.explain.then(Explanation::default),
         })
     }
+}
+
+/// The communities that the filters let through; none where there are no filters.
+///
+/// A community is made of every chunk that mentions one of its members: their names, its
+/// keywords and what a summariser says may come from each. Reports of a graph that has
+/// changed since may be made of chunks that are gone.
+fn supported<'r>(
+    view: &ReadView,
+    reports: &'r Reports,
+    made_from: Option<&str>,
+    allowed: &Allowed,
+) -> Option<BTreeSet<&'r CommunityId>> {
+    let Allowed::Only(_) = allowed else { return None };
+    let Some(graph) = view.graph() else { return Some(BTreeSet::new()) };
+    let (index, seq) = (graph.index(), graph.seq().get().to_string());
+    if made_from.and_then(|made| made.split(' ').next()) != Some(seq.as_str()) {
+        return Some(BTreeSet::new());
+    }
+    let mut hidden: BTreeSet<EntityId> = BTreeSet::new();
+    let mut known: BTreeSet<EntityId> = BTreeSet::new();
+    for entity in (0..index.entity_count()).filter_map(|node| index.entity(node)) {
+        let Ok(id) = entity_id(entity.normalized_name) else { continue };
+        if !index.chunks_of(entity.node).all(|row| allowed.contains(row)) {
+            hidden.insert(id.clone());
+        }
+        known.insert(id);
+    }
+    let supported = reports.rows().filter(|row| {
+        !row.members.is_empty()
+            && row.members.iter().all(|member| known.contains(member) && !hidden.contains(member))
+    });
+    Some(supported.map(|row| &row.id).collect())
 }

@@ -14,7 +14,7 @@ use trefoil_text::sentences;
 
 use crate::{
     graph::relationships::{Relationships, plans_graph},
-    index::collection::term_coverage,
+    index::{collection::term_coverage, read_view::ReadView},
     state::State,
 };
 
@@ -31,14 +31,19 @@ impl State {
     /// The graph of what the chunks mention, as the searches see it that start now; none in an
     /// engine without an extractor.
     pub(crate) fn graph_index(&self) -> Option<Arc<GraphIndex>> {
-        Some(self.graph.as_ref()?.index())
+        Some(Arc::clone(self.view().graph()?.index()))
     }
 
     /// How the entities that a question about a relationship names hang together; nothing
     /// for other questions, and where fewer than two are known.
-    pub(crate) fn relationships(&self, plan: &Plan, allowed: &Allowed) -> Result<Relationships> {
+    pub(crate) fn relationships(
+        &self,
+        view: &ReadView,
+        plan: &Plan,
+        allowed: &Allowed,
+    ) -> Result<Relationships> {
         let planned = plans_graph(plan);
-        let Some(graph) = self.graph.as_ref().filter(|_| planned) else {
+        let Some(graph) = view.graph().filter(|_| planned) else {
             return Ok(Relationships::default());
         };
         if plan.query_type != QueryType::Relationship {
@@ -63,11 +68,29 @@ impl State {
         };
         let mut found = Relationships::default();
         for path in &paths {
-            found.push(&index, path, &chunks, spelled.as_ref())?;
+            found.push(index, path, &chunks, spelled.as_ref())?;
         }
         Ok(found)
     }
 
+    /// The entities that a chunk mentions; under filters as it writes them itself, for others
+    /// may write them in words that the filters exclude.
+    pub(crate) fn entities_of(
+        &self,
+        view: &ReadView,
+        row: RowId,
+        allowed: &Allowed,
+    ) -> Result<Vec<NamedEntity>> {
+        let Some(graph) = view.graph() else { return Ok(Vec::new()) };
+        if matches!(allowed, Allowed::Only(_)) {
+            return Ok(self.spelled_in(&[row])?.into_values().collect());
+        }
+        let index = graph.index();
+        index.entities_of(row).map(|entity| named(&entity)).collect()
+    }
+}
+
+impl ReadView {
     /// One step in the graph from passages, each rescaled as far as its score says.
     pub(crate) fn step(
         &self,
@@ -76,11 +99,11 @@ impl State {
         allowed: &Allowed,
         count: usize,
     ) -> Result<RankedList> {
-        let Some(graph) = &self.graph else {
+        let Some(graph) = self.graph() else {
             return Ok(RankedList::new(RetrieverId::GRAPH, Vec::new()));
         };
         let from: Vec<(RowId, f32)> = from.iter().map(|&(row, score)| (row, score.get())).collect();
-        let terms = |rows: &RowSet| term_coverage(&self.documents.retrievers(), question, rows);
+        let terms = |rows: &RowSet| term_coverage(&self.documents.retrievers, question, rows);
         let steps = graph.index().step(&from, terms, allowed, count)?;
         let hits = steps.into_iter().map(|one| Hit {
             row: one.row,
@@ -88,17 +111,6 @@ impl State {
             relevance: Score::clamped(one.score),
         });
         Ok(RankedList::new(RetrieverId::GRAPH, hits.collect()).with_floor(0.0))
-    }
-
-    /// The entities that a chunk mentions; under filters as it writes them itself, for others
-    /// may write them in words that the filters exclude.
-    pub(crate) fn entities_of(&self, row: RowId, allowed: &Allowed) -> Result<Vec<NamedEntity>> {
-        let Some(graph) = &self.graph else { return Ok(Vec::new()) };
-        if matches!(allowed, Allowed::Only(_)) {
-            return Ok(self.spelled_in(&[row])?.into_values().collect());
-        }
-        let index = graph.index();
-        index.entities_of(row).map(|entity| named(&entity)).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use trefoil_graph::Node;
 use trefoil_store::entity_id;
 use trefoil_text::normalize_name;
 
-use crate::state::State;
+use crate::{index::read_view::ReadView, state::State};
 
 /// Most chunks that are read for what else an entity is called.
 const READ: usize = 32;
@@ -32,9 +32,13 @@ impl State {
 
     /// The names that the allowed chunks speak of; none where there are no filters, so that
     /// all names are known.
-    pub(crate) fn names_within(&self, allowed: &Allowed) -> Option<Box<dyn NameLookup + '_>> {
+    pub(crate) fn names_within<'s>(
+        &'s self,
+        view: &'s ReadView,
+        allowed: &Allowed,
+    ) -> Option<Box<dyn NameLookup + 's>> {
         let Allowed::Only(_) = allowed else { return None };
-        Some(Box::new(NamesWithin { state: self, allowed: allowed.clone() }))
+        Some(Box::new(NamesWithin { state: self, view, allowed: allowed.clone() }))
     }
 }
 
@@ -42,13 +46,14 @@ impl State {
 #[derive(Debug)]
 struct NamesWithin<'e> {
     state: &'e State,
+    view: &'e ReadView,
     allowed: Allowed,
 }
 
 impl NamesWithin<'_> {
     /// What the allowed chunks call an entity.
     fn called(&self, node: Node) -> Result<BTreeSet<String>> {
-        let Some(graph) = &self.state.graph else { return Ok(BTreeSet::new()) };
+        let Some(graph) = self.view.graph() else { return Ok(BTreeSet::new()) };
         let index = graph.index();
         let Some(key) = index.entity(node).map(|entity| entity.normalized_name) else {
             return Ok(BTreeSet::new());
@@ -69,7 +74,7 @@ impl NamesWithin<'_> {
 
 impl NameLookup for NamesWithin<'_> {
     fn names_at(&self, text: &str) -> Vec<KnownName> {
-        let Some(graph) = &self.state.graph else { return Vec::new() };
+        let Some(graph) = self.view.graph() else { return Vec::new() };
         let index = graph.index();
         let known = index.starts(text).into_iter().filter_map(|(len, entity)| {
             // A store that cannot be read fails the search soon enough; no name is told.

@@ -5,15 +5,21 @@ use trefoil_core::{
     RowId, Score, SearchQuery, SearchResultItem,
 };
 
-use crate::{graph::relationships::Relationships, state::State};
+use crate::{graph::relationships::Relationships, index::read_view::ReadView, state::State};
 
 impl State {
-    pub(crate) fn relationships(&self, _: &Plan, _: &Allowed) -> Result<Relationships> {
+    pub(crate) fn relationships(
+        &self,
+        _: &ReadView,
+        _: &Plan,
+        _: &Allowed,
+    ) -> Result<Relationships> {
         Ok(Relationships::default())
     }
 
     pub(crate) fn overview(
         &self,
+        _: &ReadView,
         _: &SearchQuery,
         _: &Plan,
         _: &Allowed,
@@ -24,6 +30,7 @@ impl State {
 
     pub(crate) fn entities(
         &self,
+        _: &ReadView,
         _: &SearchQuery,
         _: &Plan,
         _: &Allowed,
@@ -39,6 +46,25 @@ impl State {
         Ok(())
     }
 
+    pub(crate) fn names_within(
+        &self,
+        _: &ReadView,
+        _: &Allowed,
+    ) -> Option<Box<dyn NameLookup + '_>> {
+        None
+    }
+
+    pub(crate) fn entities_of(
+        &self,
+        _: &ReadView,
+        _: RowId,
+        _: &Allowed,
+    ) -> Result<Vec<NamedEntity>> {
+        Ok(Vec::new())
+    }
+}
+
+impl ReadView {
     pub(crate) fn step(
         &self,
         _: &Question,
@@ -47,13 +73,5 @@ impl State {
         _: usize,
     ) -> Result<RankedList> {
         Ok(RankedList::new(RetrieverId::GRAPH, Vec::new()))
-    }
-
-    pub(crate) fn names_within(&self, _: &Allowed) -> Option<Box<dyn NameLookup + '_>> {
-        None
-    }
-
-    pub(crate) fn entities_of(&self, _: RowId, _: &Allowed) -> Result<Vec<NamedEntity>> {
-        Ok(Vec::new())
     }
 }

@@ -1,101 +1,104 @@
-//! One collection of rows: its indexes, which follow the store's change log, and its retrievers.
-//! Documents and memory are two of these; all of recovery is here, once.
+//! One collection of rows: its indexes, which follow the store's change log. Documents and memory
+//! are two of these; all of recovery is here, once.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use trefoil_core::{
     Collection, Degraded, IndexInput, Indexer, Question, Result, Retriever, RetrieverId, RowSet,
-    Seq, Stage, TermCoverage,
+    Seq, TermCoverage,
 };
 use trefoil_store::Store;
 
-use crate::index::{
-    open::OpenIndexes,
-    replay::{lags, replay},
+use crate::{
+    background::catch_panics,
+    index::{
+        read_view::CollectionView,
+        replay::{lags, replay},
+    },
 };
 
-/// Write halves of the retrievers of one collection.
-pub(crate) type Indexers = Vec<Box<dyn Indexer>>;
-
-/// The indexes of one collection.
+/// The indexes of one collection, as they are written.
 #[derive(Debug)]
 pub(crate) struct Indexed {
     collection: Collection,
     /// None when read-only.
-    pub(crate) indexers: Option<Mutex<Indexers>>,
-    read: RwLock<ReadHalves>,
-    /// Indexes that held more than the store: it has lost what was written last.
-    lost: Vec<Degraded>,
+    writers: Option<RwLock<Vec<Arc<IndexWriter>>>>,
     /// The commit that each retriever showed when it was last compared with the log and had
     /// nothing to be given, and the change up to which it was compared.
     compared: Mutex<BTreeMap<RetrieverId, (Seq, Seq)>>,
 }
 
-/// What is asked of a collection.
+/// The write half of one index. No search takes its lock, and no other index waits for it.
 #[derive(Debug)]
-struct ReadHalves {
-    retrievers: Vec<Arc<dyn Retriever>>,
-    /// Retrievers that cannot run, and why.
-    absent: Vec<Degraded>,
+pub(crate) struct IndexWriter {
+    id: RetrieverId,
+    inputs: Vec<IndexInput>,
+    writing: Mutex<Writing>,
+}
+
+#[derive(Debug)]
+struct Writing {
+    indexer: Box<dyn Indexer>,
+    /// The last change that was read for it: those up to here that it has no commit of do not
+    /// concern it.
+    read: Seq,
+}
+
+impl IndexWriter {
+    fn new(indexer: Box<dyn Indexer>) -> Self {
+        let (id, inputs, read) = (indexer.id(), indexer.inputs().to_vec(), indexer.committed());
+        Self { id, inputs, writing: Mutex::new(Writing { indexer, read }) }
+    }
+
+    fn writing(&self) -> MutexGuard<'_, Writing> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn replay(&self, store: &Store, collection: Collection) -> Result<()> {
+        let mut writing = self.writing();
+        let Writing { indexer, read } = &mut *writing;
+        *read = replay(store, collection, indexer.as_mut(), *read)?;
+        Ok(())
+    }
+
+    fn clear(&self) -> Result<()> {
+        let mut writing = self.writing();
+        writing.read = Seq::ZERO;
+        writing.indexer.clear()
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.writing().indexer.compact()
+    }
 }
 
 impl Indexed {
     pub(crate) fn new(
         collection: Collection,
-        opened: OpenIndexes,
-        store: &Store,
+        indexers: Vec<Box<dyn Indexer>>,
         write: bool,
-    ) -> Result<Self> {
-        Ok(Self {
-            collection,
-            lost: losses(store, &opened.indexers)?,
-            indexers: write.then_some(Mutex::new(opened.indexers)),
-            read: RwLock::new(ReadHalves { retrievers: opened.retrievers, absent: opened.absent }),
-            compared: Mutex::default(),
-        })
+    ) -> Self {
+        let writers = indexers.into_iter().map(|one| Arc::new(IndexWriter::new(one))).collect();
+        let writers = write.then_some(RwLock::new(writers));
+        Self { collection, writers, compared: Mutex::default() }
     }
 
-    /// What every search is told: the retrievers that cannot run, and what the store has lost.
-    pub(crate) fn troubles(&self) -> Vec<Degraded> {
-        self.read().absent.iter().chain(&self.lost).cloned().collect()
+    /// True if this process writes the indexes.
+    pub(crate) const fn is_writable(&self) -> bool {
+        self.writers.is_some()
     }
 
-    /// Retrievers that cannot run, and why.
-    pub(crate) fn absent(&self) -> Vec<Degraded> {
-        self.read().absent.clone()
-    }
-
-    /// The read halves.
-    pub(crate) fn retrievers(&self) -> Vec<Arc<dyn Retriever>> {
-        self.read().retrievers.clone()
-    }
-
-    /// The read half of a retriever.
-    pub(crate) fn retriever(&self, retriever: RetrieverId) -> Option<Arc<dyn Retriever>> {
-        self.read().retrievers.iter().find(|one| one.id() == retriever).cloned()
-    }
-
-    /// The first retriever whose index feeds on this.
-    pub(crate) fn fed_by(&self, input: IndexInput) -> Option<Arc<dyn Retriever>> {
-        self.read().retrievers.iter().find(|one| one.inputs().contains(&input)).cloned()
-    }
-
-    /// Puts retrievers in the place of those with the same names.
-    pub(crate) fn replace(&self, by: OpenIndexes) {
-        let given = |stage| by.retrievers.iter().any(|one| Stage::from(one.id()) == stage);
-        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
-        read.retrievers.retain(|one| !given(one.id().into()));
-        read.absent.retain(|one| !given(one.stage));
-        read.retrievers.extend(by.retrievers.iter().cloned());
-        read.retrievers.sort_by_key(|one| one.id());
-        read.absent.extend(by.absent);
-        if let Some(mut indexers) = self.locked() {
-            indexers.retain(|one| !by.indexers.iter().any(|new| new.id() == one.id()));
-            indexers.extend(by.indexers);
-        }
+    /// Puts write halves in the place of those of the same indexes.
+    pub(crate) fn replace(&self, by: Vec<Box<dyn Indexer>>) {
+        let Some(writers) = &self.writers else { return };
+        let by = by.into_iter().map(|one| Arc::new(IndexWriter::new(one)));
+        let by: Vec<Arc<IndexWriter>> = by.collect();
+        let mut writers = writers.write().unwrap_or_else(PoisonError::into_inner);
+        writers.retain(|one| !by.iter().any(|new| new.id == one.id));
+        writers.extend(by);
     }
 
     /// Brings the indexes that are wanted to the end of the change log; nothing to do when
@@ -105,59 +108,63 @@ impl Indexed {
         store: &Store,
         wanted: impl Fn(&[IndexInput]) -> bool,
     ) -> Result<()> {
-        for indexer in self.locked().iter_mut().flat_map(|indexers| indexers.iter_mut()) {
-            if wanted(indexer.inputs()) {
-                replay(store, self.collection, indexer.as_mut())?;
-            }
-        }
-        Ok(())
+        let mut writers = self.writers();
+        writers.retain(|one| wanted(&one.inputs));
+        writers.iter().try_for_each(|one| one.replay(store, self.collection))
     }
 
     /// Forgets what is indexed, as the first step of a rebuild.
     pub(crate) fn clear(&self) -> Result<()> {
-        self.each_indexer(|indexer| indexer.clear())
+        self.writers().iter().try_for_each(|one| one.clear())
     }
 
-    /// Rewrites every index, without what was removed.
+    /// Rewrites what holds anything that was removed.
     pub(crate) fn compact(&self) -> Result<()> {
-        self.each_indexer(|indexer| indexer.compact())
+        self.writers().iter().try_for_each(|one| one.compact())
     }
 
-    /// Shows the newest commits to the retrievers, and tells which of them are behind the store, or
-    /// ahead of it. All are refreshed before the first is compared. Retrievers of an input that is `kept`
-    /// stay as they are.
-    pub(crate) fn refresh(&self, store: &Store, kept: Option<IndexInput>) -> Result<Vec<Degraded>> {
-        let mut retrievers = self.retrievers();
+    /// Puts the newest commits into a view, and tells which retrievers are behind the store, or
+    /// ahead of it. All are opened before the first is compared. Retrievers of an input that is
+    /// `kept` stay as they are.
+    pub(crate) fn refresh(
+        &self,
+        view: &mut CollectionView,
+        store: &Store,
+        kept: Option<IndexInput>,
+    ) -> Result<()> {
         let is_kept = |one: &dyn Retriever| kept.is_some_and(|input| one.inputs().contains(&input));
-        retrievers.retain(|one| !one.inputs().is_empty() && !is_kept(one.as_ref()));
-        let reached: Vec<Result<Seq>> =
-            retrievers.iter().map(|retriever| retriever.refresh()).collect();
-        let end = store.seq()?;
-        let mut troubles = Vec::new();
-        for (retriever, reached) in retrievers.iter().zip(reached) {
-            let stage = retriever.id().into();
-            let reached = match reached {
-                Ok(reached) => reached,
+        let follows = |one: &dyn Retriever| !one.inputs().is_empty() && !is_kept(one);
+        view.lagging.clear();
+        let mut unread = Vec::new();
+        for retriever in view.retrievers.iter_mut().filter(|one| follows(one.as_ref())) {
+            let id = retriever.id();
+            match catch_panics(id.name(), || retriever.newest()) {
+                Ok(newest) => *retriever = newest.unwrap_or_else(|| Arc::clone(retriever)),
                 // It answers from the commit before; the others go on.
                 Err(error) => {
                     let reason = format!("its newest commit cannot be read: {}", error.chain());
-                    troubles.push(Degraded { stage, reason });
-                    continue;
+                    view.lagging.push(Degraded { stage: id.into(), reason });
+                    unread.push(id);
                 }
-            };
-            if reached > end {
-                troubles.push(loss(retriever.id()));
-            }
-            if self.lags(store, retriever.as_ref(), reached, end)? {
-                troubles.push(Degraded {
-                    stage,
-                    reason:
-                        "the index is behind the store; run `trefoil index` to bring it up to date"
-                            .to_owned(),
-                });
             }
         }
-        Ok(troubles)
+        let end = store.seq()?;
+        for retriever in &view.retrievers {
+            let id = retriever.id();
+            if !follows(retriever.as_ref()) || unread.contains(&id) {
+                continue;
+            }
+            let reached = retriever.seq();
+            if reached > end {
+                view.lagging.push(loss(id));
+            }
+            if self.lags(store, retriever.as_ref(), reached, end)? {
+                let reason =
+                    "the index is behind the store; run `trefoil index` to bring it up to date";
+                view.lagging.push(Degraded { stage: id.into(), reason: reason.to_owned() });
+            }
+        }
+        Ok(())
     }
 
     /// True if a retriever that shows the commit `reached` is behind the log, which ends at `end`.
@@ -184,18 +191,11 @@ impl Indexed {
         Ok(lags)
     }
 
-    fn each_indexer(&self, work: impl Fn(&mut dyn Indexer) -> Result<()>) -> Result<()> {
-        let mut indexers = self.locked();
-        indexers.iter_mut().flat_map(|all| all.iter_mut()).try_for_each(|one| work(one.as_mut()))
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, ReadHalves> {
-        self.read.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn locked(&self) -> Option<MutexGuard<'_, Indexers>> {
-        let indexers = self.indexers.as_ref();
-        indexers.map(|indexers| indexers.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The write halves; none when read-only.
+    fn writers(&self) -> Vec<Arc<IndexWriter>> {
+        let writers = self.writers.as_ref();
+        let writers = writers.map(|all| all.read().unwrap_or_else(PoisonError::into_inner).clone());
+        writers.unwrap_or_default()
     }
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn term_coverage(
 
 /// The indexes that are ahead of the store. An index follows what is durable in the store,
 /// so this takes damage to the end of its log, or a copy of an earlier day in its place.
-fn losses(store: &Store, indexers: &[Box<dyn Indexer>]) -> Result<Vec<Degraded>> {
+pub(crate) fn losses(store: &Store, indexers: &[Box<dyn Indexer>]) -> Result<Vec<Degraded>> {
     let end = store.seq()?;
     let ahead = indexers.iter().filter(|indexer| indexer.committed() > end);
     let lost: Vec<Degraded> = ahead.map(|indexer| loss(indexer.id())).collect();

@@ -14,6 +14,7 @@ use crate::{
         active_model::{ActiveModel, Migration},
         embedding::BATCH,
         open,
+        read_view::ReadView,
         replay::entries_with,
     },
     layout,
@@ -59,17 +60,18 @@ impl State {
             }
             made.push((collection, opened));
         }
-        {
-            // No search sees the one without the other.
-            let _shown = self.read_view.write().unwrap_or_else(PoisonError::into_inner);
+        // No search sees the one without the other.
+        self.update_view(|shown| {
             self.store.finish_model_migration(target)?;
+            let mut next = shown.clone();
             for (collection, opened) in made {
-                self.indexed(collection).replace(opened);
+                next.collection_mut(collection).replace(&opened);
+                self.indexed(collection).replace(opened.indexers);
             }
-            let active_model =
-                ActiveModel { embedder: Some(Arc::clone(embedder)), migration: None };
-            self.activate(active_model, target.generation);
-        }
+            let embedder = Some(Arc::clone(embedder));
+            self.activate(ActiveModel { embedder: embedder.clone(), migration: None });
+            Ok(Some(ReadView { embedder, generation: target.generation, ..next }))
+        })?;
         self.remove_other_vectors()?;
         self.replay_all()
     }

@@ -1,10 +1,12 @@
 //! Opening of the indexes. The only place that knows which retrievers there are.
 
+#[cfg(feature = "graph")]
+use std::any::Any;
 use std::{path::Path, sync::Arc};
 
 use trefoil_core::{
-    Collection, Degraded, Embedder, Error, IndexFiles, Indexer, NameLookup, Part, Result,
-    Retriever, Stage,
+    Collection, Degraded, Embedder, Error, IndexFiles, Indexer, KnownName, NameLookup, Part,
+    Result, Retriever, Stage,
 };
 #[cfg(feature = "graph")]
 use trefoil_graph::GraphRetriever;
@@ -14,7 +16,6 @@ use trefoil_store::{Access, Store, SystemClock};
 use crate::config::EntityExtraction;
 use crate::{
     background::catch_panics,
-    classify::NameTable,
     config::{CustomRetriever, EngineConfig},
     layout::{self, DAMAGED},
 };
@@ -26,9 +27,6 @@ pub(crate) struct OpenIndexes {
     pub(crate) indexers: Vec<Box<dyn Indexer>>,
     /// Read halves.
     pub(crate) retrievers: Vec<Arc<dyn Retriever>>,
-    /// The graph among them, to be asked for more than chunks.
-    #[cfg(feature = "graph")]
-    pub(crate) graph: Option<Arc<GraphRetriever>>,
     /// Retrievers that cannot run, and why.
     pub(crate) absent: Vec<Degraded>,
 }
@@ -152,16 +150,33 @@ pub(crate) fn files(dir: &Path, generation: u64, config: &EngineConfig) -> Vec<I
     files
 }
 
-impl OpenIndexes {
-    /// The names that the corpus is known to speak of: those of the graph.
-    pub(crate) fn names(&self) -> Arc<dyn NameLookup> {
-        #[cfg(feature = "graph")]
-        if let Some(graph) = &self.graph {
-            return Arc::clone(graph) as _;
-        }
-        Arc::new(NameTable::default())
+/// The names that the corpus is known to speak of: those of the graph.
+#[cfg_attr(not(feature = "graph"), expect(unused_variables, reason = "there are no names"))]
+pub(crate) fn names(retrievers: &[Arc<dyn Retriever>]) -> &dyn NameLookup {
+    #[cfg(feature = "graph")]
+    if let Some(graph) = graph(retrievers) {
+        return graph;
     }
+    &NoNames
+}
 
+/// The names of a corpus of which none are known.
+#[derive(Debug)]
+struct NoNames;
+
+impl NameLookup for NoNames {
+    fn names_at(&self, _: &str) -> Vec<KnownName> {
+        Vec::new()
+    }
+}
+
+/// The graph among some retrievers.
+#[cfg(feature = "graph")]
+pub(crate) fn graph(retrievers: &[Arc<dyn Retriever>]) -> Option<&GraphRetriever> {
+    retrievers.iter().find_map(|one| (one.as_ref() as &dyn Any).downcast_ref())
+}
+
+impl OpenIndexes {
     #[cfg(feature = "keyword")]
     fn keyword(&mut self, dir: &Path, config: &EngineConfig, write: bool) -> Result<()> {
         use trefoil_keyword::{KeywordIndexer, KeywordRetriever};
@@ -169,7 +184,7 @@ impl OpenIndexes {
         if write {
             let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), config);
             let indexer = or_start_again(dir, open)?;
-            self.retrievers.push(Arc::new(indexer.retriever()));
+            self.retrievers.push(Arc::new(indexer.retriever()?));
             self.indexers.push(Box::new(indexer));
         } else {
             let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
@@ -211,25 +226,21 @@ impl OpenIndexes {
             self.indexers.push(Box::new(or_start_again(dir, || GraphIndexer::open(dir))?));
         }
         let opened = GraphRetriever::open(dir, &config.graph, trefoil_text::normalize_name);
-        let opened = opened.map(Arc::new);
-        self.graph = opened.as_ref().ok().map(Arc::clone);
         self.read(
             Stage::Retriever(trefoil_core::RetrieverId::GRAPH),
-            opened.map(|graph| graph as _),
+            opened.map(|graph| Arc::new(graph) as _),
         )
     }
 
     fn own(&mut self, dir: &Path, retriever: &Arc<dyn Retriever>, write: bool) -> Result<()> {
         let name = retriever.id();
-        if let Err(error) = catch_panics(name.name(), || retriever.attach(dir)) {
-            return self.read(name.into(), Err(error));
-        }
         if write {
             let index = || retriever.index(dir).map(|index| index.indexer()).transpose();
             self.indexers.extend(or_start_again(dir, || catch_panics(name.name(), index))?);
         }
-        self.retrievers.push(Arc::clone(retriever));
-        Ok(())
+        let opened = catch_panics(name.name(), || retriever.open(dir));
+        let opened = opened.map(|opened| opened.unwrap_or_else(|| Arc::clone(retriever)));
+        self.read(name.into(), opened)
     }
 
     fn read(&mut self, stage: Stage, opened: Result<Arc<dyn Retriever>>) -> Result<()> {

@@ -13,18 +13,21 @@ use trefoil_text::language_of;
 /// Changes applied between two looks at the log: bounds memory, about 10 MB of text and vectors.
 const BATCH: usize = 2_048;
 
-/// Brings `indexer` to the end of its collection's change log, durably. True if anything changed.
+/// Brings `indexer` to the end of its collection's change log, durably, and says up to which change
+/// the log was read. Those up to `read`, which is what this said the last time, are not read again.
 pub(crate) fn replay(
     store: &Store,
     collection: Collection,
     indexer: &mut dyn Indexer,
-) -> Result<bool> {
+    mut read: Seq,
+) -> Result<Seq> {
     let end = store.seq()?;
     if indexer.committed() > end {
         // Ahead of the log: the store was restored from an older copy.
         indexer.clear()?;
+        read = Seq::ZERO;
     }
-    let mut reached = indexer.committed();
+    let mut reached = indexer.committed().max(read);
     let mut changed = false;
     loop {
         let changes = store.changes_of(collection, reached, BATCH)?;
@@ -35,7 +38,7 @@ pub(crate) fn replay(
     if changed {
         indexer.commit(reached)?;
     }
-    Ok(changed)
+    Ok(reached.max(end))
 }
 
 /// True if the log holds something for an index of this input after `seq`.

@@ -10,7 +10,7 @@ use trefoil_text::resolve_names;
 #[cfg(feature = "graph")]
 use crate::background::catch_panics;
 #[cfg(feature = "graph")]
-use crate::index::read_view::EXTRACTOR;
+use crate::index::refresh::EXTRACTOR;
 use crate::state::State;
 
 /// Chunks that are written again in one transaction.

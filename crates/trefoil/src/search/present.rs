@@ -13,6 +13,7 @@ use trefoil_text::{Highlighter, sentences};
 use crate::{
     config::Rerankers,
     default_set::stage_fed_by,
+    index::read_view::ReadView,
     search::{
         answerability::{AnswerEvidence, Calibration},
         diagnostics::Diagnostics,
@@ -37,7 +38,7 @@ impl Searcher<'_> {
         selected: &Selected<GradedPassage>,
         mut diagnostics: Diagnostics,
     ) -> Result<SearchResult> {
-        let state = self.state;
+        let Self { state, view } = self;
         let Graded { total, best_read, report, .. } = graded;
         let Retrieved { lists, relationships, others } = retrieved;
         let kept: Vec<&GradedPassage> = selected.kept.iter().collect();
@@ -63,7 +64,7 @@ impl Searcher<'_> {
                 let mut item = item(state, query, plan, graded, context, &highlighter);
                 let explanation = query.options.explain.then(|| explanation(graded, rank));
                 let row = graded.ranked.passage.chunk.row;
-                let entities = state.entities_of(row, allowed).unwrap_or_else(|error| {
+                let entities = state.entities_of(view, row, allowed).unwrap_or_else(|error| {
                     let stage = stage_fed_by(IndexInput::Extraction);
                     let failed = Degraded { stage, reason: error.chain() };
                     if !diagnostics.degraded.contains(&failed) {
@@ -86,8 +87,8 @@ impl Searcher<'_> {
             })
             .collect();
         let evidence = AnswerEvidence::of(&lists, best_read);
-        let answerability = answerability(state, plan.question.language, &evidence);
-        let missing = missing(state, query, &diagnostics.degraded);
+        let answerability = answerability(state, view, plan.question.language, &evidence);
+        let missing = missing(view, query, &diagnostics.degraded);
         diagnostics.degraded.extend(missing);
         diagnostics.lap(Stage::Present, kept.len(), results.len());
         let (processing_time, stages) = diagnostics.finish();
@@ -113,15 +114,19 @@ impl Searcher<'_> {
 
 /// Whether the corpus answers the question, by the first calibration that is about it and
 /// whose evidence is there: the profile's, or else those of the default models.
-fn answerability(state: &State, question: Language, evidence: &AnswerEvidence) -> Answerability {
+fn answerability(
+    state: &State,
+    view: &ReadView,
+    question: Language,
+    evidence: &AnswerEvidence,
+) -> Answerability {
     let config = &state.config;
     let profile = config.profile.as_ref().map_or(&[][..], |profile| &profile.calibrations);
     let default = matches!(config.rerankers, Rerankers::Default)
         && config.rerank.model == RerankConfig::default().model;
     let defaults = if default { Calibration::of_default_models() } else { &[] };
     let calibrations = if profile.is_empty() { defaults } else { profile };
-    let embedder = state.embedder();
-    let model = embedder.as_ref().map(|embedder| embedder.space().model.as_str());
+    let model = view.embedder.as_ref().map(|embedder| embedder.space().model.as_str());
     calibrations
         .iter()
         .filter(|one| one.is_about(question, model))
@@ -218,10 +223,10 @@ fn facets(mentioned: Vec<NamedEntity>) -> Vec<EntityFacet> {
 }
 
 /// What was asked for by name, that this engine has not, and of which nothing was said yet.
-fn missing(state: &State, query: &SearchQuery, degraded: &[Degraded]) -> Vec<Degraded> {
+fn missing(view: &ReadView, query: &SearchQuery, degraded: &[Degraded]) -> Vec<Degraded> {
     let is_told = |stage| degraded.iter().any(|one| one.stage == stage);
     let asked = query.options.strategies.iter().filter_map(SearchStrategy::retriever);
-    let missing = asked.filter(|&id| !state.has(id) && !is_told(id.into()));
+    let missing = asked.filter(|&id| view.documents.retriever(id).is_none() && !is_told(id.into()));
     let named =
         |id: RetrieverId| Degraded { stage: id.into(), reason: format!("this engine has no {id}") };
     missing.map(named).collect()

@@ -1,10 +1,6 @@
 //! The stages of a search that look at the engine's data. `Engine::search` shows them in order.
 
-use std::{
-    borrow::Borrow,
-    collections::BTreeMap,
-    sync::{Arc, PoisonError},
-};
+use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Allowed, Degraded, Error, Fused, Passage, Plan, Ranked, RankedList, Result, Retriever,
@@ -15,7 +11,7 @@ use crate::{
     background::catch_panics,
     default_set::Available,
     graph::answers::answers,
-    index::admission::Admission,
+    index::{admission::Admission, read_view::ReadView},
     search::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
@@ -26,11 +22,13 @@ use crate::{
     state::State,
 };
 
-/// Runs the stages of a search over the store, the retrievers, the models and the configuration
-/// of an engine.
+/// Runs the stages of a search over the store, the models and the configuration of an engine, and
+/// over the retrievers of one view: every stage sees the same commits, whatever is written
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Searcher<'s> {
     pub(crate) state: &'s State,
+    pub(crate) view: &'s ReadView,
 }
 
 /// What is asked, how it is searched, and in which rows.
@@ -64,11 +62,10 @@ impl Searcher<'_> {
         allowed: &Allowed,
         diagnostics: &mut Diagnostics,
     ) -> Result<Plan> {
-        let State { config, documents, names, .. } = self.state;
-        let view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
+        let (config, view) = (&self.state.config, self.view);
         let question = question(query, &view.languages);
-        let within = self.state.names_within(allowed);
-        let names = within.as_deref().unwrap_or(names.as_ref());
+        let within = self.state.names_within(view, allowed);
+        let names = within.as_deref().unwrap_or_else(|| view.names());
         let classify = || config.classifier.classify(&question, names);
         let classification = catch_panics("the classifier", classify)
             .map_err(|error| diagnostics.degrade(Stage::Classify, error.chain()))
@@ -79,7 +76,7 @@ impl Searcher<'_> {
             after: one.after(),
             weight: config.weight_of(one.id()),
         };
-        let available: Vec<Available> = documents.retrievers().iter().map(available).collect();
+        let available: Vec<Available> = view.documents.retrievers.iter().map(available).collect();
         let plan = plan(query, question, classification, &available, &view.languages, config)?;
         diagnostics.lap(Stage::Plan, 1, plan.retrievers.len());
         Ok(plan)
@@ -94,12 +91,11 @@ impl Searcher<'_> {
         Request { query, plan, allowed }: Request<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Result<Retrieved> {
-        self.state.catch_up()?;
-        let view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
-        let documents = &self.state.documents;
-        let known = documents.troubles().into_iter().chain(view.lagging.iter().cloned());
-        let mut degraded: Vec<Degraded> = known.chain(self.state.errors.list()).collect();
-        let (relationships, others) = answers(self.state, query, plan, allowed, &mut degraded);
+        let documents = &self.view.documents;
+        let mut degraded: Vec<Degraded> =
+            documents.troubles().chain(self.state.errors.list()).collect();
+        let (relationships, others) =
+            answers(self.state, self.view, query, plan, allowed, &mut degraded);
         let strategies = &query.options.strategies;
         let is_asked =
             |stage| matches!(stage, Stage::Retriever(id) if SearchStrategy::wants(strategies, id));
@@ -107,8 +103,7 @@ impl Searcher<'_> {
         let before = diagnostics.degraded.len();
         diagnostics.degraded.extend(degraded);
         let mut lists = Vec::new();
-        for (id, duration, outcome) in
-            run_all(&documents.retrievers(), plan, allowed, &relationships)
+        for (id, duration, outcome) in run_all(&documents.retrievers, plan, allowed, &relationships)
         {
             match outcome {
                 Ok(list) => {
@@ -147,10 +142,9 @@ impl Searcher<'_> {
     /// # Errors
     /// What the last retriever that failed reported, if none gave a list.
     pub(crate) fn lists(self, plan: &Plan, allowed: &Allowed) -> Result<Vec<RankedList>> {
-        let _view = self.state.read_view.read().unwrap_or_else(PoisonError::into_inner);
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_independent(&self.state.documents.retrievers(), plan, allowed) {
+        for (.., outcome) in run_independent(&self.view.documents.retrievers, plan, allowed) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -222,7 +216,7 @@ impl Searcher<'_> {
         let is_planned = |one: &Arc<dyn Retriever>| {
             !plan.question.cross_lingual && plan.retrievers.iter().any(|it| it.id == one.id())
         };
-        let mut retrievers = self.state.documents.retrievers();
+        let mut retrievers = self.view.documents.retrievers.clone();
         retrievers.retain(is_planned);
         move |from, to| {
             let strengths = retrievers.iter().map(|one| one.mention_strength(from, to));
