@@ -113,10 +113,11 @@ pub trait Indexer: Debug + Send {
     /// them. It should cost as much as what was written, whatever the size of the index: the rest
     /// is for a [`Merge`].
     fn commit(&mut self, seq: Seq) -> Result<()>;
-    /// Forgets everything, durably, as if new: the first step of a rebuild.
+    /// Forgets everything, durably, as if new: the first step of a rebuild. Nobody prepares a merge
+    /// meanwhile.
     fn clear(&mut self) -> Result<()>;
-    /// Rewrites what holds anything that was removed, so that no file does. A [`Merge`] that was
-    /// planned before has no effect any more.
+    /// Rewrites what holds anything that was removed, so that no file does. Nobody prepares a merge
+    /// meanwhile.
     fn compact(&mut self) -> Result<()>;
 
     /// The next merge that keeps the index small or fast; none if nothing is to be done. There is
@@ -130,8 +131,8 @@ pub trait Indexer: Debug + Send {
     }
 
     /// Puts the files of a merge that was prepared in the place of those that they were made from,
-    /// durably, without what was removed meanwhile. One whose files are no longer part of the
-    /// index changes nothing.
+    /// durably, without what was removed meanwhile. One that was planned before the index was last
+    /// cleared or compacted changes nothing.
     ///
     /// # Errors
     /// It cannot be put in place; the index is as it was.
