@@ -9,7 +9,10 @@
 //! it, and [`MemoryCollection::recall`] ranks nothing else. Secret units are in no index; the
 //! few that a filter admits are read and compared with the question word by word.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 pub use trefoil_core::{
     AffectLabel, BoundaryClass, ClaimId, ClaimKind, ContextId, EpistemicStatus, EvidenceId,
@@ -156,12 +159,15 @@ impl MemoryCollection<'_> {
         let state = self.state();
         let view = state.current_view()?;
         let question = asked(question);
+        let by_text = {
+            let (view, question) = (Arc::clone(&view), question.clone());
+            let (allowed, depth) = (allowed.clone(), depth.text);
+            move || view.ask(IndexInput::Text, &question, &allowed, depth)
+        };
         // An embedder may wait for a server: it has the thread of its caller, as it does in a
         // search.
-        let (vector, text) = join(
-            || view.embed_and_ask(&question, allowed, depth.vector),
-            [|| view.ask(IndexInput::Text, &question, allowed, depth.text)],
-        );
+        let (vector, text) =
+            join(|| view.embed_and_ask(&question, allowed, depth.vector), [by_text]);
         let text = text.into_iter().flatten().next().unwrap_or_else(|| {
             let part = Part::MemoryIndex(retriever_fed_by(IndexInput::Text));
             Err(Error::backend(part, "answer", "the retriever panicked"))

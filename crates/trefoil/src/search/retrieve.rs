@@ -7,7 +7,7 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Error, Fused, Part, Plan, PlannedRetriever, RankedList, Result, Retriever,
+    Allowed, Error, Fused, Part, Plan, PlannedRetriever, Question, RankedList, Result, Retriever,
     RetrieverId, RowSet, SearchResultItem, SeedContext,
 };
 
@@ -46,7 +46,7 @@ pub(crate) type Outcome = (RetrieverId, Duration, Result<RankedList>);
 #[derive(Clone, Copy)]
 struct Runner<'a> {
     planned: &'a PlannedRetriever,
-    retriever: &'a dyn Retriever,
+    retriever: &'a Arc<dyn Retriever>,
 }
 
 /// Runs the planned retrievers.
@@ -64,7 +64,8 @@ pub(crate) fn run_all(
         let lists: Vec<RankedList> =
             before.filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned().collect();
         let expand = || runner.expand(retrievers, plan, allowed, relationships, &lists);
-        let list = catch_panics(&runner.name(), expand).map(|list| within(list, allowed));
+        let list =
+            catch_panics(&called(runner.planned.id), expand).map(|list| within(list, allowed));
         outcomes.push((runner.planned.id, start.elapsed(), list));
     }
     outcomes
@@ -76,18 +77,17 @@ pub(crate) fn run_independent(
     plan: &Plan,
     allowed: &Allowed,
 ) -> Vec<Outcome> {
-    let run = &|runner: Runner<'_>| {
-        let start = Instant::now();
-        let retrieve = || runner.retrieve(plan, allowed);
-        let list = catch_panics(&runner.name(), retrieve);
-        (runner.planned.id, start.elapsed(), list.map(|list| within(list, allowed)))
-    };
     let runners: Vec<Runner<'_>> =
         runners(retrievers, plan).filter(|one| one.planned.after.is_empty()).collect();
     // The first runs on this thread.
-    let Some((&first, others)) = runners.split_first() else { return Vec::new() };
-    let run_others = others.iter().map(|&runner| move || run(runner));
-    let (first, found) = pool::join(|| run(first), run_others);
+    let Some((first, others)) = runners.split_first() else { return Vec::new() };
+    let question = Arc::new(plan.question.clone());
+    let work = |runner: &Runner<'_>| {
+        let (retriever, depth) = (Arc::clone(runner.retriever), runner.planned.depth);
+        let (question, allowed) = (Arc::clone(&question), allowed.clone());
+        move || run(retriever.as_ref(), depth, &question, &allowed)
+    };
+    let (first, found) = pool::join(work(first), others.iter().map(work));
     let rest = others.iter().zip(found).map(|(runner, found)| {
         found.unwrap_or_else(|| {
             let id = runner.planned.id;
@@ -98,13 +98,20 @@ pub(crate) fn run_independent(
     std::iter::once(first).chain(rest).collect()
 }
 
+fn run(retriever: &dyn Retriever, depth: usize, question: &Question, allowed: &Allowed) -> Outcome {
+    let start = Instant::now();
+    let id = retriever.id();
+    let list = catch_panics(&called(id), || retriever.retrieve(question, depth, allowed));
+    (id, start.elapsed(), list.map(|list| within(list, allowed)))
+}
+
 fn runners<'a>(
     retrievers: &'a [Arc<dyn Retriever>],
     plan: &'a Plan,
 ) -> impl Iterator<Item = Runner<'a>> {
     plan.retrievers.iter().filter_map(|planned| {
         let retriever = retrievers.iter().find(|one| one.id() == planned.id)?;
-        Some(Runner { planned, retriever: retriever.as_ref() })
+        Some(Runner { planned, retriever })
     })
 }
 
@@ -142,11 +149,11 @@ impl Runner<'_> {
         let list = list.joined(&relationships.list(&seeds)).truncated(depth);
         Ok(list.with_confidence(confidence))
     }
+}
 
-    /// What errors call it.
-    fn name(self) -> String {
-        format!("the {} retriever", self.planned.id)
-    }
+/// What errors call a retriever.
+fn called(id: RetrieverId) -> String {
+    format!("the {id} retriever")
 }
 
 /// Filters hold for every retriever, also for one that forgets them.
