@@ -5,7 +5,7 @@ use std::{
 };
 
 use rayon::prelude::*;
-use trefoil::index::{Allowed, Indexer, RowId, Seq};
+use trefoil::index::{Allowed, Indexer, RowId, Seq, merge_all};
 use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
 
 use crate::{Outcome, SIZES, StoredVectors, folder, label, vectors::unit};
@@ -70,6 +70,7 @@ impl VectorSet {
             indexer.put((0..).map(RowId::new).zip(base.iter().map(Vec::as_slice)))?;
         }
         indexer.commit(Seq::new(1))?;
+        merge_all(&mut indexer, &|| false)?;
         Ok(dir)
     }
 

@@ -33,19 +33,20 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of a segment, writes it, and gives its seal.
+    /// Builds the graph of a segment, writes it, and gives its seal; none if it was stopped before.
     pub(crate) fn write(
         path: &Path,
         segment: &Segment,
         dimensions: usize,
         config: &VectorConfig,
-    ) -> Result<u32> {
+        is_stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<u32>> {
         let codes = Codes {
             bytes: segment.codes(0, segment.len())?,
             stride: stride(dimensions),
             scales: segment.scales(0, segment.len())?.collect(),
         };
-        let mut links = links(&codes, config)?;
+        let Some(mut links) = links(&codes, config, is_stopped)? else { return Ok(None) };
         connect(&mut links);
         let mut writer = ChecksummedWriter::create(path, MAGIC)?;
         let mut end = 0_u64;
@@ -63,7 +64,7 @@ impl Graph {
         for link in links.iter().flatten() {
             writer.write(&link.to_le_bytes())?;
         }
-        writer.finish([links.len() as u64, end])
+        writer.finish([links.len() as u64, end]).map(Some)
     }
 
     /// Maps the graph of a segment of so many vectors.

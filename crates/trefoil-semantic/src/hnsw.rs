@@ -26,26 +26,41 @@ pub(crate) struct Codes<'a> {
     pub(crate) scales: Vec<f32>,
 }
 
-/// The links of every code, nearest first, about `2 m` at most. Uses all cores;
-/// the result depends on how they take turns.
-pub(crate) fn links(codes: &Codes<'_>, config: &VectorConfig) -> Result<Vec<Vec<u32>>> {
+/// The links of every code, nearest first, about `2 m` at most; none if it was stopped, which it
+/// asks for each of them. Uses all cores; the result depends on how they take turns.
+pub(crate) fn links(
+    codes: &Codes<'_>,
+    config: &VectorConfig,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Vec<Vec<u32>>>> {
     config.validate()?;
     // hnsw_rs holds panics for states that it believes impossible. They must not
     // reach the caller: without a graph a search is slower, not wrong.
-    catch_unwind(AssertUnwindSafe(|| build(codes, config))).map_err(|_| {
+    catch_unwind(AssertUnwindSafe(|| build(codes, config, is_stopped))).map_err(|_| {
         Error::backend(Part::Index(RetrieverId::SEMANTIC), "build its graph", "hnsw_rs panicked")
     })
 }
 
-fn build(codes: &Codes<'_>, config: &VectorConfig) -> Vec<Vec<u32>> {
+fn build(
+    codes: &Codes<'_>,
+    config: &VectorConfig,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<Vec<u32>>> {
     let count = codes.scales.len();
     let hnsw = Hnsw::new(config.m, count, LAYERS, config.ef_construction, codes);
-    let insert = |ordinal: &u32| hnsw.insert((&[*ordinal], *ordinal as usize));
+    let insert = |ordinal: &u32| {
+        if !is_stopped() {
+            hnsw.insert((&[*ordinal], *ordinal as usize));
+        }
+    };
     let all: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
     // The first point becomes the entry; two at once would not be connected.
     if let Some((first, others)) = all.split_first() {
         insert(first);
         let _: Vec<()> = map_in_parallel(others, insert);
+    }
+    if is_stopped() {
+        return None;
     }
 
     let mut links: Vec<Vec<u32>> = vec![Vec::new(); count];
@@ -60,7 +75,7 @@ fn build(codes: &Codes<'_>, config: &VectorConfig) -> Vec<Vec<u32>> {
             }
         }
     }
-    links
+    Some(links)
 }
 
 impl Distance<u32> for &Codes<'_> {

@@ -1,17 +1,20 @@
 use std::{
+    any::Any,
     collections::BTreeMap,
     path::{Path, PathBuf},
 };
 
-use trefoil_core::{Error, IndexEntry, IndexInput, Indexer, Result, RetrieverId, RowId, Seq};
+use trefoil_core::{
+    Error, IndexEntry, IndexInput, Indexer, Merge, Result, RetrieverId, RowId, Seq,
+};
 
 use crate::{
     VectorConfig,
-    graph::Graph,
-    manifest::{Manifest, SegmentEntry, graph_name, segment_name},
+    manifest::{Manifest, SegmentEntry, segment_name},
     merge::{self, Size},
+    merging::{VectorMerge, live},
     segment::{Content, Encoded, Segment, Source},
-    snapshot::Snapshot,
+    snapshot::{Snapshot, View},
     vector::{self, MAX_DIMENSIONS},
 };
 
@@ -23,6 +26,8 @@ pub struct VectorIndexer {
     snapshot: Snapshot,
     /// Never goes back, so that a file name is used once even if a commit fails.
     next_file: u64,
+    /// The number of the files that a merge is writing.
+    merging: Option<u64>,
     /// What the next commit does: a vector, or `None` to remove the row.
     pending: BTreeMap<RowId, Option<Encoded>>,
 }
@@ -56,10 +61,16 @@ impl VectorIndexer {
         };
         manifest.check_space(fingerprint, dimensions)?;
         let snapshot = Snapshot::open(dir, manifest, None)?;
-        snapshot.manifest.remove_others(dir)?;
+        snapshot.manifest.remove_others(dir, None)?;
         let next_file = snapshot.manifest.next_file;
-        let pending = BTreeMap::new();
-        Ok(Self { dir: dir.to_owned(), config: *config, snapshot, next_file, pending })
+        Ok(Self {
+            dir: dir.to_owned(),
+            config: *config,
+            snapshot,
+            next_file,
+            merging: None,
+            pending: BTreeMap::new(),
+        })
     }
 
     /// Adds or replaces the vectors of rows, scaled to length 1. Either all are taken or,
@@ -86,13 +97,15 @@ impl VectorIndexer {
         self.len() == 0
     }
 
-    /// The manifest after the pending changes, with new segments written but without
-    /// their graphs.
-    fn write_segments(&mut self, seq: Seq) -> Result<Manifest> {
-        let added = self.pending.iter().filter_map(|(&row, vector)| {
-            Some(Source { row, content: Content::Added(vector.as_ref()?) })
-        });
-        let added: Vec<Source<'_>> = added.collect();
+    /// Vectors of removed rows that are still in a file.
+    #[cfg(test)]
+    pub(crate) fn deleted(&self) -> usize {
+        self.snapshot.views.iter().map(|view| view.deleted.len()).sum()
+    }
+
+    /// The manifest after the pending changes: what is removed is marked, what is added is a new
+    /// segment.
+    fn write_pending(&mut self, seq: Seq) -> Result<Manifest> {
         let mut views = self.snapshot.views.clone();
         for view in &mut views {
             let rows = view.segment.rows()?;
@@ -102,110 +115,85 @@ impl VectorIndexer {
                 }
             }
         }
-        let files =
-            views.iter().map(|v| Size { live: v.live(), deleted: v.deleted.len(), new: false });
-        let sizes: Vec<Size> =
-            files.chain([Size { live: added.len(), deleted: 0, new: true }]).collect();
-        let groups = merge::plan(&sizes);
-
-        let Manifest { fingerprint, dimensions, commits, .. } = self.snapshot.manifest.clone();
-        let mut segments: Vec<SegmentEntry> = Vec::new();
-        for (place, view) in views.iter().enumerate() {
-            if view.live() > 0 && !groups.iter().flatten().any(|&grouped| grouped == place) {
-                segments
-                    .push(SegmentEntry { deleted: view.deleted.ranges(), ..view.entry.clone() });
-            }
-        }
-        for group in groups {
-            let mut sources: Vec<Source<'_>> = Vec::new();
-            for place in group {
-                if let Some(view) = views.get(place) {
-                    for (ordinal, row) in view.segment.rows()?.iter().enumerate() {
-                        if !view.deleted.contains(ordinal) {
-                            let content = Content::Stored(&view.segment, ordinal);
-                            sources.push(Source { row, content });
-                        }
-                    }
-                } else {
-                    sources.extend(added.iter().copied());
-                }
-            }
-            sources.sort_unstable_by_key(|source| source.row);
+        let live = views.iter().filter(|view| view.live() > 0);
+        let mut segments: Vec<SegmentEntry> = live.map(View::committed).collect();
+        let added = self.pending.iter().filter_map(|(&row, vector)| {
+            Some(Source { row, content: Content::Added(vector.as_ref()?) })
+        });
+        let added: Vec<Source<'_>> = added.collect();
+        if !added.is_empty() {
             let file = self.next_file;
             self.next_file += 1;
-            let seal = Segment::write(&self.dir.join(segment_name(file)), dimensions, &sources)?;
-            segments.push(SegmentEntry {
-                file,
-                seal,
-                count: sources.len(),
-                deleted: Vec::new(),
-                graph: None,
-            });
+            segments.push(write_segment(&self.dir, file, &self.snapshot.manifest, &added)?);
         }
-        Ok(Manifest {
-            fingerprint,
-            dimensions,
-            seq,
-            commits: commits + 1,
-            next_file: self.next_file,
-            segments,
-        })
+        Ok(Manifest { seq, ..self.next_manifest(segments) })
     }
 
-    /// The manifest after everything that is committed was written into one new segment.
+    /// The manifest after the segments with deletions were written into one without.
     fn write_compacted(&mut self) -> Result<Manifest> {
-        let Manifest { dimensions, commits, .. } = self.snapshot.manifest;
-        let mut sources: Vec<Source<'_>> = Vec::new();
-        for view in &self.snapshot.views {
-            for (ordinal, row) in view.segment.rows()?.iter().enumerate() {
-                if !view.deleted.contains(ordinal) {
-                    sources.push(Source { row, content: Content::Stored(&view.segment, ordinal) });
-                }
-            }
-        }
-        sources.sort_unstable_by_key(|source| source.row);
-        let mut segments = Vec::new();
-        if !sources.is_empty() {
+        let is_clean = |view: &View| view.deleted.len() == 0;
+        let (clean, others): (Vec<View>, Vec<View>) =
+            self.snapshot.views.iter().cloned().partition(is_clean);
+        let mut segments: Vec<SegmentEntry> = clean.iter().map(View::committed).collect();
+        let live = live(&others)?;
+        if !live.is_empty() {
             let file = self.next_file;
             self.next_file += 1;
-            let seal = Segment::write(&self.dir.join(segment_name(file)), dimensions, &sources)?;
-            let count = sources.len();
-            segments.push(SegmentEntry { file, seal, count, deleted: Vec::new(), graph: None });
+            segments.push(write_segment(&self.dir, file, &self.snapshot.manifest, &live)?);
         }
-        Ok(Manifest {
-            commits: commits + 1,
+        Ok(self.next_manifest(segments))
+    }
+
+    fn next_manifest(&self, segments: Vec<SegmentEntry>) -> Manifest {
+        let last = &self.snapshot.manifest;
+        Manifest {
+            fingerprint: last.fingerprint.clone(),
+            dimensions: last.dimensions,
+            seq: last.seq,
+            commits: last.commits + 1,
             next_file: self.next_file,
             segments,
-            ..self.snapshot.manifest.clone()
-        })
+        }
     }
 
-    /// Gives every segment that is large enough a graph; until then it is scanned.
-    fn write_graphs(&mut self) -> Result<()> {
-        let mut manifest = self.snapshot.manifest.clone();
-        let mut new = false;
-        for (entry, view) in manifest.segments.iter_mut().zip(&self.snapshot.views) {
-            if entry.graph.is_none() && view.live() > self.config.exact_limit {
-                let path = self.dir.join(graph_name(entry.file));
-                entry.graph =
-                    Some(Graph::write(&path, &view.segment, manifest.dimensions, &self.config)?);
-                new = true;
-            }
+    /// Makes a manifest the one that counts. All its files are opened before; those that are open,
+    /// here or in `prepared`, stay so.
+    fn publish(&mut self, manifest: Manifest, prepared: Option<View>) -> Result<()> {
+        let mut earlier = self.snapshot.clone();
+        if let Some(prepared) = prepared {
+            earlier.views.retain(|view| view.entry.file != prepared.entry.file);
+            earlier.views.push(prepared);
         }
-        if new {
-            manifest.commits += 1;
-            self.publish(manifest)?;
-        }
-        Ok(())
-    }
-
-    /// Makes a manifest the one that counts. All its files are opened before.
-    fn publish(&mut self, manifest: Manifest) -> Result<()> {
-        let snapshot = Snapshot::open(&self.dir, manifest, Some(&self.snapshot))?;
+        let snapshot = Snapshot::open(&self.dir, manifest, Some(&earlier))?;
         snapshot.manifest.publish(&self.dir)?;
         self.snapshot = snapshot;
-        self.snapshot.manifest.remove_others(&self.dir)
+        self.snapshot.manifest.remove_others(&self.dir, self.merging)
     }
+
+    /// The segments that should be one, the smallest that there are; none if none should.
+    fn mergeable(&self) -> Option<Vec<View>> {
+        let views = &self.snapshot.views;
+        let size = |view: &View| Size { live: view.live(), deleted: view.deleted.len() };
+        let groups = merge::plan(&views.iter().map(size).collect::<Vec<_>>());
+        let group = groups.into_iter().next()?;
+        Some(group.into_iter().filter_map(|place| views.get(place).cloned()).collect())
+    }
+
+    /// A segment that is large and has no graph.
+    fn without_graph(&self) -> Option<View> {
+        let is_slow = |view: &&View| view.graph.is_none() && view.live() > self.config.exact_limit;
+        self.snapshot.views.iter().find(is_slow).cloned()
+    }
+}
+
+fn write_segment(
+    dir: &Path,
+    file: u64,
+    Manifest { dimensions, .. }: &Manifest,
+    sources: &[Source<'_>],
+) -> Result<SegmentEntry> {
+    let seal = Segment::write(&dir.join(segment_name(file)), *dimensions, sources)?;
+    Ok(SegmentEntry { file, seal, count: sources.len(), deleted: Vec::new(), graph: None })
 }
 
 impl Indexer for VectorIndexer {
@@ -230,15 +218,17 @@ impl Indexer for VectorIndexer {
         Ok(())
     }
 
-    /// Makes the writes durable, then builds the graphs that are missing. After an error
-    /// the writes are still pending, and committing again is safe.
+    /// Makes the writes durable. After an error they are still pending, and committing again is
+    /// safe. Segments are merged by [`plan_merge`](Indexer::plan_merge) and
+    /// [`apply_merge`](Indexer::apply_merge); until then there are more of them, and large ones
+    /// without a graph are compared as a whole.
     fn commit(&mut self, seq: Seq) -> Result<()> {
         if !self.pending.is_empty() || seq != self.committed() {
-            let manifest = self.write_segments(seq)?;
-            self.publish(manifest)?;
+            let manifest = self.write_pending(seq)?;
+            self.publish(manifest, None)?;
             self.pending.clear();
         }
-        self.write_graphs()
+        Ok(())
     }
 
     fn clear(&mut self) -> Result<()> {
@@ -248,14 +238,71 @@ impl Indexer for VectorIndexer {
             next_file: self.next_file,
             ..Manifest::empty(fingerprint, *dimensions)
         };
-        self.publish(manifest)?;
+        self.merging = None;
+        self.publish(manifest, None)?;
         self.pending.clear();
         Ok(())
     }
 
     fn compact(&mut self) -> Result<()> {
+        self.merging = None;
         let manifest = self.write_compacted()?;
-        self.publish(manifest)?;
-        self.write_graphs()
+        self.publish(manifest, None)
+    }
+
+    fn plan_merge(&mut self) -> Result<Option<Box<dyn Merge>>> {
+        if self.merging.take().is_some() {
+            // The last one was dropped.
+            self.snapshot.manifest.remove_others(&self.dir, None)?;
+        }
+        let (sources, file) = if let Some(sources) = self.mergeable() {
+            self.next_file += 1;
+            (sources, self.next_file - 1)
+        } else if let Some(view) = self.without_graph() {
+            let file = view.entry.file;
+            (vec![view], file)
+        } else {
+            return Ok(None);
+        };
+        self.merging = Some(file);
+        Ok(Some(Box::new(VectorMerge {
+            dir: self.dir.clone(),
+            config: self.config,
+            dimensions: self.snapshot.manifest.dimensions,
+            sources,
+            file,
+            merged: None,
+        })))
+    }
+
+    fn apply_merge(&mut self, merge: Box<dyn Merge>) -> Result<()> {
+        let merge: Box<dyn Any> = merge;
+        let planned = self.merging.take();
+        let prepared = match merge.downcast::<VectorMerge>().map(|merge| *merge) {
+            Ok(VectorMerge { sources, file, merged: Some(merged), .. })
+                if planned == Some(file) =>
+            {
+                Some((sources, merged))
+            }
+            _ => None,
+        };
+        let Some((sources, mut merged)) = prepared else {
+            // It was stopped, or the index was cleared or compacted meanwhile.
+            return self.snapshot.manifest.remove_others(&self.dir, None);
+        };
+        let planned = |view: &View| sources.iter().find(|one| one.is_of(view));
+        let (replaced, kept): (Vec<View>, Vec<View>) =
+            self.snapshot.views.iter().cloned().partition(|view| planned(view).is_some());
+        for (view, planned) in replaced.iter().filter_map(|view| Some((view, planned(view)?))) {
+            let rows = view.segment.rows()?;
+            for row in view.deleted.since(&planned.deleted).filter_map(|place| rows.get(place)) {
+                if let Ok(place) = merged.segment.rows()?.find(row, 0) {
+                    merged.deleted.insert(place);
+                }
+            }
+        }
+        let segments = kept.iter().chain([&merged]).map(View::committed).collect();
+        let manifest = self.next_manifest(segments);
+        self.publish(manifest, Some(merged))
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! - A **segment** holds unit vectors twice: in `f32`, and as 8-bit codes that a
 //!   scan compares with SIMD. Each commit writes one; segments of similar size are
-//!   merged, so that there are O(log n) of them.
+//!   merged ([`trefoil_core::Merge`]), so that there are O(log n) of them.
 //! - A search compares codes and scores the best of them again in `f32`. Up to
 //!   [`VectorConfig::exact_limit`] allowed vectors of a segment it compares all of
 //!   them; above, it walks a **graph** (HNSW).
@@ -44,6 +44,7 @@ mod index;
 mod indexer;
 mod manifest;
 mod merge;
+mod merging;
 mod quantize;
 mod retriever;
 mod scan;

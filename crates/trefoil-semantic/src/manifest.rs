@@ -191,9 +191,10 @@ impl Manifest {
         })
     }
 
-    /// Removes the files of ours that this manifest does not name. What cannot be
-    /// removed now is tried again after the next commit.
-    pub(crate) fn remove_others(&self, dir: &Path) -> Result<()> {
+    /// Removes the files of ours that this manifest does not name, but for those that a merge is
+    /// writing under the number `kept`. What cannot be removed now is tried again after the next
+    /// commit.
+    pub(crate) fn remove_others(&self, dir: &Path, kept: Option<u64>) -> Result<()> {
         let entries = std::fs::read_dir(dir).map_err(|e| Error::io("list", dir, e))?;
         for entry in entries {
             let name = entry.map_err(|e| Error::io("list", dir, e))?.file_name();
@@ -203,8 +204,10 @@ impl Manifest {
                     || (segment.graph.is_some() && name == segment.graph_name())
             });
             let kind = name.split_once('.').map(|(_, kind)| kind);
+            let is_kept =
+                kept.is_some_and(|file| name == segment_name(file) || name == graph_name(file));
             let ours = name == TEMPORARY || matches!(kind, Some(SEGMENT | GRAPH));
-            if ours && !named {
+            if ours && !named && !is_kept {
                 let _ = std::fs::remove_file(dir.join(name));
             }
         }
@@ -281,7 +284,7 @@ mod tests {
         for name in names {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
-        example().remove_others(dir.path()).unwrap();
+        example().remove_others(dir.path(), None).unwrap();
         let left = names.map(|name| dir.path().join(name).exists());
         assert_eq!(left, [true, true, false, false, true]);
     }

@@ -6,19 +6,17 @@ const DELETED_SHARE: usize = 4;
 /// the smaller ones together.
 const RATIO: usize = 2;
 
-/// A segment, or what is to become one, as far as merging cares.
+/// A segment, as far as merging cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Vectors that count.
     pub(crate) live: usize,
     /// Vectors that only take room.
     pub(crate) deleted: usize,
-    /// True if it is not a file yet.
-    pub(crate) new: bool,
 }
 
-/// Groups of places in `sizes`: each group becomes one new segment. What is in no
-/// group stays as it is, or goes if nothing in it is live.
+/// Groups of places in `sizes`, the smallest first: each group should become one segment. What is
+/// in no group stays as it is.
 ///
 /// Afterwards each segment is more than [`RATIO`] times as large as all the smaller
 /// ones together, so there are at most 1 + log₃ n of them, and a vector is written
@@ -37,7 +35,7 @@ pub(crate) fn plan(sizes: &[Size]) -> Vec<Vec<usize>> {
         smaller += size.live;
     }
     let stays = |place: usize| {
-        sizes.get(place).is_some_and(|s| !s.new && s.deleted * DELETED_SHARE <= s.live + s.deleted)
+        sizes.get(place).is_some_and(|s| s.deleted * DELETED_SHARE <= s.live + s.deleted)
     };
     groups.retain(|group| !matches!(group.as_slice(), &[only] if stays(only)));
     groups
@@ -50,23 +48,22 @@ mod tests {
     use super::*;
 
     fn file(live: usize, deleted: usize) -> Size {
-        Size { live, deleted, new: false }
+        Size { live, deleted }
     }
 
     fn new(live: usize) -> Size {
-        Size { live, deleted: 0, new: true }
+        file(live, 0)
     }
 
     #[test]
     fn equals_merge_and_giants_stay() {
         let none: Vec<Vec<usize>> = Vec::new();
         assert_eq!(plan(&[]), none);
-        assert_eq!(plan(&[file(10, 0)]), none);
-        assert_eq!(plan(&[new(1)]), [[0]]);
-        assert_eq!(plan(&[file(10, 0), new(1)]), [[1]]);
-        assert_eq!(plan(&[file(10, 0), new(10)]), [[0, 1]]);
-        assert_eq!(plan(&[file(100, 0), file(10, 0), new(5)]), [[2, 1]]);
-        assert_eq!(plan(&[file(30, 0), file(10, 0), new(5)]), [[2, 1, 0]]);
+        assert_eq!(plan(&[new(10)]), none);
+        assert_eq!(plan(&[new(10), new(1)]), none);
+        assert_eq!(plan(&[new(10), new(10)]), [[0, 1]]);
+        assert_eq!(plan(&[new(100), new(10), new(5)]), [[2, 1]]);
+        assert_eq!(plan(&[new(30), new(10), new(5)]), [[2, 1, 0]]);
     }
 
     #[test]
@@ -78,26 +75,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn segments_stay_few_and_writes_cheap(batches in prop::collection::vec(1..50_usize, 1..400)) {
+        fn segments_stay_few_and_writes_cheap(
+            batches in prop::collection::vec(prop::collection::vec(1..50_usize, 1..5), 1..200)
+        ) {
             let (mut files, mut written, mut total) = (Vec::<Size>::new(), 0, 0);
             for batch in batches {
-                total += batch;
-                let mut sizes = files.clone();
-                sizes.push(new(batch));
-                let groups = plan(&sizes);
-                let mut next: Vec<Size> = Vec::new();
-                for group in &groups {
-                    let live = group.iter().map(|&place| sizes[place].live).sum();
+                // So many commits come before the next merge.
+                let committed: usize = batch.iter().sum();
+                files.extend(batch.into_iter().map(new));
+                total += committed;
+                written += committed;
+                while let Some(group) = plan(&files).into_iter().next() {
+                    let live = group.iter().map(|&place| files[place].live).sum();
                     written += live;
-                    next.push(file(live, 0));
+                    let kept = (0..files.len()).filter(|place| !group.contains(place));
+                    files = kept.map(|place| files[place]).chain([new(live)]).collect();
                 }
-                let grouped: Vec<usize> = groups.concat();
-                next.extend((0..files.len()).filter(|p| !grouped.contains(p)).map(|p| files[p]));
-                files = next;
+                let levels = 1.0 + (total as f64).log(3.0);
+                prop_assert!(files.len() as f64 <= levels, "{} of {}", files.len(), total);
             }
             prop_assert_eq!(files.iter().map(|f| f.live).sum::<usize>(), total);
-            let levels = 1.0 + (total as f64).log(3.0);
-            prop_assert!(files.len() as f64 <= levels, "{} of {}", files.len(), total);
             prop_assert!(written as f64 <= total as f64 * 2.0 * (1.0 + (total as f64).log2()));
         }
     }

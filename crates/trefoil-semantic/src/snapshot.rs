@@ -72,6 +72,16 @@ impl View {
         Ok(Self { entry: entry.clone(), segment, deleted, graph })
     }
 
+    /// The segment as a manifest names it.
+    pub(crate) fn committed(&self) -> SegmentEntry {
+        SegmentEntry { deleted: self.deleted.ranges(), ..self.entry.clone() }
+    }
+
+    /// Whether both are of the same segment, whatever is deleted.
+    pub(crate) fn is_of(&self, other: &Self) -> bool {
+        (self.entry.file, self.entry.seal) == (other.entry.file, other.entry.seal)
+    }
+
     /// Vectors that count.
     pub(crate) fn live(&self) -> usize {
         self.segment.len() - self.deleted.len()

@@ -14,7 +14,7 @@ use trefoil_core::{
     Allowed, Array2, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace,
     Error, Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
     Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
-    StoredChunk,
+    StoredChunk, merge_all,
 };
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
@@ -117,6 +117,11 @@ enum Step {
     Commit,
     Reopen,
     Clear,
+    Compact,
+    /// Plans and prepares a merge; the one before is dropped.
+    Prepare,
+    /// Applies it.
+    Apply,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -126,6 +131,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => Just(Step::Commit),
         1 => Just(Step::Reopen),
         1 => Just(Step::Clear),
+        1 => Just(Step::Compact),
+        3 => Just(Step::Prepare),
+        3 => Just(Step::Apply),
     ];
     prop::collection::vec(step, 1..50)
 }
@@ -140,7 +148,7 @@ proptest! {
         let mut indexer = writer(dir.path(), &config)?;
         let mut index = reader(dir.path(), &config)?;
         let (mut committed, mut pending) = (BTreeMap::new(), BTreeMap::new());
-        let mut seq = 0;
+        let (mut seq, mut prepared) = (0, None);
         for step in steps {
             match step {
                 Step::Add(row, seed) => {
@@ -156,8 +164,24 @@ proptest! {
                     indexer.commit(Seq::new(seq))?;
                     committed.clone_from(&pending);
                 }
+                Step::Compact => {
+                    indexer.compact()?;
+                    let deleted = indexer.deleted();
+                    prop_assert_eq!(deleted, 0);
+                }
+                Step::Prepare => {
+                    prepared = indexer.plan_merge()?;
+                    if let Some(merge) = &mut prepared {
+                        prop_assert!(merge.prepare(&|| false)?);
+                    }
+                }
+                Step::Apply => {
+                    if let Some(merge) = prepared.take() {
+                        indexer.apply_merge(merge)?;
+                    }
+                }
                 Step::Reopen => {
-                    drop(indexer);
+                    drop((indexer, prepared.take()));
                     indexer = writer(dir.path(), &config)?;
                     pending.clone_from(&committed);
                 }
@@ -173,6 +197,10 @@ proptest! {
             prop_assert_eq!(indexer.committed(), Seq::new(seq));
             prop_assert_eq!(index.len(), committed.len());
         }
+        merge_all(&mut indexer, &|| false)?;
+        let segments = 1.0 + (committed.len().max(1) as f64).log(3.0);
+        let files = std::fs::read_dir(dir.path())?.count() - 1;
+        prop_assert!(files as f64 <= 2.0 * segments, "{} files", files);
         index.verify()?;
         let query = random(4711, DIMENSIONS);
         for index in [&index, &reader(dir.path(), &config)?] {
@@ -268,6 +296,7 @@ fn a_reader_keeps_its_state_while_files_go_away() {
     for row in 0..20 {
         indexer.add(&[entry(row, &random(row, DIMENSIONS))]).unwrap();
         indexer.commit(Seq::new(row + 1)).unwrap();
+        merge_all(&mut indexer, &|| false).unwrap();
         if row == 9 {
             old = old.newest().unwrap().unwrap();
             assert_eq!(old.seq(), Seq::new(10));
@@ -333,6 +362,8 @@ fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
     let entries: Vec<_> = (0..).zip(&vectors).map(|(row, vector)| entry(row, vector)).collect();
     indexer.add(&entries).unwrap();
     indexer.commit(Seq::new(1)).unwrap();
+    assert!(!merge_all(&mut indexer, &|| true).unwrap());
+    assert!(merge_all(&mut indexer, &|| false).unwrap());
     let index = VectorIndex::open(dir.path(), "space", 32, &config).unwrap();
     assert!(index.recall(200, 10).unwrap() >= 0.95, "{}", index.recall(200, 10).unwrap());
 

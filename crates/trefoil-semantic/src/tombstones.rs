@@ -57,6 +57,11 @@ impl Tombstones {
         self.len
     }
 
+    /// The ordinals that were deleted since `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> impl Iterator<Item = usize> {
+        self.iter().map(|ordinal| ordinal as usize).filter(|&place| !earlier.contains(place))
+    }
+
     fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0_u32..).step_by(64).zip(&self.words).flat_map(|(first, &word)| {
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit)

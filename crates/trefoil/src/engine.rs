@@ -21,7 +21,7 @@ use crate::{
     config::EngineConfig,
     default_set::BY_VECTOR,
     index::{active_model::OnMismatch, read_view::ReadView},
-    ingest::embed_worker::Worker,
+    ingest::workers::Workers,
     search::{
         diagnostics::Diagnostics,
         searcher::{Request, Searcher},
@@ -45,7 +45,8 @@ use tasks::{BackgroundTask, Tasks};
 /// ([`Engine::wait_until_indexed`] waits for them).
 #[derive(Debug)]
 pub struct Engine {
-    worker: Option<Worker>,
+    /// None in an engine that reads.
+    workers: Option<Workers>,
     state: Arc<State>,
     /// What the worker does for others.
     tasks: Arc<Tasks>,
@@ -132,7 +133,7 @@ impl Engine {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let state = Arc::new(open_to_read(dir, config)?);
-        Ok(Self { worker: None, state, tasks: Arc::default(), _unpacked: unpacked })
+        Ok(Self { workers: None, state, tasks: Arc::default(), _unpacked: unpacked })
     }
 
     fn open_writer(dir: &Path, config: EngineConfig, on_mismatch: OnMismatch) -> Result<Self> {
@@ -145,8 +146,8 @@ impl Engine {
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         let state = Arc::new(open_to_write(dir, config, lock(dir)?, on_mismatch)?);
         let tasks = Arc::new(Tasks::default());
-        let worker = Some(Worker::start(&state, Arc::clone(&tasks) as _)?);
-        Ok(Self { worker, state, tasks, _unpacked: None })
+        let workers = Some(Workers::start(&state, Arc::clone(&tasks) as _)?);
+        Ok(Self { workers, state, tasks, _unpacked: None })
     }
 
     /// Answers `query`. Each line is a stage, and each stage has its own type.
@@ -220,8 +221,8 @@ impl Engine {
         Ok(SearchResult { classification: None, ..found })
     }
 
-    /// Waits until every chunk has its vector, or none more can be had, and every community
-    /// its report. Says which vectors are left: without a model, all of them.
+    /// Waits until every chunk has its vector, or none more can be had, every community
+    /// its report, and no index is left to be merged. Says which vectors are left: without a model, all of them.
     ///
     /// # Errors
     /// What stopped the work in the background, if something did.
@@ -234,8 +235,8 @@ impl Engine {
         &self,
         on_progress: impl FnMut(&JobCounts),
     ) -> Result<JobCounts> {
-        match &self.worker {
-            Some(worker) => worker.wait(&self.state, on_progress),
+        match &self.workers {
+            Some(workers) => workers.wait(&self.state, on_progress),
             None => self.state.pending_embeddings(),
         }
     }
@@ -288,7 +289,7 @@ impl Engine {
     /// Lets the worker of this engine run a task, for as long as the caller keeps it. An engine
     /// that was opened to read has no worker, and runs nothing.
     pub fn run_in_background(&self, task: &Arc<dyn BackgroundTask>) {
-        if self.worker.is_some() {
+        if self.workers.is_some() {
             self.tasks.add(task);
             self.wake();
         }
@@ -318,13 +319,13 @@ impl Engine {
     /// The engine as a task of its worker has it: without the worker, which ends before its
     /// engine does.
     fn of_worker(state: Arc<State>) -> Self {
-        Self { worker: None, state, tasks: Arc::default(), _unpacked: None }
+        Self { workers: None, state, tasks: Arc::default(), _unpacked: None }
     }
 
-    /// Tells the worker that there are new jobs.
+    /// Tells the threads in the background that something was written.
     pub(crate) fn wake(&self) {
-        if let Some(worker) = &self.worker {
-            worker.wake();
+        if let Some(workers) = &self.workers {
+            workers.wake();
         }
     }
 }

@@ -197,10 +197,13 @@ pub mod ingest {
     };
     pub use trefoil_text::{ChunkSizes, Skipped, StructuralChunker};
 
+    pub(crate) mod background_thread;
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
+    pub(crate) mod merger;
     pub(crate) mod pipeline;
     pub(crate) mod redact;
+    pub(crate) mod workers;
 }
 
 /// Maintenance of an index: checking, repairing, copying, erasing, counting.

@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use trefoil_core::{
@@ -37,6 +40,10 @@ pub(crate) struct IndexWriter {
     id: RetrieverId,
     inputs: Vec<IndexInput>,
     writing: Mutex<Writing>,
+    /// Held by a merge from its plan to its end.
+    merging: Mutex<()>,
+    /// That merge is to be given up.
+    give_up: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -50,7 +57,45 @@ struct Writing {
 impl IndexWriter {
     fn new(indexer: Box<dyn Indexer>) -> Self {
         let (id, inputs, read) = (indexer.id(), indexer.inputs().to_vec(), indexer.committed());
-        Self { id, inputs, writing: Mutex::new(Writing { indexer, read }) }
+        let writing = Mutex::new(Writing { indexer, read });
+        Self { id, inputs, writing, merging: Mutex::default(), give_up: AtomicBool::new(false) }
+    }
+
+    /// The retriever that reads the index.
+    pub(crate) const fn id(&self) -> RetrieverId {
+        self.id
+    }
+
+    /// Does the next merge of the index, which is written and searched meanwhile. False if there is
+    /// none, or it was stopped.
+    pub(crate) fn merge_next(&self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
+        let _one_at_a_time = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stopped = || is_stopped() || self.give_up.load(Ordering::Relaxed);
+        if is_stopped() {
+            return Ok(false);
+        }
+        let Some(mut merge) = self.writing().indexer.plan_merge()? else { return Ok(false) };
+        if !catch_panics(self.id.name(), || merge.prepare(&is_stopped))? {
+            return Ok(false);
+        }
+        self.writing().indexer.apply_merge(merge)?;
+        Ok(true)
+    }
+
+    /// Gives up the merge that runs, and keeps others from beginning as long as what is returned
+    /// is kept.
+    fn without_merges(&self) -> MutexGuard<'_, ()> {
+        self.give_up.store(true, Ordering::Relaxed);
+        let none = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+        self.give_up.store(false, Ordering::Relaxed);
+        none
+    }
+
+    /// Ends merging for good: the index is about to go.
+    fn retire(&self) {
+        let none = self.without_merges();
+        self.give_up.store(true, Ordering::Relaxed);
+        drop(none);
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {
@@ -65,12 +110,14 @@ impl IndexWriter {
     }
 
     fn clear(&self) -> Result<()> {
+        let _none = self.without_merges();
         let mut writing = self.writing();
         writing.read = Seq::ZERO;
         writing.indexer.clear()
     }
 
     fn compact(&self) -> Result<()> {
+        let _none = self.without_merges();
         self.writing().indexer.compact()
     }
 }
@@ -96,9 +143,16 @@ impl Indexed {
         let Some(writers) = &self.writers else { return };
         let by = by.into_iter().map(|one| Arc::new(IndexWriter::new(one)));
         let by: Vec<Arc<IndexWriter>> = by.collect();
-        let mut writers = writers.write().unwrap_or_else(PoisonError::into_inner);
-        writers.retain(|one| !by.iter().any(|new| new.id == one.id));
-        writers.extend(by);
+        let replaced: Vec<Arc<IndexWriter>> = {
+            let mut writers = writers.write().unwrap_or_else(PoisonError::into_inner);
+            let is_replaced = |one: &mut Arc<IndexWriter>| by.iter().any(|new| new.id == one.id);
+            let replaced = writers.extract_if(.., is_replaced).collect();
+            writers.extend(by.iter().cloned());
+            replaced
+        };
+        for one in &replaced {
+            one.retire();
+        }
     }
 
     /// Brings the indexes that are wanted to the end of the change log; nothing to do when
@@ -192,7 +246,7 @@ impl Indexed {
     }
 
     /// The write halves; none when read-only.
-    fn writers(&self) -> Vec<Arc<IndexWriter>> {
+    pub(crate) fn writers(&self) -> Vec<Arc<IndexWriter>> {
         let writers = self.writers.as_ref();
         let writers = writers.map(|all| all.read().unwrap_or_else(PoisonError::into_inner).clone());
         writers.unwrap_or_default()

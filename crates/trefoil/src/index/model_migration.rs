@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError, atomic::Ordering},
 };
 
-use trefoil_core::{Collection, Error, IndexEntry, Indexer, Result, RowId};
+use trefoil_core::{Collection, Error, IndexEntry, Indexer, Result, RowId, merge_all};
 use trefoil_store::{ModelMigration, Store};
 
 use crate::{
@@ -27,14 +27,14 @@ const PAGE: usize = 2_048;
 impl State {
     /// Embeds the next texts for a migration, or puts it in place if there are none. False if
     /// there is no migration.
-    pub(crate) fn migrate_further(&self) -> Result<bool> {
+    pub(crate) fn migrate_further(&self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
         let migration = self.active_model().migration.clone();
         let Some(migration) = migration else { return Ok(false) };
         let Migration { target, after, left, .. } = migration.as_ref();
         let last = *after.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = self.store.unembedded(&target.fingerprint, last, BATCH)?;
         let Some(end) = texts.last().map(|text| text.row) else {
-            self.put_in_place(&migration)?;
+            self.put_in_place(&migration, is_stopped)?;
             return Ok(true);
         };
         let embedded = migration.embed(&texts)?;
@@ -45,8 +45,12 @@ impl State {
         Ok(true)
     }
 
-    /// Makes the indexes of the migration and switches to them.
-    fn put_in_place(&self, migration: &Migration) -> Result<()> {
+    /// Makes the indexes of the migration and switches to them, unless it is stopped before.
+    fn put_in_place(
+        &self,
+        migration: &Migration,
+        is_stopped: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
         let Migration { target, embedder, .. } = migration;
         let mut made = Vec::new();
         for collection in Collection::ALL {
@@ -57,6 +61,10 @@ impl State {
                 open::vectors(&self.dir, collection, number, embedder, &self.config, true)?;
             for indexer in &mut opened.indexers {
                 fill(&self.store, collection, target, indexer.as_mut())?;
+                // As fast as those before it, when it takes their place.
+                if !merge_all(indexer.as_mut(), is_stopped)? {
+                    return Ok(());
+                }
             }
             made.push((collection, opened));
         }

@@ -7,7 +7,7 @@ use std::{
     sync::LazyLock,
 };
 
-use trefoil::index::{Allowed, Indexer, RowId, Seq};
+use trefoil::index::{Allowed, Indexer, RowId, Seq, merge_all};
 use trefoil_graph::{GraphConfig, GraphRetriever};
 use trefoil_semantic::{VectorConfig, VectorIndex, VectorIndexer};
 
@@ -92,6 +92,7 @@ static INDEX: LazyLock<PathBuf> = LazyLock::new(|| {
     let vectors: Vec<_> = (1..=12).map(|row| (RowId::new(row), vector(row))).collect();
     indexer.put(vectors.iter().map(|(row, vector)| (*row, vector.as_slice()))).unwrap();
     indexer.commit(Seq::new(1)).unwrap();
+    merge_all(&mut indexer, &|| false).unwrap();
     dir
 });
 

@@ -1,0 +1,43 @@
+//! The thread that merges: segments into larger ones, with what makes them fast. Nothing waits for
+//! it that writes or searches.
+
+use std::sync::Arc;
+
+use trefoil_core::{Error, IndexInput, Result};
+
+use crate::{default_set::stage_fed_by, ingest::background_thread::Steps, state::State};
+
+/// Does the merges that the indexes of an engine ask for, one at a time.
+#[derive(Debug)]
+pub(crate) struct Merger;
+
+impl Steps for Merger {
+    fn name(&self) -> &'static str {
+        "the merging of an index"
+    }
+
+    /// Does the next merge and shows the result to new searches. An index that cannot be merged
+    /// holds up no other.
+    fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
+        for writer in state.documents.writers().into_iter().chain(state.memory.writers()) {
+            match writer.merge_next(is_stopped) {
+                Ok(false) => {}
+                Ok(true) => {
+                    state.refresh_read_view()?;
+                    return Ok(true);
+                }
+                Err(error) => state.errors.note(writer.id().into(), error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn failed(&self, state: &State, error: Error) -> bool {
+        state.errors.note(stage_fed_by(IndexInput::Vector), error);
+        false
+    }
+
+    fn next_at(&self, _: &State) -> Option<i64> {
+        None
+    }
+}

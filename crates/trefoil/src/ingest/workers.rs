@@ -1,0 +1,65 @@
+//! The threads of an engine that writes: one embeds, one merges.
+
+use std::sync::Arc;
+
+use trefoil_core::Result;
+use trefoil_store::JobCounts;
+
+use crate::{
+    ingest::{
+        background_thread::BackgroundThread,
+        embed_worker::{Extra, Worker},
+        merger::Merger,
+    },
+    state::State,
+};
+
+/// The threads of an engine. Dropping them stops both, and waits for them.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    worker: BackgroundThread,
+    merger: BackgroundThread,
+}
+
+impl Workers {
+    /// Starts the threads.
+    pub(crate) fn start(state: &Arc<State>, extra: Arc<dyn Extra>) -> Result<Self> {
+        state.store.release_jobs()?;
+        let merger = BackgroundThread::start("trefoil-merger", state, Merger)?;
+        let worker = Worker { extra, merger: merger.waker() };
+        let worker = BackgroundThread::start("trefoil-worker", state, worker)?;
+        Ok(Self { worker, merger })
+    }
+
+    /// Tells them that something was written.
+    pub(crate) fn wake(&self) {
+        self.worker.waker().wake();
+        self.merger.waker().wake();
+    }
+
+    /// Waits until they have nothing left to do.
+    pub(crate) fn wait(
+        &self,
+        state: &State,
+        mut on_progress: impl FnMut(&JobCounts),
+    ) -> Result<JobCounts> {
+        let mut tick = || {
+            on_progress(&state.pending_embeddings()?);
+            Ok(())
+        };
+        self.worker.wait(&mut tick)?;
+        self.merger.wait(&mut tick)?;
+        match state.errors.take() {
+            Some(error) => Err(error),
+            None => state.pending_embeddings(),
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        // Neither works on while the other ends.
+        self.worker.stop();
+        self.merger.stop();
+    }
+}
