@@ -27,6 +27,7 @@ mod graph;
 mod hostile;
 mod leak;
 mod ledger;
+mod locks;
 mod memory;
 mod memory_crash;
 mod models;

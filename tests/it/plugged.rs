@@ -24,7 +24,7 @@ mod eml;
 #[path = "../../crates/trefoil/examples/plugged/loudest.rs"]
 mod loudest;
 #[path = "../../crates/trefoil/examples/plugged/names.rs"]
-mod names;
+pub(crate) mod names;
 #[path = "../../crates/trefoil/examples/plugged/recency.rs"]
 mod recency;
 
