@@ -27,6 +27,10 @@ bench:
 bench-growth DATA *SIZES="1000 10000 100000":
     cargo run --release -p benches --bin growth -- {{DATA}} {{SIZES}}
 
+# How long questions take next to writes, and many at once, on real text, printed.
+bench-locks DATA SIZE="10000":
+    cargo run --release -p benches --bin locks -- {{DATA}} {{SIZE}}
+
 # What a question and an index of each collection cost, printed.
 costs *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- --costs {{COLLECTIONS}}
