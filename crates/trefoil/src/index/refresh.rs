@@ -11,6 +11,7 @@ use trefoil_core::{Collection, Degraded, IndexInput, Result, RetrieverId};
 use trefoil_store::WaitingEmbeddings;
 
 use crate::{
+    background::catch_panics,
     default_set::stage_fed_by,
     index::{
         active_model::ActiveModel,
@@ -49,6 +50,22 @@ impl State {
     /// Shows the newest commits of all retrievers to the searches that start from now on.
     pub(crate) fn refresh_read_view(&self) -> Result<()> {
         self.update_view(|shown| self.newest(shown).map(Some))
+    }
+
+    /// Shows what a merge has made of an index. The commit stays the same: another one is shown by
+    /// whoever made it.
+    pub(crate) fn show_merged(&self, collection: Collection, id: RetrieverId) -> Result<()> {
+        self.update_view(|shown| {
+            let mut next = shown.clone();
+            let mut retrievers = next.collection_mut(collection).retrievers.iter_mut();
+            let Some(retriever) = retrievers.find(|one| one.id() == id) else { return Ok(None) };
+            let newest = catch_panics(id.name(), || retriever.newest())?;
+            let Some(merged) = newest.filter(|newest| newest.seq() == retriever.seq()) else {
+                return Ok(None);
+            };
+            *retriever = merged;
+            Ok(Some(next))
+        })
     }
 
     /// What a search sees that starts now. A process that only reads shows first what another one

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use trefoil_core::{Error, IndexInput, Result};
+use trefoil_core::{Collection, Error, IndexInput, Result};
 
 use crate::{default_set::stage_fed_by, ingest::background_thread::Steps, state::State};
 
@@ -19,14 +19,16 @@ impl Steps for Merger {
     /// Does the next merge and shows the result to new searches. An index that cannot be merged
     /// holds up no other.
     fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
-        for writer in state.documents.writers().into_iter().chain(state.memory.writers()) {
-            match writer.merge_next(is_stopped) {
-                Ok(false) => {}
-                Ok(true) => {
-                    state.refresh_read_view()?;
-                    return Ok(true);
+        for collection in Collection::ALL {
+            for writer in state.indexed(collection).writers() {
+                match writer.merge_next(is_stopped) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        state.show_merged(collection, writer.id())?;
+                        return Ok(true);
+                    }
+                    Err(error) => state.errors.note(writer.id().into(), error),
                 }
-                Err(error) => state.errors.note(writer.id().into(), error),
             }
         }
         Ok(false)
