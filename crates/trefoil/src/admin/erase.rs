@@ -2,7 +2,7 @@
 //!
 //! The store erases rows in one transaction; the indexes replay that. Then every file is
 //! rewritten from what is alive: the store by `VACUUM` with an emptied write-ahead log,
-//! the segments of the indexes by merging. Rewriting is what erases; the search of the files
+//! the segments of the indexes that hold anything removed. Rewriting is what erases; the search of the files
 //! that follows is the proof, as far as a search can see. It sees text as it is: all of the
 //! store, names in the graph's file. The keyword index holds terms in a compressed dictionary
 //! and vectors are numbers: there nothing can be seen, and only what was rewritten counts.

@@ -186,3 +186,61 @@ fn units(store: &Store, collection: Collection, rows: &[RowId]) -> Result<Vec<In
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trefoil_core::{Document, Error, RetrieverId};
+
+    use super::*;
+    use crate::{
+        config::{EngineConfig, Model},
+        engine::Engine,
+    };
+
+    /// Feeds on vectors, and has never committed anything.
+    #[derive(Debug)]
+    struct NoVectors;
+
+    impl Indexer for NoVectors {
+        fn id(&self) -> RetrieverId {
+            RetrieverId::SEMANTIC
+        }
+        fn inputs(&self) -> &[IndexInput] {
+            &[IndexInput::Vector]
+        }
+        fn committed(&self) -> Seq {
+            Seq::ZERO
+        }
+        fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
+            assert!(entries.is_empty(), "there are no vectors");
+            Ok(())
+        }
+        fn remove(&mut self, _: &[RowId]) -> Result<()> {
+            Ok(())
+        }
+        fn commit(&mut self, seq: Seq) -> Result<()> {
+            Err(Error::SearchFailed { query: seq.get().to_string(), reason: String::new() })
+        }
+        fn clear(&mut self) -> Result<()> {
+            Ok(())
+        }
+        fn compact(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn changes_that_do_not_concern_an_index_are_read_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
+        let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+        engine.ingest(&[Document::new("a", "the walrus sleeps")]).unwrap();
+        let store = &engine.state().store;
+        let replayed = |read| replay(store, Collection::Documents, &mut NoVectors, read).unwrap();
+        let read = replayed(Seq::ZERO);
+        assert_eq!(read, store.seq().unwrap());
+        assert_eq!(replayed(read), read);
+        engine.ingest(&[Document::new("b", "the walrus dives")]).unwrap();
+        assert!(replayed(read) > read);
+    }
+}
