@@ -22,30 +22,50 @@ pub(crate) fn panicked(what: &str, payload: &(dyn Any + Send)) -> Error {
     Error::Panicked { what: what.to_owned(), reason: text.unwrap_or("no message").to_owned() }
 }
 
-/// The errors of the worker, by the stage whose results suffer.
+/// The errors of the threads in the background, by the stage whose results suffer.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundErrors(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    lasting: BTreeMap<Stage, String>,
+    lasting: BTreeMap<(Stage, Work), String>,
     /// What `drain` has not told yet.
     untold: Option<Error>,
 }
 
+/// What failed: each lasts until the same succeeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    /// What the worker does.
+    Worker,
+    /// A merge of an index.
+    Merge,
+}
+
 impl BackgroundErrors {
-    /// Notes an error. It is told by every search until [`clear`](Self::clear), and once by
+    /// Notes an error of the worker. It is told by every search until [`clear`](Self::clear), and once by
     /// `drain`.
     pub(crate) fn note(&self, stage: Stage, error: Error) {
+        self.note_of(Work::Worker, stage, error);
+    }
+
+    /// The same of other work.
+    pub(crate) fn note_of(&self, work: Work, stage: Stage, error: Error) {
         tracing::error!(%stage, reason = error.chain(), "work in the background failed");
         let mut state = self.state();
-        state.lasting.insert(stage, format!("work in the background failed: {}", error.chain()));
+        let reason = format!("work in the background failed: {}", error.chain());
+        state.lasting.insert((stage, work), reason);
         state.untold = Some(error);
     }
 
-    /// The work of a stage succeeds again.
+    /// The worker's work for a stage succeeds again.
     pub(crate) fn clear(&self, stage: Stage) {
-        self.state().lasting.remove(&stage);
+        self.clear_of(Work::Worker, stage);
+    }
+
+    /// The same of other work.
+    pub(crate) fn clear_of(&self, work: Work, stage: Stage) {
+        self.state().lasting.remove(&(stage, work));
     }
 
     /// New work is about to be tried: an error of before counts no more, unless code panicked,
@@ -61,7 +81,7 @@ impl BackgroundErrors {
     pub(crate) fn list(&self) -> Vec<Degraded> {
         let state = self.state();
         let told = state.lasting.iter();
-        told.map(|(&stage, reason)| Degraded { stage, reason: reason.clone() }).collect()
+        told.map(|(&(stage, _), reason)| Degraded { stage, reason: reason.clone() }).collect()
     }
 
     /// What has not been told yet; it is told by this.

@@ -75,7 +75,7 @@ impl IndexWriter {
             return Ok(false);
         }
         let Some(mut merge) = self.writing().indexer.plan_merge()? else { return Ok(false) };
-        if !catch_panics(self.id.name(), || merge.prepare(&is_stopped))? {
+        if !catch_panics(&index_name(self.id), || merge.prepare(&is_stopped))? {
             return Ok(false);
         }
         self.writing().indexer.apply_merge(merge)?;
@@ -192,7 +192,7 @@ impl Indexed {
         let mut unread = Vec::new();
         for retriever in view.retrievers.iter_mut().filter(|one| follows(one.as_ref())) {
             let id = retriever.id();
-            match catch_panics(id.name(), || retriever.newest()) {
+            match catch_panics(&index_name(id), || retriever.newest()) {
                 Ok(newest) => *retriever = newest.unwrap_or_else(|| Arc::clone(retriever)),
                 // It answers from the commit before; the others go on.
                 Err(error) => {
@@ -278,6 +278,11 @@ pub(crate) fn losses(store: &Store, indexers: &[Box<dyn Indexer>]) -> Result<Vec
         tracing::warn!(index = %stage, reason, "the store ends before its index");
     }
     Ok(lost)
+}
+
+/// What errors call an index.
+pub(crate) fn index_name(id: RetrieverId) -> String {
+    format!("the {id} index")
 }
 
 fn loss(retriever: RetrieverId) -> Degraded {

@@ -15,6 +15,7 @@ use crate::{
     default_set::stage_fed_by,
     index::{
         active_model::ActiveModel,
+        collection::index_name,
         read_view::{CollectionView, ReadView},
         replay::lags,
     },
@@ -59,7 +60,7 @@ impl State {
             let mut next = shown.clone();
             let mut retrievers = next.collection_mut(collection).retrievers.iter_mut();
             let Some(retriever) = retrievers.find(|one| one.id() == id) else { return Ok(None) };
-            let newest = catch_panics(id.name(), || retriever.newest())?;
+            let newest = catch_panics(&index_name(id), || retriever.newest())?;
             let Some(merged) = newest.filter(|newest| newest.seq() == retriever.seq()) else {
                 return Ok(None);
             };

@@ -22,6 +22,9 @@ pub(crate) trait Steps: Debug + Send + 'static {
     /// What errors call it.
     fn name(&self) -> &'static str;
 
+    /// It was woken and is about to begin.
+    fn begin(&self, _: &State) {}
+
     /// Does a little; false if nothing is left to do. A long step asks often whether it is stopped.
     fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool>;
 
@@ -171,7 +174,7 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
         progress.idle = false;
         drop(progress);
         if let Some(state) = state.upgrade() {
-            state.errors.try_again();
+            steps.begin(&state);
         }
         let mut failures = 0;
         while !signal.stopped() {

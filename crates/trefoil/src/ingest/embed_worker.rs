@@ -49,6 +49,10 @@ impl Steps for Worker {
         "the worker"
     }
 
+    fn begin(&self, state: &State) {
+        state.errors.try_again();
+    }
+
     fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
         let did = next_step(state, self.extra.as_ref(), is_stopped)?;
         if did {

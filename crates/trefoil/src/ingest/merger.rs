@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use trefoil_core::{Collection, Error, IndexInput, Result};
 
-use crate::{default_set::stage_fed_by, ingest::background_thread::Steps, state::State};
+use crate::{
+    background::Work, default_set::stage_fed_by, ingest::background_thread::Steps, state::State,
+};
 
 /// Does the merges that the indexes of an engine ask for, one at a time.
 #[derive(Debug)]
@@ -24,10 +26,11 @@ impl Steps for Merger {
                 match writer.merge_next(is_stopped) {
                     Ok(false) => {}
                     Ok(true) => {
+                        state.errors.clear_of(Work::Merge, writer.id().into());
                         state.show_merged(collection, writer.id())?;
                         return Ok(true);
                     }
-                    Err(error) => state.errors.note(writer.id().into(), error),
+                    Err(error) => state.errors.note_of(Work::Merge, writer.id().into(), error),
                 }
             }
         }
@@ -35,7 +38,7 @@ impl Steps for Merger {
     }
 
     fn failed(&self, state: &State, error: Error) -> bool {
-        state.errors.note(stage_fed_by(IndexInput::Vector), error);
+        state.errors.note_of(Work::Merge, stage_fed_by(IndexInput::Vector), error);
         false
     }
 
