@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{BoundaryClass, Language, RowId, StoredChunk, UnitKind, UnitState};
+use crate::{BoundaryClass, Language, RowId, StoredChunk, UnitKind, UnitState, tie_break};
 
 /// Which rows an index holds. A row belongs to exactly one collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +38,8 @@ impl Collection {
 pub struct MemoryText {
     /// Its row, which retrievers rank in.
     pub row: RowId,
+    /// Its public id.
+    pub id: String,
     /// The text that is searched.
     pub text: String,
     /// Its kind.
@@ -65,6 +67,14 @@ impl IndexedUnit {
         match self {
             Self::Chunk(chunk) => chunk.row,
             Self::Memory(unit, _) => unit.row,
+        }
+    }
+
+    /// The number that orders it among units of equal score ([`tie_break`]).
+    pub fn tie_break(&self) -> u64 {
+        match self {
+            Self::Chunk(chunk) => tie_break(chunk.id.as_str()),
+            Self::Memory(unit, _) => tie_break(&unit.id),
         }
     }
 }

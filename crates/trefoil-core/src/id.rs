@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Digest, Error, Result};
 
 macro_rules! prefixed_ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
@@ -64,6 +64,26 @@ prefixed_ids! {
     SummaryId = "sum_";
     /// Something that is left to do.
     LoopId = "lop_";
+}
+
+/// The number by which rows of equal score are ordered, the smaller first, in every list: the
+/// first eight bytes of the hash in a public id, big-endian. Rows are numbered as documents come
+/// in; this number is the same in every index of the same documents.
+///
+/// An id without a hash has the digest of its text.
+///
+/// ```
+/// # use trefoil_core::tie_break;
+/// assert_eq!(tie_break("chk_00000000000000ff4b6b5c6f007ae8c9"), 255);
+/// assert_eq!(tie_break("chk_a"), 10);
+/// assert_ne!(tie_break("clm_my-own"), tie_break("clm_your-own"));
+/// ```
+pub fn tie_break(public_id: &str) -> u64 {
+    let hash = public_id.split_once('_').map_or(public_id, |(_, hash)| hash);
+    let digits = hash.get(..16).unwrap_or(hash);
+    let is_hash = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let number = u64::from_str_radix(digits, 16).ok().filter(|_| is_hash);
+    number.unwrap_or_else(|| Digest::new().with(public_id.as_bytes()).get())
 }
 
 /// A row number of the store: what retrievers rank in. Dense, never reused.

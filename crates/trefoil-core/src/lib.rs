@@ -56,7 +56,7 @@ pub use graph::{
 };
 pub use id::{
     ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,
-    ObservationId, RelationId, RowId, Seq, SessionId, SummaryId,
+    ObservationId, RelationId, RowId, Seq, SessionId, SummaryId, tie_break,
 };
 pub use index_folder::{create_private_folder, is_remote, make_private, private_file, sync};
 pub use language::Language;

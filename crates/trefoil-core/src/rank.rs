@@ -1,7 +1,4 @@
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, HashSet},
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,15 +25,17 @@ pub struct RankedList {
 }
 
 impl RankedList {
-    /// Sorts best first (ties by row), and drops repeated rows and scores that are
-    /// not finite. The floor is the last score, the confidence 1.
+    /// Sorts best first, and drops repeated rows and scores that are not finite. Hits of equal
+    /// score stay in the order in which they were given: order them by
+    /// [`tie_break`](crate::tie_break), so that two indexes of the same documents agree. The floor is the last
+    /// score, the confidence 1.
     pub fn new(retriever: RetrieverId, mut hits: Vec<Hit>) -> Self {
         hits.retain(|hit| hit.raw_score.is_finite());
         // `+ 0.0` makes the two zeros one, so that they tie.
         for hit in &mut hits {
             hit.raw_score += 0.0;
         }
-        hits.sort_unstable_by(|a, b| b.raw_score.total_cmp(&a.raw_score).then(a.row.cmp(&b.row)));
+        hits.sort_by(|a, b| b.raw_score.total_cmp(&a.raw_score));
         let mut seen = HashSet::with_capacity(hits.len());
         hits.retain(|hit| seen.insert(hit.row));
         let floor = hits.last().map_or(0.0, |hit| hit.raw_score);
@@ -79,23 +78,24 @@ impl RankedList {
 
     /// Adds hits that are on the same scale, such as those of a second look with the same
     /// question. Of a row in both, the better raw score and the better relevance
-    /// stay. Floor and confidence stay; an empty list takes those of `more`.
+    /// stay; of equal scores, those of this list come first. Floor and confidence stay; an empty
+    /// list takes those of `more`.
     #[must_use]
-    pub fn joined(self, more: &Self) -> Self {
+    pub fn joined(mut self, more: &Self) -> Self {
         let (floor, confidence) = if self.hits.is_empty() {
             (more.floor, more.confidence)
         } else {
             (self.floor, self.confidence)
         };
-        let mut hits: BTreeMap<RowId, Hit> = self.hits.iter().map(|hit| (hit.row, *hit)).collect();
-        for hit in &more.hits {
-            let known = hits.entry(hit.row).or_insert(*hit);
-            known.raw_score = known.raw_score.max(hit.raw_score);
-            known.relevance = known.relevance.max(hit.relevance);
+        let mut again: HashMap<RowId, &Hit> = more.hits.iter().map(|hit| (hit.row, hit)).collect();
+        for known in &mut self.hits {
+            if let Some(hit) = again.remove(&known.row) {
+                known.raw_score = known.raw_score.max(hit.raw_score);
+                known.relevance = known.relevance.max(hit.relevance);
+            }
         }
-        Self::new(self.retriever, hits.into_values().collect())
-            .with_floor(floor)
-            .with_confidence(confidence)
+        self.hits.extend(more.hits.iter().filter(|hit| again.contains_key(&hit.row)));
+        Self::new(self.retriever, self.hits).with_floor(floor).with_confidence(confidence)
     }
 
     /// Who ranked.
@@ -171,9 +171,18 @@ impl Fused {
         fused
     }
 
-    /// Best first: by `combined`, ties by row.
+    /// Best first: by `combined`. Of equals, the one comes first that the first retriever ranks
+    /// higher, then the next retriever, and so on: ranks do not depend on how rows are numbered.
     pub fn sort(fused: &mut [Self]) {
-        fused.sort_unstable_by_key(|hit| (Reverse(hit.combined), hit.row));
+        let ranks = |fused: &Self| -> Vec<(RetrieverId, u32)> {
+            fused.hits.iter().map(|hit| (hit.retriever, hit.rank)).collect()
+        };
+        fused.sort_by(|a, b| {
+            b.combined
+                .cmp(&a.combined)
+                .then_with(|| ranks(a).cmp(&ranks(b)))
+                .then(a.row.cmp(&b.row))
+        });
     }
 
     /// What one retriever says of this row.
@@ -207,6 +216,27 @@ mod tests {
         assert_eq!(list(&[]).joined(&first), first);
     }
 
+    #[test]
+    fn equals_are_ordered_by_rank_and_not_by_row() {
+        let list = |retriever, rows: &[u64]| {
+            let hit =
+                |&row: &u64| Hit { row: RowId::new(row), raw_score: 1.0, relevance: Score::ONE };
+            RankedList::new(retriever, rows.iter().map(hit).collect())
+        };
+        let first = list(RetrieverId::KEYWORD, &[9, 3, 5]);
+        let second = list(RetrieverId::SEMANTIC, &[7, 5, 2]);
+        let rows = |lists: &[RankedList]| {
+            Fused::by(lists, |_| 0.5).iter().map(|one| one.row.get()).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(std::slice::from_ref(&first)), [9, 3, 5]);
+        assert_eq!(rows(&[first.clone(), second.clone()]), [9, 3, 5, 7, 2]);
+        let joined = first.joined(&second);
+        assert_eq!(
+            joined.hits().iter().map(|hit| hit.row.get()).collect::<Vec<_>>(),
+            [9, 3, 5, 7, 2]
+        );
+    }
+
     proptest! {
         #[test]
         fn a_ranked_list_is_sorted_unique_and_finite(
@@ -218,7 +248,13 @@ mod tests {
             let list = RankedList::new(RetrieverId::KEYWORD, hits.collect());
             let order: Vec<_> = list.hits().iter().map(|hit| (hit.raw_score, hit.row)).collect();
             prop_assert!(order.iter().all(|(raw_score, _)| raw_score.is_finite()));
-            let sorted = order.windows(2).all(|w| w[0].0 > w[1].0 || (w[0].0 == w[1].0 && w[0].1 < w[1].1));
+            let given = |row: RowId, score: f32| {
+                raw.iter().position(|&(one, raw)| row == RowId::new(one) && raw == score)
+            };
+            let sorted = order.windows(2).all(|w| {
+                w[0].0 > w[1].0
+                    || (w[0].0 == w[1].0 && given(w[0].1, w[0].0) < given(w[1].1, w[1].0))
+            });
             prop_assert!(sorted, "not sorted: {:?}", order);
             let rows: HashSet<_> = order.iter().map(|(_, row)| row).collect();
             prop_assert_eq!(rows.len(), order.len());

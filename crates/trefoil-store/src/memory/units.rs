@@ -157,6 +157,7 @@ impl Store {
                     state: found.unit.state,
                     boundary: found.unit.boundary,
                     occurred_day: found.unit.occurred_day(),
+                    id: found.unit.id,
                 }));
             }
             found.retain(|unit| !unit.text.is_empty());
