@@ -1,7 +1,7 @@
 use trefoil_core::{Analyzer, Language, Seq};
 
 /// Raised whenever the fields, what goes into them, or their meaning changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Words, numbers, names, marks and widths in the scripts that analysers treat
 /// apart: two analysers that agree on it are taken to be the same.

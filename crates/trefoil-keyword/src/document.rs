@@ -17,6 +17,9 @@ pub(crate) const ROW: &str = "row";
 /// Name of the column that holds [`digest`] of what each document was made from.
 pub(crate) const DIGEST: &str = "digest";
 
+/// Name of the column that holds the number by which documents of equal score are ordered.
+pub(crate) const TIE_BREAK: &str = "tie_break";
+
 /// Positions left free between title, headings and text, so that no phrase or
 /// neighbourhood spans two of them.
 const GAP: u32 = 100;
@@ -30,7 +33,9 @@ pub(crate) struct Fields {
     pub(crate) title: Field,
     /// The heading path again, alone.
     pub(crate) headings: Field,
+    lengths: [Field; 3],
     row: Field,
+    tie_break: Field,
     digest: Field,
     collection: Field,
     kind: Field,
@@ -41,6 +46,20 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
+    /// Names of the columns that hold how many terms a document has in each of
+    /// [`ranked`](Self::ranked).
+    pub(crate) const LENGTHS: [&str; 3] = ["passage_length", "title_length", "headings_length"];
+
+    /// The fields whose terms rank.
+    pub(crate) fn ranked(&self) -> [Field; 3] {
+        [self.passage, self.title, self.headings]
+    }
+
+    /// The field of the rows.
+    pub(crate) fn row(&self) -> Field {
+        self.row
+    }
+
     /// The schema and the fields in it.
     pub(crate) fn schema() -> (Schema, Self) {
         let terms = |record| {
@@ -53,7 +72,9 @@ impl Fields {
                 .add_text_field("passage", terms(IndexRecordOption::WithFreqsAndPositions)),
             title: schema.add_text_field("title", terms(IndexRecordOption::WithFreqs)),
             headings: schema.add_text_field("headings", terms(IndexRecordOption::WithFreqs)),
+            lengths: Self::LENGTHS.map(|name| schema.add_u64_field(name, FAST)),
             row: schema.add_u64_field(ROW, INDEXED | FAST),
+            tie_break: schema.add_u64_field(TIE_BREAK, FAST),
             digest: schema.add_u64_field(DIGEST, FAST),
             collection: schema.add_u64_field("collection", FAST),
             kind: schema.add_u64_field("kind", FAST),
@@ -85,10 +106,13 @@ impl Fields {
         }
 
         let mut document = TantivyDocument::new();
-        document.add_text(self.passage, passage.encoded());
-        document.add_text(self.title, title_terms.encoded());
-        document.add_text(self.headings, headings.encoded());
+        let terms = [passage, title_terms, headings];
+        for ((field, length), terms) in self.ranked().into_iter().zip(self.lengths).zip(&terms) {
+            document.add_text(field, terms.encoded());
+            document.add_u64(length, terms.count());
+        }
         document.add_u64(self.row, unit.row().get());
+        document.add_u64(self.tie_break, unit.tie_break());
         document.add_u64(self.digest, digest(unit));
         document.add_u64(self.collection, labels.collection.code().into());
         document.add_u64(self.kind, labels.kind.code().into());
@@ -162,9 +186,10 @@ pub(crate) fn digest(unit: &IndexedUnit) -> u64 {
     let Labels { collection, kind, occurred_day, state, sensitivity } = Labels::of(unit);
     let day = occurred_day.map_or_else(String::new, |day| day.to_string());
     let labels = [collection.code(), kind.code(), state.code(), sensitivity.code()];
+    let labels = Digest::new().with(&labels).with(&unit.tie_break().to_le_bytes());
     let parts = [language.code(), &day, title].into_iter();
     let parts = parts.chain(headings.iter().map(String::as_str)).map(str::as_bytes);
-    parts.fold(Digest::new().with(&labels), Digest::with).with(text.as_bytes()).get()
+    parts.fold(labels, Digest::with).with(text.as_bytes()).get()
 }
 
 fn days_since_1970(day: Date) -> i64 {

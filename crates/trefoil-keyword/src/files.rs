@@ -58,7 +58,7 @@ impl IndexFiles for KeywordFiles {
     fn contents(&self) -> Result<Option<Contents>> {
         let Some(index) = self.open()? else { return Ok(None) };
         index.check_files()?;
-        let Snapshot { searcher, commit, .. } = Snapshot::newest(&index)?;
+        let Snapshot { searcher, commit, .. } = Snapshot::newest(&index, &[])?;
         let mut rows = Vec::new();
         for segment in searcher.segment_readers() {
             let column = |name| segment.fast_fields().u64(name).map_err(backend("open a column"));

@@ -58,6 +58,7 @@ mod phrase;
 mod query;
 mod rescore;
 mod retriever;
+mod segment;
 mod terms;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
-use std::{fmt, iter, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
-use tantivy::{Searcher, columnar::Column};
+use tantivy::Searcher;
 use trefoil_core::{
     Allowed, Analyzer, Hit, IndexInput, QueryRewrite, Question, RankedList, Result, Retriever,
     RetrieverId, RowSet, Score, Seq, TermCoverage,
@@ -10,11 +10,11 @@ use crate::{
     KeywordConfig,
     candidates::candidates,
     confidence::confidence,
-    document::ROW,
     held::term_coverage,
-    index::{Commit, KeywordIndex, backend},
+    index::{Commit, KeywordIndex},
     query::QueryTerms,
     rescore::{FieldQuery, Rescorer, Scored},
+    segment::Segment,
     vocabulary::near,
 };
 
@@ -42,18 +42,18 @@ pub struct KeywordRetriever {
 /// One commit: its documents and the change that it reaches.
 pub(crate) struct Snapshot {
     pub(crate) searcher: Searcher,
-    /// The row of each document, one column a segment.
-    rows: Vec<Column<u64>>,
+    pub(crate) segments: Vec<Arc<Segment>>,
     pub(crate) commit: Commit,
 }
 
 impl KeywordRetriever {
     /// Opens the index in `dir` to read it, while a writer in this or another process is at work
-    /// or on read-only media. Every file is read once and its checksum compared.
+    /// or on read-only media. Of its files the ends are read; each block is checked before a
+    /// question reads it, which fails with [`Error::Corrupt`](trefoil_core::Error::Corrupt) if it is damaged.
     ///
     /// # Errors
     /// [`Error::IndexMissing`](trefoil_core::Error::IndexMissing) if nothing was ever committed there,
-    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is damaged, or the index was built by another version or
+    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is cut off, or the index was built by another version or
     /// with another analyser.
     pub fn open(dir: &Path, analyzer: Arc<dyn Analyzer>, config: &KeywordConfig) -> Result<Self> {
         config.validate()?;
@@ -61,7 +61,7 @@ impl KeywordRetriever {
     }
 
     pub(crate) fn over(index: KeywordIndex, config: &KeywordConfig) -> Result<Self> {
-        let snapshot = Arc::new(Snapshot::newest(&index)?);
+        let snapshot = Arc::new(Snapshot::newest(&index, &[])?);
         Ok(Self { index, config: *config, snapshot })
     }
 
@@ -73,8 +73,28 @@ impl KeywordRetriever {
         if self.index.last_commit()? == self.snapshot.commit {
             return Ok(None);
         }
-        let snapshot = Arc::new(Snapshot::newest(&self.index)?);
+        let snapshot = Arc::new(Snapshot::newest(&self.index, &self.snapshot.segments)?);
         Ok(Some(Self { snapshot, ..self.clone() }))
+    }
+
+    /// The fields that count, as a question reads them.
+    pub(crate) fn rescorer<'q>(
+        &self,
+        segments: &[Arc<Segment>],
+        query: &'q QueryTerms,
+    ) -> Result<Rescorer<'q>> {
+        let Self { index, config, .. } = self;
+        let passage = FieldQuery::new(segments, index.fields.passage, query, config.body_boost)?;
+        let mut others = Vec::new();
+        for (field, boost) in [
+            (index.fields.title, config.title_boost),
+            (index.fields.headings, config.heading_boost),
+        ] {
+            if boost > 0.0 {
+                others.push(FieldQuery::new(segments, field, query, boost)?);
+            }
+        }
+        Ok(Rescorer::new(query, passage, others, config.phrase_boost))
     }
 }
 
@@ -84,34 +104,21 @@ impl Retriever for KeywordRetriever {
     }
 
     fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
-        let Self { index, config, .. } = self;
-        let Snapshot { searcher, rows, .. } = &*self.snapshot;
+        let Self { index, snapshot, .. } = self;
+        let segments = &snapshot.segments;
 
         let mut query = QueryTerms::analyze(index.analyzer.as_ref(), question);
         match &question.rewrite {
             QueryRewrite::None => {}
             QueryRewrite::Expanded(terms) => query.expand(terms),
             QueryRewrite::Fuzzy => {
-                query.loosen(|term| near(searcher, index.fields.passage, term))?;
+                query.loosen(|term| near(segments, index.fields.passage, term))?;
             }
         }
-        let passage = FieldQuery::new(searcher, index.fields.passage, &query, config.body_boost)?;
-        let mut others = Vec::new();
-        for (field, boost) in [
-            (index.fields.title, config.title_boost),
-            (index.fields.headings, config.heading_boost),
-        ] {
-            if boost > 0.0 {
-                others.push(FieldQuery::new(searcher, field, &query, boost)?);
-            }
-        }
-        let terms = iter::once(&passage).chain(&others).flat_map(|field| field.weighted(&query));
-        let limit = depth.max(CANDIDATES);
-        let found = candidates(searcher, rows, terms, allowed, limit)?;
-        let information = passage.total();
-        let rescorer = Rescorer::new(&query, passage, others, config.phrase_boost);
-        let scored = rescorer.score(searcher, found)?;
-        let list = ranked(&scored, information, allowed).truncated(depth);
+        let rescorer = self.rescorer(segments, &query)?;
+        let found = candidates(snapshot, &rescorer, allowed, depth.max(CANDIDATES))?;
+        let scored = rescorer.score(segments, found)?;
+        let list = ranked(scored, rescorer.information(), allowed).truncated(depth);
         if question.cross_lingual {
             let confidence = CROSS_LINGUAL_DISCOUNT * list.confidence();
             return Ok(list.with_confidence(confidence));
@@ -127,7 +134,7 @@ impl Retriever for KeywordRetriever {
     fn term_coverage(&self, question: &Question, rows: &RowSet) -> Result<TermCoverage> {
         let Self { index, snapshot, .. } = self;
         let query = QueryTerms::analyze(index.analyzer.as_ref(), question);
-        term_coverage(&snapshot.searcher, &snapshot.rows, index.fields.passage, &query, rows)
+        term_coverage(&snapshot.segments, index.fields.passage, &query, rows)
     }
 
     fn newest(&self) -> Result<Option<Arc<dyn Retriever>>> {
@@ -148,9 +155,9 @@ impl Retriever for KeywordRetriever {
 }
 
 impl Snapshot {
-    /// The last commit. Another process may commit between the two reads that this
-    /// takes: then they are made again.
-    pub(crate) fn newest(index: &KeywordIndex) -> Result<Self> {
+    /// The last commit; what it shares with the segments `before` is not read again. Another
+    /// process may commit between the two reads that this takes: then they are made again.
+    pub(crate) fn newest(index: &KeywordIndex, before: &[Arc<Segment>]) -> Result<Self> {
         let mut commit = index.last_commit()?;
         let searcher = loop {
             let searcher = index.searcher()?;
@@ -160,13 +167,8 @@ impl Snapshot {
             }
             commit = now;
         };
-        let rows = searcher
-            .segment_readers()
-            .iter()
-            .map(|segment| segment.fast_fields().u64(ROW))
-            .collect::<tantivy::Result<_>>()
-            .map_err(backend("open the row column"))?;
-        Ok(Self { searcher, rows, commit })
+        let segments = Segment::all(searcher.segment_readers(), index.fields, before);
+        Ok(Self { searcher, segments, commit })
     }
 }
 
@@ -181,7 +183,9 @@ impl fmt::Debug for KeywordRetriever {
 }
 
 /// Scored passages as the retriever's answer. `information` is that of the whole question.
-fn ranked(scored: &[Scored], information: f32, allowed: &Allowed) -> RankedList {
+fn ranked(mut scored: Vec<Scored>, information: f32, allowed: &Allowed) -> RankedList {
+    // Equals keep this order.
+    scored.sort_unstable_by_key(|scored| (scored.tie_break, scored.row));
     let covered = |passage: f32| if information > 0.0 { passage / information } else { 0.0 };
     let hits = scored.iter().filter(|scored| allowed.contains(scored.row)).map(|scored| Hit {
         row: scored.row,

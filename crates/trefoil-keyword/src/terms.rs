@@ -15,6 +15,7 @@ const LONGEST: usize = u16::MAX as usize - 6;
 pub(crate) struct Terms {
     encoded: String,
     last: u32,
+    count: u64,
 }
 
 impl Terms {
@@ -43,6 +44,12 @@ impl Terms {
             self.encoded.push(' ');
         }
         self.encoded.push_str(term);
+        self.count += 1;
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
     }
 
     /// The string for a [`TermReader`].

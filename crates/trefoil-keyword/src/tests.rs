@@ -12,10 +12,13 @@ use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo,
     IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Part, QueryRewrite, Question,
-    RankedList, Retriever, RetrieverId, RowId, Score, Seq, StoredChunk, Token, WeightedTerm,
+    RankedList, Retriever, RetrieverId, RowId, RowSet, Score, Seq, StoredChunk, Token,
+    WeightedTerm,
 };
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};
+
+mod anew;
 
 /// Lower-cased runs of letters and digits; `the`, `of` and `in` are stop words.
 #[derive(Debug)]

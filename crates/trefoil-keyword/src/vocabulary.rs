@@ -1,11 +1,11 @@
 //! Terms of an index that are written nearly like a term of a question.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeSet, sync::Arc};
 
-use tantivy::{Searcher, Term, schema::Field};
+use tantivy::{Term, schema::Field};
 use trefoil_core::Result;
 
-use crate::{bm25::document_frequency, index::backend};
+use crate::{bm25::document_frequency, index::backend, segment::Segment};
 
 /// How many neighbours of a term are looked up, the nearest and then the commonest.
 const NEIGHBOURS: usize = 3;
@@ -26,21 +26,24 @@ const SUFFIX: usize = 3;
 ///
 /// # Errors
 /// The vocabulary cannot be read.
-pub(crate) fn near(searcher: &Searcher, field: Field, term: &str) -> Result<(bool, Vec<String>)> {
-    let frequency = |term: &str| document_frequency(searcher, &Term::from_field_text(field, term));
+pub(crate) fn near(
+    segments: &[Arc<Segment>],
+    field: Field,
+    term: &str,
+) -> Result<(bool, Vec<String>)> {
+    let frequency = |term: &str| document_frequency(segments, &Term::from_field_text(field, term));
     let known = frequency(term)? > 0;
-    let mut found: Vec<(usize, u64, String)> = Vec::new();
-    for variant in kana_variants(term) {
-        let frequency = frequency(&variant)?;
-        if frequency > 0 {
-            found.push((0, frequency, variant));
-        }
-    }
+    let mut others: Vec<(usize, String)> =
+        kana_variants(term).into_iter().map(|variant| (0, variant)).collect();
     if is_word(term) {
-        for (other, frequency) in sharing_the_beginning(searcher, field, term)? {
-            if let Some(distance) = distance(term, &other) {
-                found.push((distance, frequency, other));
-            }
+        let words = sharing_the_beginning(segments, field, term)?.into_iter();
+        others.extend(words.filter_map(|word| Some((distance(term, &word)?, word))));
+    }
+    let mut found: Vec<(usize, u64, String)> = Vec::new();
+    for (distance, other) in others {
+        let frequency = frequency(&other)?;
+        if frequency > 0 {
+            found.push((distance, frequency, other));
         }
     }
     found.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)).then_with(|| a.2.cmp(&b.2)));
@@ -54,16 +57,16 @@ fn is_word(term: &str) -> bool {
     term.chars().count() >= SHORTEST && term.chars().all(|c| c.is_alphabetic() && c < '\u{2e80}')
 }
 
-/// The other terms that begin like `term`, with the number of documents that hold them.
+/// The other terms that begin like `term`, also those of deleted documents alone.
 fn sharing_the_beginning(
-    searcher: &Searcher,
+    segments: &[Arc<Segment>],
     field: Field,
     term: &str,
-) -> Result<BTreeMap<String, u64>> {
+) -> Result<BTreeSet<String>> {
     let prefix: String = term.chars().take(SHARED).collect();
-    let mut found: BTreeMap<String, u64> = BTreeMap::new();
-    for segment in searcher.segment_readers() {
-        let index = segment.inverted_index(field).map_err(backend("open a field"))?;
+    let mut found = BTreeSet::new();
+    for segment in segments {
+        let index = segment.reader.inverted_index(field).map_err(backend("open a field"))?;
         let range = index.terms().range().ge(prefix.as_bytes());
         let mut stream =
             range.into_stream().map_err(|error| backend("read the vocabulary")(error.into()))?;
@@ -72,9 +75,7 @@ fn sharing_the_beginning(
                 break;
             }
             let other = std::str::from_utf8(stream.key()).ok().filter(|other| *other != term);
-            if let Some(other) = other {
-                *found.entry(other.to_owned()).or_default() += u64::from(stream.value().doc_freq);
-            }
+            found.extend(other.map(ToOwned::to_owned));
         }
     }
     Ok(found)
