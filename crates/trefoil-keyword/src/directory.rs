@@ -1,9 +1,10 @@
 use std::{
+    collections::HashMap,
     io,
     path::{Path, PathBuf},
     sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -14,12 +15,14 @@ use tantivy::directory::{
 };
 use trefoil_core::{is_remote, make_private};
 
+use crate::checked_file::{CheckedFile, checked};
+
 /// Files opened between two looks at which of those before are still mapped.
 const FORGOTTEN_AFTER: usize = 64;
 
-/// A mapped directory in which every file has a checksum: those of the segments have
-/// tantivy's own, and what is replaced as a whole (the list of the segments) ends with a
-/// line that holds the CRC-32 of the rest.
+/// A mapped directory in which every byte has a checksum that is compared before it is read: those
+/// of the segments are [`CheckedFile`]s, and what is replaced as a whole (the list of the segments)
+/// ends with a line that holds the CRC-32 of the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct SealedDirectory {
     files: MmapDirectory,
@@ -33,6 +36,10 @@ pub(crate) struct SealedDirectory {
     reading: bool,
     /// How many files were opened so far.
     opened: Arc<AtomicUsize>,
+    /// The files that are open: what was checked of them is not checked again.
+    open: Arc<Mutex<HashMap<PathBuf, Weak<CheckedFile>>>>,
+    /// Whether a file was found to be damaged.
+    damaged: Arc<AtomicBool>,
 }
 
 impl SealedDirectory {
@@ -44,6 +51,8 @@ impl SealedDirectory {
             read_only: false,
             reading: is_remote(folder),
             opened: Arc::default(),
+            open: Arc::default(),
+            damaged: Arc::default(),
         }
     }
 
@@ -54,6 +63,15 @@ impl SealedDirectory {
 }
 
 impl SealedDirectory {
+    /// Set once a file was found to be damaged.
+    pub(crate) fn damaged(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.damaged)
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<PathBuf, Weak<CheckedFile>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn read(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         match std::fs::read(self.folder.join(path)) {
             Ok(bytes) => Ok(Arc::new(OwnedBytes::new(bytes))),
@@ -84,13 +102,20 @@ impl Directory for SealedDirectory {
         if self.opened.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORGOTTEN_AFTER) {
             // tantivy remembers every file that was ever mapped, until it is asked which are.
             _ = self.files.get_cache_info();
+            self.open().retain(|_, file| file.strong_count() > 0);
         }
+        if let Some(file) = self.open().get(path).and_then(Weak::upgrade) {
+            return Ok(file);
+        }
+        let failed = |error| OpenReadError::wrap_io_error(error, path.to_owned());
         let file =
             if self.reading { self.read(path)? } else { self.files.get_file_handle(path)? };
-        let has_footer = has_footer(file.as_ref());
-        let has_footer =
-            has_footer.map_err(|error| OpenReadError::wrap_io_error(error, path.to_owned()))?;
-        if has_footer { Ok(file) } else { Err(damaged(path, "it is cut off")) }
+        let file = Arc::new(CheckedFile::open(path, file, &self.damaged).map_err(failed)?);
+        if !has_footer(file.as_ref()).map_err(failed)? {
+            return Err(damaged(path, "it is cut off"));
+        }
+        self.open().insert(path.to_owned(), Arc::downgrade(&file));
+        Ok(file)
     }
 
     fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
@@ -112,6 +137,7 @@ impl Directory for SealedDirectory {
             let io_error = Arc::new(read_only());
             return Err(DeleteError::IoError { io_error, filepath: path.to_owned() });
         }
+        self.open().remove(path);
         self.files.delete(path)
     }
 
@@ -119,11 +145,12 @@ impl Directory for SealedDirectory {
         if self.read_only {
             return Err(OpenWriteError::wrap_io_error(read_only(), path.to_owned()));
         }
+        self.open().remove(path);
         let written = self.files.open_write(path)?;
         // Before anything is in it.
         make_private(&self.folder.join(path))
             .map_err(|error| OpenWriteError::wrap_io_error(error, path.to_owned()))?;
-        Ok(written)
+        Ok(checked(written))
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
@@ -180,6 +207,10 @@ fn read_only() -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use tantivy::directory::TerminatingWrite;
+
     use super::*;
 
     #[test]
@@ -196,13 +227,18 @@ mod tests {
     fn a_file_that_is_read_may_be_cut_while_it_is_open() {
         let folder = tempfile::tempdir().unwrap();
         let name = Path::new("segment");
-        std::fs::write(folder.path().join(name), b"body{}\x02\0\0\0mark").unwrap();
         let files = MmapDirectory::open(folder.path()).unwrap();
         let directory =
             SealedDirectory { reading: true, ..SealedDirectory::new(files, folder.path()) };
+        let mut written = directory.open_write(name).unwrap();
+        written.write_all(b"body{}\x02\0\0\0mark").unwrap();
+        written.terminate().unwrap();
         let file = directory.get_file_handle(name).unwrap();
         std::fs::write(folder.path().join(name), b"").unwrap();
         assert_eq!(file.read_bytes(0..4).unwrap().as_slice(), b"body");
+        drop(file);
+        assert!(directory.get_file_handle(name).is_err());
+        assert!(directory.damaged().load(Ordering::Relaxed));
         let missing = directory.get_file_handle(Path::new("other")).unwrap_err();
         assert!(matches!(missing, OpenReadError::FileDoesNotExist(_)), "{missing}");
     }

@@ -1,9 +1,16 @@
-use std::{io, path::Path, sync::Arc};
+use std::{
+    io,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use tantivy::{
     Directory, Index, IndexSettings, Opstamp, ReloadPolicy, Searcher, TantivyError,
     directory::{
-        META_LOCK, MmapDirectory,
+        MmapDirectory,
         error::{LockError, OpenReadError},
     },
     index::SegmentId,
@@ -19,8 +26,8 @@ use crate::{
 
 const PART: Part = Part::Index(RetrieverId::KEYWORD);
 
-/// An index on disk that was checked: every file has its checksum, and it was built
-/// by this version with this analyser.
+/// An index on disk that this version has built with this analyser. Its files are checked block by
+/// block before they are read.
 #[derive(Clone, Debug)]
 pub(crate) struct KeywordIndex {
     pub(crate) index: Index,
@@ -28,6 +35,7 @@ pub(crate) struct KeywordIndex {
     pub(crate) analyzer: Arc<dyn Analyzer>,
     /// What the commits of this version and analyser say of themselves.
     pub(crate) metadata: CommitMetadata,
+    damaged: Arc<AtomicBool>,
 }
 
 /// What tells one commit from another: a merge changes the segments and not the change that they
@@ -44,11 +52,12 @@ impl KeywordIndex {
         create_private_folder(dir).map_err(|error| Error::io("create", dir, error))?;
         let directory = SealedDirectory::new(map(dir)?, dir);
         if exists(&directory)? {
-            return Self::checked(directory, analyzer);
+            return Self::built(directory, analyzer);
         }
+        let damaged = directory.damaged();
         let index = Index::create(directory, Fields::schema().0, IndexSettings::default())
             .map_err(backend("create the index"))?;
-        Ok(Self::new(index, analyzer))
+        Ok(Self::new(index, analyzer, damaged))
     }
 
     /// Opens the index of a directory, which may be read-only, to read it.
@@ -61,7 +70,17 @@ impl KeywordIndex {
         if !exists(&directory)? {
             return Err(missing());
         }
-        Self::checked(directory, analyzer)
+        Self::built(directory, analyzer)
+    }
+
+    /// Whether a file was found to be damaged since the index was opened or last called sound.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// After nothing is left of what was found to be damaged.
+    pub(crate) fn call_sound(&self) {
+        self.damaged.store(false, Ordering::Relaxed);
     }
 
     /// The change that the last commit reaches.
@@ -96,36 +115,23 @@ impl KeywordIndex {
         Ok(reader.map_err(backend("open the last commit"))?.searcher())
     }
 
-    fn checked(directory: impl Directory, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
+    fn built(directory: SealedDirectory, analyzer: Arc<dyn Analyzer>) -> Result<Self> {
+        let damaged = directory.damaged();
         let index = Index::open(directory).map_err(backend("open the index"))?;
         if index.schema() != Fields::schema().0 {
             return Err(corrupt(
                 "it has other fields than this version writes; it must be rebuilt",
             ));
         }
-        let this = Self::new(index, analyzer);
+        let this = Self::new(index, analyzer, damaged);
         this.committed()?;
-        this.verify()?;
         Ok(this)
     }
 
-    fn new(index: Index, analyzer: Arc<dyn Analyzer>) -> Self {
+    fn new(index: Index, analyzer: Arc<dyn Analyzer>, damaged: Arc<AtomicBool>) -> Self {
         index.tokenizers().register(TERM_READER, TermReader::default());
         let metadata = CommitMetadata::new(analyzer.as_ref());
-        Self { index, fields: Fields::schema().1, analyzer, metadata }
-    }
-
-    /// Reads every file once and compares checksums; a writer waits meanwhile.
-    fn verify(&self) -> Result<()> {
-        let _lock =
-            self.index.directory().acquire_lock(&META_LOCK).map_err(|error| {
-                backend("lock the index")(TantivyError::LockFailure(error, None))
-            })?;
-        let damaged = self.index.validate_checksum().map_err(backend("verify the index"))?;
-        match damaged.iter().min() {
-            None => Ok(()),
-            Some(file) => Err(corrupt(format!("`{}` does not have its checksum", file.display()))),
-        }
+        Self { index, fields: Fields::schema().1, analyzer, metadata, damaged }
     }
 }
 

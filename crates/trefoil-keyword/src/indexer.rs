@@ -10,6 +10,9 @@ use crate::{
     writer::Writer,
 };
 
+/// Bytes of an index that a writer checks as a whole when it opens it: what takes a millisecond.
+const CHECKED_AT_OPENING: u64 = 4 << 20;
+
 /// The write half of the keyword retriever: the only writer of its directory.
 pub struct KeywordIndexer {
     index: KeywordIndex,
@@ -19,17 +22,19 @@ pub struct KeywordIndexer {
 }
 
 impl KeywordIndexer {
-    /// Opens the index in `dir`, or makes an empty one there. Every file is read once
-    /// and its checksum compared.
+    /// Opens the index in `dir`, or makes an empty one there. An index of up to 4 MiB is checked
+    /// as a whole; of a larger one each block is checked before it is first read
+    /// ([`damaged`](Indexer::damaged)).
     ///
     /// # Errors
-    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is damaged, or the index was built by another version or
-    /// with another analyser: delete the directory and build it again.
+    /// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if a file is found to be damaged, or the index was built by another
+    /// version or with another analyser: delete the directory and build it again.
     /// [`Error::Locked`](trefoil_core::Error::Locked) if it has a writer,
     /// [`Error::InvalidConfig`](trefoil_core::Error::InvalidConfig) for a setting outside its range.
     pub fn open(dir: &Path, analyzer: Arc<dyn Analyzer>, config: &KeywordConfig) -> Result<Self> {
         config.validate()?;
         let index = KeywordIndex::open_or_create(dir, analyzer)?;
+        index.check_files(CHECKED_AT_OPENING)?;
         let writer = Writer::begin(&index.index, dir)?;
         let committed = index.committed()?;
         Ok(Self { index, writer, config: *config, committed })
@@ -91,7 +96,13 @@ impl Indexer for KeywordIndexer {
     fn clear(&mut self) -> Result<()> {
         self.writer.roll_back()?;
         self.writer.delete_all_documents().map_err(backend("clear the index"))?;
-        self.commit(Seq::ZERO)
+        self.commit(Seq::ZERO)?;
+        self.index.call_sound();
+        Ok(())
+    }
+
+    fn damaged(&self) -> bool {
+        self.index.is_damaged()
     }
 
     fn compact(&mut self) -> Result<()> {

@@ -45,6 +45,7 @@
 
 mod bm25;
 mod candidates;
+mod checked_file;
 mod commit_metadata;
 mod confidence;
 mod config;

@@ -36,7 +36,7 @@ const TENTH: usize = 9;
 pub struct KeywordRetriever {
     index: KeywordIndex,
     config: KeywordConfig,
-    snapshot: Arc<Snapshot>,
+    pub(crate) snapshot: Arc<Snapshot>,
 }
 
 /// One commit: its documents and the change that it reaches.

@@ -19,6 +19,7 @@ use trefoil_core::{
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};
 
 mod anew;
+mod damage;
 
 /// Lower-cased runs of letters and digits; `the`, `of` and `in` are stop words.
 #[derive(Debug)]
@@ -491,50 +492,6 @@ fn another_analyser_needs_a_rebuild() {
         &KeywordRetriever::open(dir.path(), Arc::new(Characters), &config).unwrap_err()
     ));
     assert!(open(dir.path()).is_ok());
-}
-
-#[test]
-fn damaged_files_are_reported_and_never_searched() {
-    let Fixture { dir, indexer, retriever } =
-        Fixture::new(&[text(1, "tide turns"), text(2, "low tide")]);
-    drop((indexer, retriever));
-    let files = || -> Vec<PathBuf> {
-        let mut files: Vec<_> =
-            fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.retain(|file| fs::metadata(file).unwrap().len() > 0);
-        files.sort();
-        files
-    };
-    let segment_files = files()
-        .into_iter()
-        .filter(|file| file.extension().is_some_and(|e| e != "json" && e != "lock"));
-    let segment_files: Vec<_> = segment_files.collect();
-    assert!(segment_files.len() >= 4);
-    for file in &segment_files {
-        let whole = fs::read(file).unwrap();
-        for at in [0, whole.len() / 2, whole.len() - 1] {
-            let mut flipped = whole.clone();
-            flipped[at] ^= 0x10;
-            check_damage(dir.path(), file, Some(&flipped));
-        }
-        check_damage(dir.path(), file, Some(&whole[..whole.len() / 2]));
-        check_damage(dir.path(), file, None);
-        fs::write(file, &whole).unwrap();
-    }
-    fs::write(dir.path().join("meta.json"), "{").unwrap();
-    assert!(is_corrupt(&open(dir.path()).unwrap_err()));
-}
-
-/// Neither the writer nor a reader opens a directory with this content of `file`.
-fn check_damage(dir: &Path, file: &Path, content: Option<&[u8]>) {
-    match content {
-        Some(bytes) => fs::write(file, bytes).unwrap(),
-        None => fs::remove_file(file).unwrap(),
-    }
-    let what = format!("{} {:?}", file.display(), content.map(<[u8]>::len));
-    let error = open(dir).expect_err(&what);
-    assert!(is_corrupt(&error), "{what}: {error:?}");
-    assert!(is_corrupt(&open_reader(dir).expect_err(&what)));
 }
 
 #[test]

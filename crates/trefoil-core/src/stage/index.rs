@@ -116,6 +116,11 @@ pub trait Indexer: Debug + Send {
     /// Forgets everything, durably, as if new: the first step of a rebuild. Nobody prepares a merge
     /// meanwhile.
     fn clear(&mut self) -> Result<()>;
+    /// Whether it has found that what is on disk is damaged: then it is cleared and built again
+    /// before anything else is done to it.
+    fn damaged(&self) -> bool {
+        false
+    }
     /// Rewrites what holds anything that was removed, so that no file does. Nobody prepares a merge
     /// meanwhile.
     fn compact(&mut self) -> Result<()>;

@@ -15,6 +15,7 @@ const BATCH: usize = 2_048;
 
 /// Brings `indexer` to the end of its collection's change log, durably, and says up to which change
 /// the log was read. Those up to `read`, which is what this said the last time, are not read again.
+/// An index that finds itself damaged is built again.
 pub(crate) fn replay(
     store: &Store,
     collection: Collection,
@@ -22,11 +23,29 @@ pub(crate) fn replay(
     mut read: Seq,
 ) -> Result<Seq> {
     let end = store.seq()?;
-    if indexer.committed() > end {
-        // Ahead of the log: the store was restored from an older copy.
+    if indexer.committed() > end || indexer.damaged() {
+        // Ahead of the log if the store was restored from an older copy.
         indexer.clear()?;
         read = Seq::ZERO;
     }
+    let reached = match replay_after(store, collection, indexer, read) {
+        Err(error) if indexer.damaged() => {
+            tracing::warn!(index = %indexer.id(), reason = error.chain(), "index damaged, rebuilding");
+            indexer.clear()?;
+            replay_after(store, collection, indexer, Seq::ZERO)
+        }
+        replayed => replayed,
+    }?;
+    Ok(reached.max(end))
+}
+
+/// The last change that was read.
+fn replay_after(
+    store: &Store,
+    collection: Collection,
+    indexer: &mut dyn Indexer,
+    read: Seq,
+) -> Result<Seq> {
     let mut reached = indexer.committed().max(read);
     let mut changed = false;
     loop {
@@ -38,7 +57,7 @@ pub(crate) fn replay(
     if changed {
         indexer.commit(reached)?;
     }
-    Ok(reached.max(end))
+    Ok(reached)
 }
 
 /// True if the log holds something for an index of this input after `seq`.
