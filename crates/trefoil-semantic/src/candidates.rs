@@ -9,6 +9,8 @@ use trefoil_core::RowId;
 pub(crate) struct Candidate {
     /// Inner product with the query's code, in units that are the same all over a search.
     pub(crate) score: f32,
+    /// What orders it among equals, the smaller first.
+    pub(crate) tie_break: u64,
     /// The row.
     pub(crate) row: RowId,
     /// Place of the segment.
@@ -18,8 +20,10 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    fn best_first(&self, other: &Self) -> Ordering {
-        other.score.total_cmp(&self.score).then(self.row.cmp(&other.row))
+    /// Better scores first, equals by their numbers.
+    pub(crate) fn best_first(&self, other: &Self) -> Ordering {
+        let by_score = other.score.total_cmp(&self.score);
+        by_score.then(self.tie_break.cmp(&other.tie_break)).then(self.row.cmp(&other.row))
     }
 }
 
@@ -80,7 +84,11 @@ mod tests {
         #[test]
         fn the_best_are_kept(scores in prop::collection::vec(0..9_u8, 0..200), keep in 0..30_usize) {
             let offered: Vec<Candidate> = (0..).zip(&scores).map(|(row, &score)| Candidate {
-                score: f32::from(score), row: RowId::new(row * 7 % 211), segment: 0, ordinal: 0,
+                score: f32::from(score),
+                tie_break: row * 5 % 3,
+                row: RowId::new(row * 7 % 211),
+                segment: 0,
+                ordinal: 0,
             }).collect();
             let mut candidates = Candidates::new(keep);
             for &candidate in &offered {

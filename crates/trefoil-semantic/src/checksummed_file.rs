@@ -30,7 +30,7 @@ use trefoil_core::{Error, Part, Result, RetrieverId, is_remote, private_file};
 /// Where the payload starts, and what sections within it are aligned to.
 pub(crate) const ALIGN: usize = 64;
 const BLOCK: usize = 64 * 1024;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A checksummed file, mapped; on a network file system, read.
 #[derive(Debug)]
@@ -294,11 +294,15 @@ enum Fault {
 
 impl Fault {
     fn at(self, path: &Path) -> Error {
+        let corrupt = |reason: &str| Error::Corrupt {
+            part: Part::Index(RetrieverId::SEMANTIC),
+            reason: format!("`{}`: {reason}", path.display()),
+        };
         match self {
-            Self::Damaged(reason) => Error::Corrupt {
-                part: Part::Index(RetrieverId::SEMANTIC),
-                reason: format!("`{}`: {reason}", path.display()),
-            },
+            Self::Damaged(reason) => corrupt(reason),
+            Self::Version(found) if found < VERSION => {
+                corrupt("an older version wrote it; it must be rebuilt")
+            }
             Self::Version(found) => Error::UnsupportedFormat { found, supported: VERSION },
         }
     }

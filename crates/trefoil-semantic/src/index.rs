@@ -66,8 +66,8 @@ impl VectorIndex {
         self.snapshot.manifest.seq
     }
 
-    /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, ties by
-    /// row; fewer only if fewer are allowed. `vector` may have any length but 0.
+    /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, equals by
+    /// [`tie_break`](trefoil_core::tie_break); fewer only if fewer are allowed. `vector` may have any length but 0.
     ///
     /// Vectors are compared as 8-bit codes, and the best 2 `k`, at least 40, again in
     /// `f32`: a row is missed only if as many others have cosines within about .001 of

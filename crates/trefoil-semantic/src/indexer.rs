@@ -74,14 +74,23 @@ impl VectorIndexer {
     }
 
     /// Adds or replaces the vectors of rows, scaled to length 1. Either all are taken or,
-    /// with an error, none.
+    /// with an error, none. Equals are ordered by row.
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`], [`Error::InvalidEmbedding`].
     pub fn put<'v>(&mut self, vectors: impl IntoIterator<Item = (RowId, &'v [f32])>) -> Result<()> {
+        self.put_ordered(vectors.into_iter().map(|(row, vector)| (row, row.get(), vector)))
+    }
+
+    /// The same with the numbers that order equals.
+    fn put_ordered<'v>(
+        &mut self,
+        vectors: impl IntoIterator<Item = (RowId, u64, &'v [f32])>,
+    ) -> Result<()> {
         let dimensions = self.snapshot.manifest.dimensions;
-        let encode =
-            |(row, vector)| Ok((row, Some(Encoded::of(&vector::unit(vector, dimensions)?))));
+        let encode = |(row, tie_break, vector)| {
+            Ok((row, Some(Encoded::of(tie_break, &vector::unit(vector, dimensions)?))))
+        };
         let encoded: Vec<_> = vectors.into_iter().map(encode).collect::<Result<_>>()?;
         self.pending.extend(encoded);
         Ok(())
@@ -210,7 +219,11 @@ impl Indexer for VectorIndexer {
     }
 
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
-        self.put(entries.iter().map(|entry| (entry.unit.row(), entry.vector.as_slice())))
+        self.put_ordered(
+            entries
+                .iter()
+                .map(|entry| (entry.unit.row(), entry.unit.tie_break(), entry.vector.as_slice())),
+        )
     }
 
     fn remove(&mut self, rows: &[RowId]) -> Result<()> {

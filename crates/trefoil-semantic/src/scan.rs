@@ -23,12 +23,14 @@ pub(crate) fn scan(
     candidates: &mut Candidates,
 ) -> Result<()> {
     let segment = &*view.segment;
-    let mut offer = |product: i32, scale: f32, row: RowId, ordinal: usize| {
+    let mut offer = |product: i32, scale: f32, row: RowId, ordinal: usize| -> Result<()> {
         let score = product as f32 * scale;
         // Few pass the bar, so that a filter costs next to nothing behind it.
         if score >= candidates.bar() && !view.deleted.contains(ordinal) && allowed.contains(row) {
-            candidates.offer(Candidate { score, row, segment: place, ordinal });
+            let tie_break = segment.tie_break(ordinal)?;
+            candidates.offer(Candidate { score, tie_break, row, segment: place, ordinal });
         }
+        Ok(())
     };
     match allowed {
         Allowed::Only(only) if only.len() < segment.len() / SPARSE => {
@@ -38,7 +40,7 @@ pub(crate) fn scan(
                 match rows.find(row, from) {
                     Ok(ordinal) => {
                         let product = inner_product(query, segment.codes(ordinal, 1)?);
-                        offer(product, segment.scale(ordinal)?, row, ordinal);
+                        offer(product, segment.scale(ordinal)?, row, ordinal)?;
                         from = ordinal + 1;
                     }
                     Err(next) => from = next,
@@ -56,7 +58,7 @@ pub(crate) fn scan(
                 inner_products(query, segment.codes(first, count)?, &mut products);
                 let compared = products.iter().zip(segment.scales(first, count)?).zip(&mut rows);
                 for (ordinal, ((&product, scale), row)) in (first..).zip(compared) {
-                    offer(product, scale, row, ordinal);
+                    offer(product, scale, row, ordinal)?;
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! A segment: vectors that were written together, ascending by row.
 //!
 //! The payload of a [checksummed file](crate::checksummed_file) whose numbers are dimensions and
-//! count. Sections follow each other, each aligned to 64 bytes: rows (u64), scales of
-//! the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32).
+//! count. Sections follow each other, each aligned to 64 bytes: rows (u64), the numbers that order
+//! them among equals (u64, [`tie_break`](trefoil_core::tie_break)), scales of the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32).
 
 use std::path::Path;
 
@@ -19,14 +19,15 @@ const MAGIC: [u8; 8] = *b"TREFVEC\0";
 /// A vector that waits to be written.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
+    tie_break: u64,
     code: QuantizedVector,
     vector: Vec<u8>,
 }
 
 impl Encoded {
-    /// Encodes a unit vector.
-    pub(crate) fn of(unit: &[f32]) -> Self {
-        Self { code: QuantizedVector::of(unit), vector: vector::to_bytes(unit) }
+    /// Encodes a unit vector; `tie_break` orders it among equals.
+    pub(crate) fn of(tie_break: u64, unit: &[f32]) -> Self {
+        Self { tie_break, code: QuantizedVector::of(unit), vector: vector::to_bytes(unit) }
     }
 }
 
@@ -49,6 +50,13 @@ pub(crate) enum Content<'a> {
 }
 
 impl<'a> Source<'a> {
+    fn tie_break(&self) -> Result<u64> {
+        match self.content {
+            Content::Added(encoded) => Ok(encoded.tie_break),
+            Content::Stored(segment, ordinal) => segment.tie_break(ordinal),
+        }
+    }
+
     fn scale(&self) -> Result<f32> {
         match self.content {
             Content::Added(encoded) => Ok(encoded.code.scale),
@@ -103,6 +111,10 @@ impl Segment {
         }
         writer.align()?;
         for source in sources {
+            writer.write(&source.tie_break()?.to_le_bytes())?;
+        }
+        writer.align()?;
+        for source in sources {
             writer.write(&source.scale()?.to_le_bytes())?;
         }
         writer.align()?;
@@ -140,6 +152,12 @@ impl Segment {
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
         let bytes = self.file.bytes(0, self.layout.count * 8)?;
         Ok(Rows(bytes.as_chunks::<8>().0))
+    }
+
+    /// The number that orders a vector among equals.
+    pub(crate) fn tie_break(&self, ordinal: usize) -> Result<u64> {
+        let bytes = self.file.bytes(self.layout.tie_breaks + ordinal * 8, 8)?;
+        Ok(bytes.first_chunk().map_or(u64::MAX, |&number| u64::from_le_bytes(number)))
     }
 
     /// What an integer of each code from ordinal `first` on is worth.
@@ -206,6 +224,7 @@ struct Layout {
     dimensions: usize,
     count: usize,
     stride: usize,
+    tie_breaks: usize,
     scales: usize,
     codes: usize,
     vectors: usize,
@@ -220,10 +239,11 @@ impl Layout {
         }
         let aligned = |end: usize| end.checked_next_multiple_of(ALIGN);
         let stride = stride(dimensions);
-        let scales = aligned(count.checked_mul(8)?)?;
+        let tie_breaks = aligned(count.checked_mul(8)?)?;
+        let scales = aligned(tie_breaks.checked_add(count.checked_mul(8)?)?)?;
         let codes = aligned(scales.checked_add(count.checked_mul(4)?)?)?;
         let vectors = aligned(codes.checked_add(count.checked_mul(stride)?)?)?;
         let end = vectors.checked_add(count.checked_mul(dimensions.checked_mul(4)?)?)?;
-        Some(Self { dimensions, count, stride, scales, codes, vectors, end })
+        Some(Self { dimensions, count, stride, tie_breaks, scales, codes, vectors, end })
     }
 }

@@ -120,7 +120,10 @@ impl View {
             if let Some(found) = walked.filter(|found| found.len() >= search.k) {
                 for (score, ordinal) in found {
                     if let Some(row) = rows.get(ordinal) {
-                        candidates.offer(Candidate { score, row, segment: place, ordinal });
+                        let tie_break = self.segment.tie_break(ordinal)?;
+                        let candidate =
+                            Candidate { score, tie_break, row, segment: place, ordinal };
+                        candidates.offer(candidate);
                     }
                 }
                 return Ok(());
@@ -207,7 +210,7 @@ impl Snapshot {
         self.views.iter().map(View::live).sum()
     }
 
-    /// The nearest rows with their cosines, best first, ties by row.
+    /// The nearest rows with their cosines, best first, equals by their numbers.
     pub(crate) fn search(&self, search: &Search<'_>) -> Result<Vec<(RowId, f32)>> {
         let query = QuantizedVector::of(search.vector);
         let keep = search.k.saturating_mul(RESCORED).max(RESCORED_LEAST);
@@ -219,11 +222,12 @@ impl Snapshot {
         for candidate in candidates.into_best() {
             let Some(view) = self.views.get(candidate.segment) else { continue };
             let stored = view.segment.vector(candidate.ordinal)?;
-            nearest.push((candidate.row, vector::cosine(search.vector, stored)));
+            let score = vector::cosine(search.vector, stored);
+            nearest.push(Candidate { score, ..candidate });
         }
-        nearest.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        nearest.sort_unstable_by(Candidate::best_first);
         nearest.truncate(search.k);
-        Ok(nearest)
+        Ok(nearest.iter().map(|candidate| (candidate.row, candidate.score)).collect())
     }
 }
 

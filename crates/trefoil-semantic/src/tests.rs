@@ -85,6 +85,31 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
+#[test]
+fn equals_are_ordered_by_their_ids_and_not_by_their_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let vector = vec![0.5; DIMENSIONS];
+    let mut writer = writer(dir.path(), &VectorConfig::default()).unwrap();
+    // Two segments, of which the second has the smaller ids, and one that a merge makes.
+    for (seq, rows) in [(1, 0..100_u64), (2, 100..103), (3, 103..400)] {
+        let entries = rows.map(|row| {
+            let mut entry = entry(row, &vector);
+            if let IndexedUnit::Chunk(chunk) = &mut entry.unit {
+                let id = ChunkId::new(format!("chk_{:016x}", 1_000 - row)).unwrap();
+                Arc::get_mut(chunk).unwrap().id = id;
+            }
+            entry
+        });
+        writer.add(&entries.collect::<Vec<_>>()).unwrap();
+        writer.commit(Seq::new(seq)).unwrap();
+        let index = reader(dir.path(), &VectorConfig::default()).unwrap();
+        let nearest = index.search(&vector, 5, &Allowed::All).unwrap();
+        let rows: Vec<u64> = nearest.iter().map(|(row, _)| row.get()).collect();
+        let last = index.len() as u64 - 1;
+        assert_eq!(rows, (last - 4..=last).rev().collect::<Vec<_>>());
+    }
+}
+
 /// The rows of a brute-force search must be those found, but for ties.
 fn agree(
     model: &BTreeMap<u64, Vec<f32>>,
