@@ -7,6 +7,7 @@
     reason = "a panic is how a test fails"
 )]
 
+mod anew;
 mod campaign;
 mod classify;
 mod compatibility;
