@@ -82,12 +82,13 @@ fn removed_documents_leave_no_trace_in_any_list() {
     let (grown, anew) = (Indexed::new(grown), Indexed::new(anew));
     for question in questions() {
         for retriever in RETRIEVERS {
-            let list = |index: &Indexed| index.list(&question, retriever);
-            assert_eq!(list(&grown), list(&anew), "{retriever}: {question}");
+            let [list, expected] = [&grown, &anew].map(|index| index.list(&question, retriever));
+            assert_eq!(list, expected, "{retriever}: {question}");
         }
         for strategies in STRATEGIES {
-            let found = |index: &Indexed| index.search(&question, strategies);
-            assert_eq!(found(&grown), found(&anew), "{strategies:?}: {question}");
+            let [found, expected] =
+                [&grown, &anew].map(|index| index.search(&question, strategies));
+            assert_eq!(found, expected, "{strategies:?}: {question}");
         }
     }
 }

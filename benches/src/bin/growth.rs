@@ -198,7 +198,10 @@ fn first(place: &Place) -> Outcome<Cost> {
     let before = cpu_seconds()?;
     let engine = Engine::open_read_only(&place.index, without_vectors())?;
     let questions = questions()?;
-    engine.search(&search_query(questions.first().ok_or("no questions")?, SearchStrategy::KEYWORD)?)?;
+    engine.search(&search_query(
+        questions.first().ok_or("no questions")?,
+        SearchStrategy::KEYWORD,
+    )?)?;
     since(before)
 }
 
@@ -213,8 +216,9 @@ fn hybrid(place: &Place) -> Outcome<Cost> {
 /// The median of all questions, asked one after the other after a round that warms caches.
 fn median(engine: &Engine, strategy: &SearchStrategy) -> Outcome<Cost> {
     let questions = questions()?.into_iter();
-    let queries: Vec<SearchQuery> =
-        questions.map(|question| search_query(&question, strategy.clone())).collect::<Outcome<_>>()?;
+    let queries: Vec<SearchQuery> = questions
+        .map(|question| search_query(&question, strategy.clone()))
+        .collect::<Outcome<_>>()?;
     let mut times = Vec::new();
     for round in 0..2 {
         for query in &queries {
