@@ -67,7 +67,7 @@ pub use plan::{
     WeightedTerm,
 };
 pub use query::{
-    Allowed, DateRange, Embedding, QueryText, QueryType, RerankConfig, RowSet, RrfConfig,
+    Allowed, DateRange, Embedding, QueryText, QueryType, Recent, RerankConfig, RowSet, RrfConfig,
     SearchFilters, SearchOptions, SearchQuery, SearchResultType, SearchStrategy, SearchWeights,
     Weight,
 };

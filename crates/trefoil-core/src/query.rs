@@ -1,4 +1,6 @@
 mod filter;
+mod recent;
+mod row_set;
 mod strategy;
 mod weights;
 
@@ -6,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 pub use self::{
-    filter::{Allowed, DateRange, RowSet, SearchFilters},
+    filter::{Allowed, DateRange, SearchFilters},
+    recent::Recent,
+    row_set::RowSet,
     strategy::{QueryType, SearchResultType, SearchStrategy},
     weights::{SearchWeights, Weight},
 };

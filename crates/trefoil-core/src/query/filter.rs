@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Error, FileId, Language, Result, RowId, Score};
+use crate::{Error, FileId, Language, Result, RowId, RowSet, Score};
 
 /// Which results a caller will accept. Every filter holds on every retriever.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Validate)]
@@ -102,79 +102,6 @@ impl TryFrom<UncheckedDateRange> for DateRange {
     }
 }
 
-/// A set of rows as a bitmap: one bit a row of the store, so a test is one load.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowSet {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl RowSet {
-    /// True if `row` is in the set.
-    #[inline]
-    pub fn contains(&self, row: RowId) -> bool {
-        let (word, bit) = locate(row);
-        self.words.get(word).is_some_and(|bits| bits & bit != 0)
-    }
-
-    /// Adds `row`; true if it was not there. Memory grows to `row / 8` bytes.
-    pub fn insert(&mut self, row: RowId) -> bool {
-        let (word, bit) = locate(row);
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
-        }
-        let Some(bits) = self.words.get_mut(word) else { return false };
-        let new = *bits & bit == 0;
-        *bits |= bit;
-        self.len += usize::from(new);
-        new
-    }
-
-    /// Takes `row` out; true if it was there.
-    pub fn remove(&mut self, row: RowId) -> bool {
-        let (word, bit) = locate(row);
-        let Some(bits) = self.words.get_mut(word) else { return false };
-        let was = *bits & bit != 0;
-        *bits &= !bit;
-        self.len -= usize::from(was);
-        was
-    }
-
-    /// How many rows are in the set.
-    pub const fn len(&self) -> usize {
-        self.len
-    }
-
-    /// True if no row is in the set.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The rows in ascending order.
-    pub fn iter(&self) -> impl Iterator<Item = RowId> + '_ {
-        self.words.iter().zip(0_u64..).flat_map(|(&bits, word)| {
-            std::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)))
-                .take_while(|&bits| bits != 0)
-                .map(move |bits| RowId::new(word * 64 + u64::from(bits.trailing_zeros())))
-        })
-    }
-}
-
-impl FromIterator<RowId> for RowSet {
-    fn from_iter<I: IntoIterator<Item = RowId>>(rows: I) -> Self {
-        let mut set = Self::default();
-        for row in rows {
-            set.insert(row);
-        }
-        set
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "a row beyond the address space has no bit")]
-const fn locate(row: RowId) -> (usize, u64) {
-    ((row.get() / 64) as usize, 1 << (row.get() % 64))
-}
-
 /// The filters of one query, resolved to rows: what every retriever is given.
 #[derive(Clone, Debug, Default)]
 pub enum Allowed {
@@ -209,10 +136,6 @@ impl FromStr for Language {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
@@ -228,20 +151,5 @@ mod tests {
             serde_json::from_str::<DateRange>(r#"{"start":"2026-01-03","end":"2026-01-02"}"#)
                 .is_err()
         );
-    }
-
-    proptest! {
-        #[test]
-        fn a_row_set_is_a_set(ops in proptest::collection::vec((0_u64..300, any::<bool>()), 0..200)) {
-            let (mut set, mut model) = (RowSet::default(), BTreeSet::new());
-            for (row, add) in ops {
-                let row = RowId::new(row);
-                let changed = if add { set.insert(row) } else { set.remove(row) };
-                prop_assert_eq!(changed, if add { model.insert(row) } else { model.remove(&row) });
-            }
-            prop_assert_eq!(set.len(), model.len());
-            prop_assert!(set.iter().eq(model.iter().copied()));
-            prop_assert!((0..400).all(|r| set.contains(RowId::new(r)) == model.contains(&RowId::new(r))));
-        }
     }
 }
