@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trefoil_core::{Change, Error, Result, RowId};
+use trefoil_core::{Change, Collection, Error, Result, RowId};
 
 use crate::{
     Store, WriteTx,
@@ -148,7 +148,9 @@ pub(crate) fn put(
     vector: &[f32],
 ) -> rusqlite::Result<()> {
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)",
+        // Not OR REPLACE, which would not tell the counters that a row went.
+        "INSERT INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)
+         ON CONFLICT (text_hash, fingerprint) DO UPDATE SET vector = excluded.vector",
     )?
     .execute(params![hash, space, encode(vector)])?;
     Ok(())
@@ -170,13 +172,14 @@ pub(crate) fn want(
     tx: &WriteTx<'_>,
     now: i64,
     space: Option<&str>,
+    collection: Collection,
     row: RowId,
     hash: &str,
 ) -> rusqlite::Result<()> {
     if is_cached(tx, space, hash)? {
         log(tx, Change::Vector(row))
     } else {
-        job::enqueue(tx, now, EMBED, &payload(row, hash)).map(|_| ())
+        job::enqueue(tx, now, collection, EMBED, &payload(row, hash)).map(|_| ())
     }
 }
 
@@ -279,6 +282,7 @@ mod tests {
             name: "Numbers".to_owned(),
             members: Vec::new(),
             ties: Vec::new(),
+            chunks: Vec::new(),
             internal_edges: 0,
             external_edges: 0,
             modularity: 0.0,

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
-use trefoil_core::{Change, Result, RowId, Seq, StoredChunk};
+use trefoil_core::{Change, Collection, Result, RowId, Seq, StoredChunk};
 
 use crate::{
     JobCounts, Store, WriteTx,
     change::{self, log},
     chunk::Reader,
     codec::limit_of,
+    counter::{self, Counted},
     embedding::{EMBED, EMBEDDED, is_cached, no_space, payload_of, put, space},
     job, memory,
 };
@@ -111,21 +112,17 @@ impl Store {
     /// How many embeddings wait or are made in each collection.
     pub fn waiting_embeddings(&self) -> Result<WaitingEmbeddings> {
         self.read("count embed jobs", |tx| {
-            let counts = job::counts_of(tx, EMBED)?;
-            let all = counts.queued + counts.running;
-            let remembers = "SELECT EXISTS (SELECT 1 FROM units WHERE kind < 8)
-                OR EXISTS (SELECT 1 FROM units WHERE kind > 8)";
-            // The collection of a job is known by its unit only: not looked up where all are one.
-            if all == 0 || !tx.prepare_cached(remembers)?.query_row([], |row| row.get(0))? {
-                return Ok(WaitingEmbeddings { documents: all, memory: 0 });
-            }
-            let memory: usize = tx
-                .prepare_cached(
-                    "SELECT count(*) FROM jobs j JOIN units u ON u.id = j.payload_json ->> 'row'
-                     WHERE j.kind = 'embed' AND j.status IN (0, 1) AND u.kind <> 8",
-                )?
-                .query_row([], |row| row.get(0))?;
-            Ok(WaitingEmbeddings { documents: all - memory.min(all), memory })
+            let of = |collection| {
+                let of = |status| {
+                    let (kind, collection) = (Some(EMBED), Some(collection));
+                    counter::count(tx, Counted::Jobs { kind, collection, status })
+                };
+                Ok::<usize, rusqlite::Error>(of(0)? + of(1)?)
+            };
+            Ok(WaitingEmbeddings {
+                documents: of(Collection::Documents)?,
+                memory: of(Collection::Memory)?,
+            })
         })
     }
 
@@ -200,14 +197,17 @@ pub(crate) fn enqueue_missing(
     space: Option<&str>,
 ) -> rusqlite::Result<usize> {
     let mut missing = tx.prepare(&format!(
-        "SELECT unit_id, hash FROM ({EMBEDDED}) e WHERE NOT EXISTS (
+        "SELECT unit_id, hash, collection FROM ({EMBEDDED}) e WHERE NOT EXISTS (
              SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
          ORDER BY unit_id"
     ))?;
     let mut missing = missing.query([space])?;
     let mut queued = 0;
     while let Some(row) = missing.next()? {
-        job::enqueue(tx, now, EMBED, &payload_of(row.get(0)?, &row.get::<_, String>(1)?))?;
+        let payload = payload_of(row.get(0)?, &row.get::<_, String>(1)?);
+        let is_memory: bool = row.get(2)?;
+        let collection = if is_memory { Collection::Memory } else { Collection::Documents };
+        job::enqueue(tx, now, collection, EMBED, &payload)?;
         queued += 1;
     }
     Ok(queued)

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::civil::Date;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use trefoil_core::{
-    Change, Chunk, ChunkId, ChunkLevel, Extraction, FileId, Language, Result, RowId,
+    Change, Chunk, ChunkId, ChunkLevel, Collection, Extraction, FileId, Language, Result, RowId,
 };
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     chunk::stored_ordinal,
     codec::{language, parsed, to_json},
     embedding,
-    graph::extraction::GraphWriter,
+    graph::said,
     id::{chunk_id, file_id, hex, sha256},
 };
 
@@ -58,6 +58,17 @@ pub struct NewFile {
     pub chunks: Vec<NewChunk>,
 }
 
+/// A file that was written without a change of content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TouchedFile {
+    /// Where it was read from.
+    pub path: String,
+    /// Length in bytes.
+    pub size: u64,
+    /// When it was last modified.
+    pub mtime: i64,
+}
+
 /// A chunk to store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewChunk {
@@ -99,13 +110,16 @@ impl Store {
         })
     }
 
-    /// Notes that a file was written without a change of content; true if it is stored.
-    pub fn touch_file(&self, path: &str, size: u64, mtime: i64) -> Result<bool> {
-        self.write("touch a file", |tx, _| {
-            let touched = tx
-                .prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?
-                .execute(params![path, size, mtime])?;
-            Ok(touched > 0)
+    /// Notes in one transaction that files were written without a change of content. Tells how
+    /// many of them are stored.
+    pub fn touch_files(&self, files: &[TouchedFile]) -> Result<usize> {
+        self.write("touch files", |tx, _| {
+            let mut touch =
+                tx.prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?;
+            let touched = files
+                .iter()
+                .map(|TouchedFile { path, size, mtime }| touch.execute(params![path, size, mtime]));
+            touched.sum()
         })
     }
 
@@ -125,32 +139,35 @@ impl Store {
         let ids = files.iter().map(identify).collect::<Result<Vec<_>>>()?;
         self.write("store files", |tx, now| {
             let space = embedding::space(tx)?;
-            let mut graph = GraphWriter::new(tx, now);
-            let mut stored = Vec::with_capacity(files.len());
-            for (file, ids) in files.iter().zip(ids) {
-                let put = Put { tx, now, space: space.as_deref(), file, ids };
-                stored.push(put.run(&mut graph)?);
-            }
-            graph.finish()?;
-            Ok(stored)
+            let each = files.iter().zip(ids);
+            each.map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run())
+                .collect()
         })
     }
 
     /// Removes the file at `path` with its chunks; true if it was there.
     pub fn remove_file(&self, path: &str) -> Result<bool> {
-        self.write("remove a file", |tx, now| remove_path(tx, now, path))
+        Ok(self.remove_files([path])? > 0)
+    }
+
+    /// Removes the files at `paths` with their chunks in one transaction. Tells how many were
+    /// there.
+    pub fn remove_files<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Result<usize> {
+        self.write("remove files", |tx, _| {
+            paths.into_iter().map(|path| remove_path(tx, path).map(usize::from)).sum()
+        })
     }
 
     /// Removes the file at `prefix` and all below `prefix/`; tells how many files.
     pub fn remove_under(&self, prefix: &str) -> Result<usize> {
         let folder = prefix.trim_end_matches('/');
-        self.write("remove files", |tx, now| {
+        self.write("remove files", |tx, _| {
             // '0' is the character after '/': the range is what starts with `folder/`.
             let select = tx.prepare_cached(
                 "SELECT id FROM files
                  WHERE path = ?1 OR path = ?2 OR (path >= ?1 || '/' AND path < ?1 || '0') ORDER BY path",
             )?;
-            remove(tx, now, select, [folder, prefix])
+            remove(tx, select, [folder, prefix])
         })
     }
 }
@@ -194,7 +211,7 @@ struct Place {
 }
 
 impl Put<'_> {
-    fn run(self, graph: &mut GraphWriter<'_>) -> rusqlite::Result<Stored> {
+    fn run(self) -> rusqlite::Result<Stored> {
         let (file, relabelled) = self.upsert_file()?;
         let mut before = self.chunks_before(file)?;
         let mut after = Vec::with_capacity(self.file.chunks.len());
@@ -205,7 +222,7 @@ impl Put<'_> {
         let mut gone: Vec<_> = before.into_values().collect();
         gone.sort_unstable_by_key(|(row, _)| *row);
         for (row, place) in gone {
-            stored.removed += remove_chunk(self.tx, graph, row, place.ordinal)?;
+            stored.removed += remove_chunk(self.tx, row, place.ordinal)?;
         }
         let moved = |(_, new, old): &(_, &NewChunk, Option<(RowId, Place)>)| {
             old.as_ref().is_some_and(|(_, place)| place.ordinal != stored_ordinal(&new.chunk))
@@ -216,16 +233,12 @@ impl Put<'_> {
         }
         for (id, new, old) in after {
             let leaf = usize::from(new.chunk.level == ChunkLevel::Leaf);
-            let row = if let Some((row, place)) = old {
+            if let Some((row, place)) = old {
                 stored.kept += leaf;
                 self.keep(row, &place, new, exchange, relabelled)?;
-                row
             } else {
                 stored.added += leaf;
-                self.add(file, id, new)?
-            };
-            if new.chunk.level == ChunkLevel::Leaf {
-                graph.put(row, &new.extraction)?;
+                self.add(file, id, new)?;
             }
         }
         Ok(stored)
@@ -342,13 +355,14 @@ impl Put<'_> {
                 log(self.tx, Change::Text(row))?;
             }
             if place.embedding_hash != old.embedding_hash {
-                embedding::want(self.tx, self.now, self.space, row, &place.embedding_hash)?;
+                self.want_embedding(row, &place)?;
             }
+            said::put(self.tx, row, &new.extraction)?;
         }
         Ok(())
     }
 
-    fn add(&self, file: i64, id: &ChunkId, new: &NewChunk) -> rusqlite::Result<RowId> {
+    fn add(&self, file: i64, id: &ChunkId, new: &NewChunk) -> rusqlite::Result<()> {
         let place = Place::of(new);
         let unit = self
             .tx
@@ -380,9 +394,15 @@ impl Put<'_> {
         let row = RowId::new(unit.cast_unsigned());
         if new.chunk.level == ChunkLevel::Leaf {
             log(self.tx, Change::Text(row))?;
-            embedding::want(self.tx, self.now, self.space, row, &place.embedding_hash)?;
+            self.want_embedding(row, &place)?;
+            said::put_first(self.tx, row, &new.extraction)?;
         }
-        Ok(row)
+        Ok(())
+    }
+
+    fn want_embedding(&self, row: RowId, place: &Place) -> rusqlite::Result<()> {
+        let (space, hash) = (self.space, &place.embedding_hash);
+        embedding::want(self.tx, self.now, space, Collection::Documents, row, hash)
     }
 }
 
@@ -400,20 +420,18 @@ impl Place {
 }
 
 /// Removes the file at `path` with its chunks; true if it was there.
-pub(crate) fn remove_path(tx: &WriteTx<'_>, now: i64, path: &str) -> rusqlite::Result<bool> {
+pub(crate) fn remove_path(tx: &WriteTx<'_>, path: &str) -> rusqlite::Result<bool> {
     let select = tx.prepare_cached("SELECT id FROM files WHERE path = ?1")?;
-    Ok(remove(tx, now, select, [path])? > 0)
+    Ok(remove(tx, select, [path])? > 0)
 }
 
 fn remove(
     tx: &WriteTx<'_>,
-    now: i64,
     mut files: rusqlite::CachedStatement<'_>,
     paths: impl rusqlite::Params,
 ) -> rusqlite::Result<usize> {
     let files =
         files.query_map(paths, |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-    let mut graph = GraphWriter::new(tx, now);
     for file in &files {
         let chunks = tx
             .prepare_cached(
@@ -422,22 +440,15 @@ fn remove(
             .query_map([file], |row| Ok((RowId::new(row.get(0)?), row.get(1)?)))?
             .collect::<rusqlite::Result<Vec<(RowId, i64)>>>()?;
         for (row, ordinal) in chunks {
-            remove_chunk(tx, &mut graph, row, ordinal)?;
+            remove_chunk(tx, row, ordinal)?;
         }
         tx.prepare_cached("DELETE FROM files WHERE id = ?1")?.execute([file])?;
     }
-    graph.finish()?;
     Ok(files.len())
 }
 
 /// Removes a chunk with all that hangs on it; 1 for a leaf, 0 for a parent.
-fn remove_chunk(
-    tx: &WriteTx<'_>,
-    graph: &mut GraphWriter<'_>,
-    row: RowId,
-    ordinal: i64,
-) -> rusqlite::Result<usize> {
-    graph.touch(row)?;
+fn remove_chunk(tx: &WriteTx<'_>, row: RowId, ordinal: i64) -> rusqlite::Result<usize> {
     tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row.get().cast_signed()])?;
     if ordinal < 0 {
         return Ok(0);
@@ -496,8 +507,8 @@ mod tests {
             sha256: doc.sha256.clone(),
         };
         assert_eq!(fixture.store.file("a").unwrap().as_ref(), Some(&expected));
-        assert!(fixture.store.touch_file("a", 7, 71).unwrap());
-        assert!(!fixture.store.touch_file("b", 7, 71).unwrap());
+        let touched = ["a", "b"].map(|path| TouchedFile { path: path.into(), size: 7, mtime: 71 });
+        assert_eq!(fixture.store.touch_files(&touched).unwrap(), 1);
         expected.mtime = 71;
         assert_eq!(fixture.store.files().unwrap(), [expected]);
     }

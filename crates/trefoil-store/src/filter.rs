@@ -3,31 +3,49 @@
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
-use rusqlite::{Connection, ToSql, params_from_iter};
-use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, SearchFilters};
+use rusqlite::{Connection, ToSql, params, params_from_iter};
+use trefoil_core::{
+    Allowed, Error, FileId, Recent, Result, RowId, RowSet, Score, SearchFilters, Seq,
+};
 
-use crate::{Store, codec::to_json, file::midnight};
+use crate::{Store, change, codec::to_json, file::midnight};
 
 impl Store {
-    /// The leaves that pass every filter. In a glob, `*` and `?` stop at `/`, `**`
-    /// does not.
+    /// The leaves that pass every filter but that for entity types, of which the graph knows
+    /// more. In a glob, `*` and `?` stop at `/`, `**` does not.
+    ///
+    /// What a filter admits is remembered until a text changes.
     ///
     /// # Errors
     /// [`Error::InvalidQuery`] for `filters.pathGlob` if it is not a glob.
     pub fn allowed(&self, filters: &SearchFilters) -> Result<Allowed> {
+        let filters = SearchFilters {
+            entity_types: Vec::new(),
+            min_relevance: Score::ZERO,
+            ..filters.clone()
+        };
         if filters.admit_all() {
             return Ok(Allowed::All);
         }
         let glob = filters.path_glob.as_deref().map(compile).transpose()?;
         let rows = self.read("apply filters", |tx| {
-            let Conditions { sql, parameters } = Conditions::of(tx, filters, glob.as_ref())?;
-            tx.prepare_cached(&sql)?
+            let key = (change::last_text(tx)?, filters);
+            if let Some(known) = self.admitted_rows.get(&key) {
+                return Ok(known);
+            }
+            let Conditions { sql, parameters } = Conditions::of(tx, &key.1, glob.as_ref())?;
+            let rows = tx
+                .prepare_cached(&sql)?
                 .query_map(params_from_iter(parameters), |row| row.get(0).map(RowId::new))?
-                .collect::<rusqlite::Result<RowSet>>()
+                .collect::<rusqlite::Result<RowSet>>()?;
+            Ok(self.admitted_rows.keep(key, Arc::new(rows)))
         })?;
-        Ok(Allowed::Only(Arc::new(rows)))
+        Ok(Allowed::Only(rows))
     }
 }
+
+/// What filters admit, after a change of texts.
+pub(crate) type AdmittedRows = Recent<(Seq, SearchFilters), Arc<RowSet>>;
 
 fn compile(glob: &str) -> Result<GlobMatcher> {
     GlobBuilder::new(glob)
@@ -60,24 +78,13 @@ impl Conditions {
             query.and_in("file_id IN (SELECT id FROM files WHERE public_id IN", &ids)?;
         }
         if !filters.tags.is_empty() {
-            query.and_in(
-                "file_id IN (SELECT f.id FROM files f, json_each(f.tags) t WHERE t.value IN",
-                &filters.tags,
-            )?;
+            query
+                .and_in("file_id IN (SELECT file_id FROM file_tags WHERE tag IN", &filters.tags)?;
         }
         if !filters.languages.is_empty() {
             let codes: Vec<&str> =
                 filters.languages.iter().map(|language| language.code()).collect();
             query.and_in("(language IN", &codes)?;
-        }
-        if !filters.entity_types.is_empty() {
-            let labels: Vec<String> =
-                filters.entity_types.iter().map(|label| label.to_uppercase()).collect();
-            query.and_in(
-                "unit_id IN (SELECT unit_id FROM unit_entities JOIN entities e ON e.id = entity_id
-                 WHERE e.type_label IN",
-                &labels,
-            )?;
         }
         if let Some(range) = filters.date_range {
             query.sql.push_str(
@@ -105,8 +112,11 @@ impl Conditions {
 
 /// The rows of the files whose path matches, as a JSON array.
 fn files_matching(tx: &Connection, glob: &GlobMatcher) -> rusqlite::Result<String> {
-    let mut select = tx.prepare_cached("SELECT id, path FROM files ORDER BY path")?;
-    let mut files = select.query([])?;
+    let (from, below) = range(glob.glob().glob());
+    let mut select = tx.prepare_cached(
+        "SELECT id, path FROM files WHERE path >= ?1 AND (?2 IS NULL OR path < ?2) ORDER BY path",
+    )?;
+    let mut files = select.query(params![from, below])?;
     let mut matching: Vec<i64> = Vec::new();
     while let Some(file) = files.next()? {
         if glob.is_match(file.get_ref(1)?.as_str()?) {
@@ -116,9 +126,29 @@ fn files_matching(tx: &Connection, glob: &GlobMatcher) -> rusqlite::Result<Strin
     Ok(serde_json::Value::from(matching).to_string())
 }
 
+/// The paths that begin as a glob does before its first special character, whatever follows:
+/// from one on, and below another if there is an end.
+fn range(glob: &str) -> (&str, Option<String>) {
+    let end = glob.find(['*', '?', '[', ']', '{', '}', '!', '\\']).unwrap_or(glob.len());
+    // `a/**` may match `a`, with no slash after it.
+    let literal = glob.get(..end).unwrap_or_default().trim_end_matches('/');
+    let mut below = literal.to_owned();
+    while let Some(last) = below.pop() {
+        // The next character, over the gap that no character is in.
+        let next =
+            if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+        if let Some(next) = next {
+            below.push(next);
+            return (literal, Some(below));
+        }
+    }
+    (literal, None)
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::civil::date;
+    use proptest::prelude::*;
     use trefoil_core::{DateRange, Language};
 
     use super::*;
@@ -164,7 +194,6 @@ mod tests {
             date_range: Some(DateRange::new(start, end).unwrap()),
             ..any()
         };
-        let types = |label: &str| SearchFilters { entity_types: vec![label.to_owned()], ..any() };
         let glob = |glob: &str| SearchFilters { path_glob: Some(glob.to_owned()), ..any() };
         let files = |paths: &[&str]| SearchFilters {
             file_ids: paths.iter().map(|path| file_id(path).unwrap()).collect(),
@@ -181,9 +210,6 @@ mod tests {
         check(tags(&["\"red\"", "' OR 1=1 --"]), &[]);
         check(languages(&[Language::Ja]), &[1]);
         check(languages(&[Language::En, Language::Ko]), &[0, 2]);
-        check(types("name"), &[0, 1]);
-        check(types("CODE"), &[1]);
-        check(types("EVENT"), &[]);
         check(days(Some(date(2026, 1, 1)), Some(date(2026, 1, 31))), &[0, 1]);
         check(days(Some(date(2026, 1, 2)), None), &[1]);
         check(days(None, Some(date(2026, 1, 1))), &[0]);
@@ -206,10 +232,65 @@ mod tests {
 
     #[test]
     fn no_filter_admits_all() {
-        assert!(matches!(
-            Fixture::new().store.allowed(&SearchFilters::default()).unwrap(),
-            Allowed::All
-        ));
+        let types = vec!["NAME".to_owned()];
+        let of_the_graph = SearchFilters { entity_types: types, ..SearchFilters::default() };
+        for filters in [SearchFilters::default(), of_the_graph] {
+            assert!(matches!(Fixture::new().store.allowed(&filters).unwrap(), Allowed::All));
+        }
+    }
+
+    fn admitted(fixture: &Fixture, filters: &SearchFilters) -> Arc<RowSet> {
+        match fixture.store.allowed(filters).unwrap() {
+            Allowed::Only(rows) => rows,
+            Allowed::All => panic!("all: {filters:?}"),
+        }
+    }
+
+    #[test]
+    fn what_a_filter_admits_is_remembered_until_a_text_changes() {
+        let (fixture, rows) = three();
+        let blue = SearchFilters { tags: vec!["blue".into()], ..SearchFilters::default() };
+        let first = admitted(&fixture, &blue);
+        // What acts after ranking, and what the graph answers, is no other question.
+        let stricter = SearchFilters {
+            min_relevance: Score::HALF,
+            entity_types: vec!["NAME".into()],
+            ..blue.clone()
+        };
+        fixture.store.set_fingerprint("model").unwrap();
+        fixture.embed_all();
+        assert!(Arc::ptr_eq(&first, &admitted(&fixture, &stricter)));
+        let mut c = file("c.txt", &["three"]);
+        c.tags = vec!["blue".into()];
+        fixture.put(&c);
+        assert!(admitted(&fixture, &blue).contains(rows[2]) && !first.contains(rows[2]));
+        fixture.store.remove_file("c.txt").unwrap();
+        assert_eq!(admitted(&fixture, &blue), first);
+        // Also where the removal is forgotten by now.
+        fixture.put(&c);
+        let with_c = admitted(&fixture, &blue);
+        fixture.store.remove_file("c.txt").unwrap();
+        fixture.store.compact_log(fixture.store.seq().unwrap(), 1).unwrap();
+        assert_eq!(admitted(&fixture, &blue), first);
+        assert_ne!(with_c, first);
+    }
+
+    proptest! {
+        #[test]
+        fn a_glob_admits_what_it_matches(
+            paths in prop::collection::btree_set("[ab가\u{10ffff}\u{d7ff}]{1,2}(/[ab]{1,2}){0,2}", 1..12),
+            glob in "([ab가\u{10ffff}\u{d7ff}]{0,2}/?){0,2}(\\*{0,2}|[?]|\\{a,b\\}|[ab])(/\\*\\*|/a)?",
+        ) {
+            let fixture = Fixture::new();
+            let mut expected = Vec::new();
+            let Ok(matcher) = compile(&glob) else { return Ok(()) };
+            for path in &paths {
+                let row = fixture.put(&file(path, &["text"]))[0];
+                expected.extend(matcher.is_match(path).then_some(row));
+            }
+            let filters = SearchFilters { path_glob: Some(glob), ..SearchFilters::default() };
+            prop_assert_eq!(admitted(&fixture, &filters).iter().collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

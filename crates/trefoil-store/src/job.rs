@@ -2,9 +2,13 @@
 //! kind and payload: asking for it twice runs it once.
 
 use rusqlite::{Connection, params};
-use trefoil_core::Result;
+use trefoil_core::{Collection, Result};
 
-use crate::{Store, WriteTx, codec::limit_of};
+use crate::{
+    Store, WriteTx,
+    codec::limit_of,
+    counter::{self, Counted},
+};
 
 /// Tries before a job is given up.
 const MAX_TRIES: u32 = 5;
@@ -37,7 +41,9 @@ impl Store {
     /// Queues a job; false if the same one is queued or running. One that is done
     /// or failed is queued again.
     pub fn enqueue_job(&self, kind: &str, payload_json: &str) -> Result<bool> {
-        self.write("queue a job", |tx, now| enqueue(tx, now, kind, payload_json))
+        self.write("queue a job", |tx, now| {
+            enqueue(tx, now, Collection::Documents, kind, payload_json)
+        })
     }
 
     /// Takes at most `limit` jobs of a kind that are due, earliest first; they return
@@ -118,22 +124,22 @@ impl Store {
 
     /// How many jobs of a kind wait, run, and have failed.
     pub fn pending_jobs_of(&self, kind: &str) -> Result<JobCounts> {
-        self.read("count jobs of a kind", |tx| counts_of(tx, kind))
+        self.read("count jobs of a kind", |tx| counts(tx, Some(kind)))
     }
 
     /// How many jobs wait, run, and have failed.
     pub fn pending_jobs(&self) -> Result<JobCounts> {
-        self.read("count jobs", counts)
+        self.read("count jobs", all)
     }
 
     /// Forgets the jobs that are done, once they are `at_least` so many, and tells how many.
     pub fn forget_done_jobs(&self, at_least: usize) -> Result<usize> {
         self.write("forget done jobs", |tx, _| {
-            tx.execute(
-                "DELETE FROM jobs
-                 WHERE status = 2 AND (SELECT count(*) FROM jobs WHERE status = 2) >= ?1",
-                [limit_of(at_least)],
-            )
+            let done = Counted::Jobs { kind: None, collection: None, status: 2 };
+            if counter::count(tx, done)? < at_least {
+                return Ok(0);
+            }
+            tx.execute("DELETE FROM jobs WHERE status = 2", [])
         })
     }
 }
@@ -141,10 +147,11 @@ impl Store {
 pub(crate) fn enqueue(
     tx: &WriteTx<'_>,
     now: i64,
+    collection: Collection,
     kind: &str,
     payload_json: &str,
 ) -> rusqlite::Result<bool> {
-    enqueue_at(tx, now, now, kind, payload_json)
+    enqueue_at(tx, now, now, collection, kind, payload_json)
 }
 
 /// The same, not to be run before a second.
@@ -152,18 +159,20 @@ pub(crate) fn enqueue_at(
     tx: &WriteTx<'_>,
     now: i64,
     run_after: i64,
+    collection: Collection,
     kind: &str,
     payload_json: &str,
 ) -> rusqlite::Result<bool> {
     let queued = tx
         .prepare_cached(
-            "INSERT INTO jobs (kind, payload_json, run_after, created_at, updated_at) VALUES (?1, ?2, ?4, ?3, ?3)
+            "INSERT INTO jobs (kind, payload_json, run_after, created_at, updated_at, collection)
+             VALUES (?1, ?2, ?4, ?3, ?3, ?5)
              ON CONFLICT (kind, payload_json) DO UPDATE SET
                  status = 0, run_after = excluded.run_after, tries = 0, last_error = NULL,
                  updated_at = excluded.updated_at
              WHERE status IN (2, 3)",
         )?
-        .execute(params![kind, payload_json, now, run_after])?;
+        .execute(params![kind, payload_json, now, run_after, collection.code()])?;
     Ok(queued > 0)
 }
 
@@ -199,20 +208,15 @@ pub(crate) fn release(tx: &WriteTx<'_>, now: i64, kind: Option<&str>) -> rusqlit
     .execute(params![now, kind])
 }
 
-pub(crate) fn counts(tx: &Connection) -> rusqlite::Result<JobCounts> {
-    let count = |status: i64| {
-        tx.prepare_cached("SELECT count(*) FROM jobs WHERE status = ?1")?
-            .query_row([status], |row| row.get(0))
-    };
-    Ok(JobCounts { queued: count(0)?, running: count(1)?, failed: count(3)? })
+/// Jobs of all kinds.
+pub(crate) fn all(tx: &Connection) -> rusqlite::Result<JobCounts> {
+    counts(tx, None)
 }
 
-pub(crate) fn counts_of(tx: &Connection, kind: &str) -> rusqlite::Result<JobCounts> {
-    let count = |status: i64| {
-        tx.prepare_cached("SELECT count(*) FROM jobs WHERE kind = ?1 AND status = ?2")?
-            .query_row(params![kind, status], |row| row.get(0))
-    };
-    Ok(JobCounts { queued: count(0)?, running: count(1)?, failed: count(3)? })
+/// Jobs of a kind; of all kinds if none is named.
+fn counts(tx: &Connection, kind: Option<&str>) -> rusqlite::Result<JobCounts> {
+    let of = |status| counter::count(tx, Counted::Jobs { kind, collection: None, status });
+    Ok(JobCounts { queued: of(0)?, running: of(1)?, failed: of(3)? })
 }
 
 /// Seconds before the next try: 2^tries, at least 5, at most 3,600.

@@ -50,6 +50,7 @@ mod change;
 mod chunk;
 mod clock;
 mod codec;
+mod counter;
 mod disk;
 mod embedding;
 mod embedding_queue;
@@ -77,7 +78,7 @@ pub use disk::{
     salvage::{Salvaged, TableSaved},
 };
 pub use embedding_queue::{EmbedJob, EmbedSource, WaitingEmbeddings};
-pub use file::{FileState, NewChunk, NewFile, Stored};
+pub use file::{FileState, NewChunk, NewFile, Stored, TouchedFile};
 pub use graph::{
     EntityRow, GraphRows, RelationRow,
     community::{CommunityRow, ReportSource},

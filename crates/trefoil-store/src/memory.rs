@@ -19,10 +19,12 @@ mod feedback;
 mod graph;
 mod life;
 mod lookup;
+pub(crate) mod mentions;
 mod open_loop;
 mod policy;
 mod session;
 mod summary;
+pub(crate) mod sums;
 #[cfg(test)]
 mod tests;
 mod unit;

@@ -1,7 +1,10 @@
-use rusqlite::Connection;
 use trefoil_core::{Language, Result, Seq};
 
-use crate::{JobCounts, Store, change, codec::language, job};
+use crate::{
+    JobCounts, Store, change,
+    counter::{self, Counted},
+    job,
+};
 
 /// What the store holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,43 +28,31 @@ pub struct StoreStats {
 }
 
 impl Store {
-    /// Leaf chunks in each language that there is, by language: a scan of one index.
+    /// Leaf chunks in each language that there is, by language.
     pub fn languages(&self) -> Result<Vec<(Language, usize)>> {
-        self.read("count languages", languages)
+        self.read("count languages", counter::languages)
     }
 
-    /// Counts what the store holds, in time proportional to it.
+    /// What the store holds, in time that does not depend on how much that is.
     pub fn stats(&self) -> Result<StoreStats> {
         self.read("count rows", |tx| {
-            let count = |sql: &str| tx.prepare_cached(sql)?.query_row([], |row| row.get(0));
-            let languages = languages(tx)?;
+            let count = |counted| counter::count(tx, counted);
             Ok(StoreStats {
-                files: count("SELECT count(*) FROM files")?,
-                chunks: languages.iter().map(|(_, chunks)| chunks).sum(),
-                parents: count("SELECT count(*) FROM payload_chunk WHERE ordinal < 0")?,
+                files: count(Counted::Files)?,
+                chunks: count(Counted::Leaves)?,
+                parents: count(Counted::Parents)?,
                 bytes: tx.query_row(
                     "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
                     [],
                     |row| row.get(0),
                 )?,
-                cached_embeddings: count("SELECT count(*) FROM embedding_cache")?,
+                cached_embeddings: count(Counted::Embeddings)?,
                 seq: change::last(tx)?,
-                jobs: job::counts(tx)?,
-                languages,
+                jobs: job::all(tx)?,
+                languages: counter::languages(tx)?,
             })
         })
     }
-}
-
-fn languages(tx: &Connection) -> rusqlite::Result<Vec<(Language, usize)>> {
-    let mut languages = tx
-        .prepare_cached(
-            "SELECT language, count(*) FROM payload_chunk WHERE ordinal >= 0 GROUP BY language",
-        )?
-        .query_map([], |row| Ok((language(row, 0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<Vec<(Language, usize)>>>()?;
-    languages.sort_unstable();
-    Ok(languages)
 }
 
 #[cfg(test)]

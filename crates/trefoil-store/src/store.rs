@@ -16,6 +16,7 @@ use crate::{
         pages,
     },
     fault::fault,
+    filter::AdmittedRows,
     meta,
 };
 
@@ -24,6 +25,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Read connections kept open; more are opened and closed under load.
 const IDLE_READERS: usize = 8;
+
+/// Filters whose rows are remembered: a bitmap of each, some kilobytes for a million rows.
+const FILTERS: usize = 32;
 
 /// Prepared statements kept per connection: more than there are.
 const STATEMENTS: usize = 256;
@@ -46,6 +50,7 @@ pub struct Store {
     /// it is the last to go.
     readers: Mutex<Vec<Connection>>,
     writer: Option<Mutex<Connection>>,
+    pub(crate) admitted_rows: AdmittedRows,
 }
 
 impl Store {
@@ -80,8 +85,13 @@ impl Store {
             Access::ReadWrite => Some(Mutex::new(open_writer(path)?)),
             Access::ReadOnly => None,
         };
-        let store =
-            Self { path: path.to_path_buf(), clock, readers: Mutex::new(Vec::new()), writer };
+        let store = Self {
+            path: path.to_path_buf(),
+            clock,
+            readers: Mutex::new(Vec::new()),
+            writer,
+            admitted_rows: AdmittedRows::new(FILTERS),
+        };
         if access == Access::ReadOnly {
             store.check_readable()?;
         }

@@ -12,8 +12,9 @@ use crate::{
     Store, chunk_id, codec,
     disk::migration,
     embedding, file_id,
-    graph::sums,
+    graph::coding,
     id::{hex, sha256},
+    memory::sums,
 };
 
 /// Findings of one kind that are told one by one.
@@ -39,8 +40,11 @@ pub enum StoreCheck {
     Log,
     /// A chunk has its vector, or a job that makes it.
     Jobs,
-    /// Entities and relations are what the chunks add up to.
+    /// What chunks say can be read, and the entities and relations of memory are what its units
+    /// add up to.
     Graph,
+    /// The counters are what a recount tells, and labels are those of their files.
+    Counters,
 }
 
 impl fmt::Display for StoreCheck {
@@ -54,6 +58,7 @@ impl fmt::Display for StoreCheck {
             Self::Log => "change log",
             Self::Jobs => "jobs",
             Self::Graph => "graph",
+            Self::Counters => "counters",
         })
     }
 }
@@ -175,10 +180,31 @@ fn rows(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
         }
     }
     jobs(tx, faults)?;
+    said(tx, faults)?;
     graph(tx, faults)
 }
 
-/// The sums of the graph, each made again.
+/// What each chunk says, read.
+fn said(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
+    let mut select = tx.prepare(
+        "SELECT s.unit_id, s.said, EXISTS (SELECT 1 FROM payload_chunk
+             WHERE unit_id = s.unit_id AND ordinal >= 0)
+         FROM unit_said s ORDER BY s.unit_id",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let unit: i64 = row.get(0)?;
+        if !coding::is_sound(row.get_ref(1)?.as_blob()?) {
+            faults.add(StoreCheck::Graph, "chunks whose mentions cannot be read", unit.to_string());
+        }
+        if !row.get::<_, bool>(2)? {
+            faults.add(StoreCheck::Graph, "mentions of what is no chunk", unit.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// The sums of memory's graph, each made again.
 fn graph(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
     let same = |stored: Option<&str>, summed: Option<&str>| {
         let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).ok();
@@ -246,8 +272,8 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     (
         StoreCheck::Log,
         "chunks whose mentions the change log does not tell of",
-        "SELECT DISTINCT m.unit_id FROM unit_entities m JOIN units u ON u.id = m.unit_id AND u.kind = 8
-         WHERE NOT EXISTS (SELECT 1 FROM change_log WHERE unit_id = m.unit_id AND kind = 2)",
+        "SELECT s.unit_id FROM unit_said s
+         WHERE NOT EXISTS (SELECT 1 FROM change_log WHERE unit_id = s.unit_id AND kind = 2)",
     ),
     (
         StoreCheck::Log,
@@ -273,7 +299,7 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     ),
     (
         StoreCheck::Graph,
-        "relations whose count is not the sum of what the chunks say",
+        "relations whose count is not the sum of what the units say",
         "SELECT e.src_entity_id || ' ' || e.relation_label || ' ' || e.dst_entity_id FROM edges e
          LEFT JOIN (SELECT src_entity_id s, relation_label l, dst_entity_id d, sum(count) n
                     FROM unit_edges GROUP BY s, l, d) u
@@ -282,7 +308,7 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     ),
     (
         StoreCheck::Graph,
-        "relations that chunks state and nobody has summed up",
+        "relations that units state and nobody has summed up",
         "SELECT DISTINCT u.src_entity_id || ' ' || u.relation_label || ' ' || u.dst_entity_id
          FROM unit_edges u WHERE NOT EXISTS (SELECT 1 FROM edges e
              WHERE e.src_entity_id = u.src_entity_id AND e.relation_label = u.relation_label
@@ -297,6 +323,30 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
              AND NOT EXISTS (SELECT 1 FROM edges WHERE dst_entity_id = e.id)
              AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE subject_entity_id = e.id)
              AND NOT EXISTS (SELECT 1 FROM payload_fact WHERE object_entity_id = e.id)",
+    ),
+    (
+        StoreCheck::Graph,
+        "chunks in the tables of memory's graph",
+        "SELECT DISTINCT unit_id FROM unit_entities
+         WHERE unit_id IN (SELECT unit_id FROM payload_chunk)",
+    ),
+    (
+        StoreCheck::Counters,
+        "counters that are not what a recount tells",
+        "SELECT DISTINCT what || ' ' || part FROM (
+             SELECT * FROM (SELECT * FROM counters WHERE count <> 0 EXCEPT SELECT * FROM recounted)
+             UNION ALL
+             SELECT * FROM (SELECT * FROM recounted EXCEPT SELECT * FROM counters))",
+    ),
+    (
+        StoreCheck::Counters,
+        "files whose labels are not found by them",
+        "SELECT path FROM files f WHERE json_valid(tags) AND (
+             SELECT json_group_array(tag) FROM
+                 (SELECT tag FROM file_tags WHERE file_id = f.id ORDER BY tag)
+         ) IS NOT (
+             SELECT json_group_array(value) FROM (SELECT DISTINCT value FROM json_each(f.tags)
+                 WHERE type = 'text' ORDER BY value))",
     ),
 ];
 
@@ -409,6 +459,7 @@ mod tests {
         let mut doc = file("a", &["one", "two", "one"]);
         doc.chunks[0].extraction = extraction(&["Ada", "Babbage"]);
         doc.chunks.push(parent(0, "all", 0, 300));
+        doc.tags = vec!["red".to_owned(), "blue".to_owned()];
         fixture.put(&doc);
         fixture.put(&file("b", &["three"]));
         fixture.store.claim_embed_jobs(1, 60).unwrap();
@@ -427,7 +478,7 @@ mod tests {
 
     #[test]
     fn each_contradiction_is_found_by_its_check() {
-        use StoreCheck::{Embeddings, Graph, Hashes, Jobs, Log, References, Schema};
+        use StoreCheck::{Counters, Embeddings, Graph, Hashes, Jobs, Log, References, Schema};
         for (sql, check, count) in [
             ("DROP INDEX units_state", Schema, 1),
             ("CREATE TRIGGER t AFTER INSERT ON units BEGIN DELETE FROM files; END", Schema, 1),
@@ -440,13 +491,20 @@ mod tests {
             ("DELETE FROM change_log WHERE kind = 2", Log, 1),
             ("INSERT INTO change_log (unit_id, kind) VALUES (99, 0)", Log, 1),
             ("INSERT OR REPLACE INTO change_log (unit_id, kind, removed) VALUES (2, 0, 1)", Log, 1),
-            ("UPDATE edges SET count = count + 1", Graph, 1),
-            ("DELETE FROM edges", Graph, 1),
+            ("UPDATE unit_said SET said = x'01ff'", Graph, 1),
+            ("UPDATE unit_said SET said = said || x'00'", Graph, 1),
+            ("INSERT INTO unit_said VALUES (4, x'010000')", Graph, 1),
             (
-                "DELETE FROM unit_entities WHERE entity_id = 1; DELETE FROM edges; DELETE FROM unit_edges",
+                "INSERT INTO entities (public_id, name, created_at, updated_at) VALUES ('e', 'E', 1, 1);
+                 INSERT INTO unit_entities VALUES (1, 1, 1, 0.5, 'E', 'NAME', 5, '[]', '[]', NULL)",
                 Graph,
-                1,
+                2,
             ),
+            ("UPDATE counters SET count = count + 1 WHERE what = 'chunk'", Counters, 2),
+            ("DELETE FROM counters WHERE what = 'file'", Counters, 1),
+            ("INSERT INTO counters VALUES ('job', 'none', 0, 0, 1)", Counters, 1),
+            ("DELETE FROM file_tags WHERE tag = 'red'", Counters, 1),
+            ("INSERT INTO file_tags VALUES ('green', 1)", Counters, 1),
             ("DELETE FROM embedding_cache WHERE rowid = 1", Jobs, 1),
             ("PRAGMA foreign_keys = OFF; DELETE FROM units WHERE id = 3", References, 1),
         ] {

@@ -77,6 +77,8 @@ pub mod index {
     pub(crate) mod read_view;
     pub(crate) mod refresh;
     pub(crate) mod replay;
+    #[cfg(feature = "graph")]
+    pub(crate) mod typed_rows;
 }
 
 /// Entities, relations, communities, and the paths between entities.

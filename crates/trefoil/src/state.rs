@@ -45,6 +45,8 @@ pub(crate) struct State {
     /// Counts tokens as the embedder does.
     pub(crate) counter: Arc<dyn TokenCounter>,
     #[cfg(feature = "graph")]
+    pub(crate) typed_rows: crate::index::typed_rows::TypedRows,
+    #[cfg(feature = "graph")]
     pub(crate) reports: RwLock<crate::graph::reports::ReportView>,
     /// What the searches see that start now; nobody holds the lock while doing anything else.
     pub(crate) read_view: Mutex<Arc<ReadView>>,

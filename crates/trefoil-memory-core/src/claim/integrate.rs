@@ -70,6 +70,20 @@ pub fn is_exclusive(predicate: &str) -> bool {
     EXCLUSIVE_PREDICATES.contains(&predicate) || predicate.starts_with("favorite ")
 }
 
+/// The predicates of claims that [`integrate`] compares with one of this predicate: the same, of
+/// which there is one at a time, or those that say the contrary.
+pub fn compared_with(predicate: &str) -> Vec<&str> {
+    if is_exclusive(predicate) {
+        return vec![predicate];
+    }
+    let contrary = OPPOSITES.iter().filter_map(|&(one, other)| match predicate {
+        it if it == one => Some(other),
+        it if it == other => Some(one),
+        _ => None,
+    });
+    contrary.collect()
+}
+
 /// What a statement of subject, predicate and object is the last word on: two with the same key
 /// do not hold at the same time. Absent if others can hold with it, or if it has no three parts.
 pub fn one_at_a_time([subject, predicate, object]: [Option<&str>; 3]) -> Option<(String, String)> {
@@ -95,7 +109,8 @@ pub struct Integrated {
 }
 
 /// Integrates `incoming` with `same`, the claim of the same content if there is one, and
-/// `related`, those of the same subject. What is kept is validated.
+/// `related`, those of the same subject with a predicate that it is [compared
+/// with](compared_with). What is kept is validated.
 ///
 /// # Errors
 /// [`Error::BoundaryDenied`] if an invariant does not hold for the claim as it is kept.

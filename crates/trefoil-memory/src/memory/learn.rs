@@ -1,5 +1,7 @@
 //! A new claim meets those that are there.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use trefoil::{
     index::RowId,
@@ -11,7 +13,9 @@ use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
 
 use super::{Memory, digest::DISCARDED, fact::fact, recall::Rules};
 use crate::{Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim, rows};
-use trefoil_memory_core::integrate::{IntegrateOptions, Integrated, insert_strictly, integrate};
+use trefoil_memory_core::integrate::{
+    IntegrateOptions, Integrated, compared_with, insert_strictly, integrate,
+};
 
 impl Memory {
     /// Stores a claim that is new, with what it comes from as evidence; its class is that of
@@ -130,8 +134,14 @@ impl Learning<'_> {
         self.check(&incoming)?;
         let stored = write.claim_by_hash(incoming.content_hash.as_str())?;
         let same = rows::body(stored.as_ref(), rows::to_claim)?;
+        // A claim that is told again keeps what it said of its predicate.
+        let predicates = [Some(&incoming), same.as_ref()].into_iter().flatten();
+        let predicates = predicates.filter_map(|claim| claim.predicate.as_deref());
+        let compared: BTreeSet<&str> = predicates.flat_map(compared_with).collect();
         let related = match &incoming.subject {
-            Some(subject) => rows::to_claims(&write.claims_about(subject, None)?)?,
+            Some(subject) => {
+                rows::to_claims(&write.claims_about(subject, &Vec::from_iter(compared))?)?
+            }
             None => Vec::new(),
         };
         let rules = Rules::new(self.boundary, self.policy, &self.options.requester, now)?;

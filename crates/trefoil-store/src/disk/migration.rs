@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use trefoil_core::Error;
 
-use crate::WriteTx;
+use crate::{WriteTx, codec::row_ids, graph::said, memory::mentions};
 
 /// One script a format; the number of those that ran is the file's `user_version`.
 const MIGRATIONS: &[&str] = &[
@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/004.sql"),
     include_str!("../../migrations/005.sql"),
     include_str!("../../migrations/006.sql"),
+    include_str!("../../migrations/007.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
@@ -58,12 +59,32 @@ pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
 pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     let tx = WriteTx::begin(connection)?;
     let version: usize = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for script in MIGRATIONS.iter().skip(version) {
+    for (script, format) in MIGRATIONS.iter().zip(1..).skip(version) {
         tx.execute_batch(script)?;
+        if format == SAID {
+            unite_said(&tx)?;
+        }
     }
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
     tx.pragma_update(None, "user_version", supported())?;
     tx.commit()
+}
+
+/// The format since which a row holds all that a chunk says.
+const SAID: usize = 7;
+
+/// Copies what chunks say of entities into one row each, and leaves the tables before to memory.
+fn unite_said(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
+    let mut reader = mentions::Reader::new(tx)?;
+    let chunks = "SELECT unit_id FROM payload_chunk c
+         WHERE EXISTS (SELECT 1 FROM unit_entities WHERE unit_id = c.unit_id) ORDER BY unit_id";
+    for row in row_ids(tx, chunks, [])? {
+        if let Some(bytes) = said::bytes_of(&reader.extraction(row)?) {
+            said::insert(tx, row.get().cast_signed(), &bytes)?;
+        }
+    }
+    drop(reader);
+    said::leave_tables_to_memory(tx)
 }
 
 /// The error for a file that is too new.
@@ -87,7 +108,7 @@ mod tests {
     use trefoil_core::{Change, Collection, RowId, Seq};
 
     use super::*;
-    use crate::{Access, Store, SystemClock, store::file_in};
+    use crate::{Access, GraphRows, Store, SystemClock, store::file_in};
 
     #[test]
     fn a_file_of_format_1_keeps_its_log_and_its_place_in_it() {
@@ -140,7 +161,7 @@ mod tests {
         let store = Store::open(folder.path(), Access::ReadWrite, Arc::new(SystemClock)).unwrap();
         let unit = store.memory_read("test", |memory| memory.unit("obs_1")).unwrap().unwrap();
         assert_eq!((unit.row, unit.payload.text().as_str()), (RowId::new(4), "seen"));
-        assert_eq!(store.graph().unwrap().entities[0].name, "Ada");
+        assert_eq!(store.graph().unwrap(), GraphRows::default());
         let (edges, entities) = store
             .memory_read("test", |memory| {
                 Ok((memory.edges_of(unit.row)?, memory.entities_of(unit.row)?))

@@ -4,7 +4,7 @@
 //! from both ends up to where it cannot be read, and what lies between is halved and tried
 //! again: what is on an intact page that an intact page leads to is found. What was read is
 //! trusted only if its hash fits. Everything that follows from it (the change log, the
-//! jobs, and the graph if any of it is lost) is rebuilt.
+//! jobs, the counters, and the graph if any of it is lost) is rebuilt.
 
 mod sound;
 
@@ -19,11 +19,15 @@ use serde::Serialize;
 use trefoil_core::{Error, Part, Result};
 
 use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
-use crate::{Access, Clock, Store, WriteTx, disk::pages, fault::fault, store::connect};
+use crate::{
+    Access, Clock, Store, WriteTx, disk::pages, fault::fault, graph::said::leave_tables_to_memory,
+    store::connect,
+};
 
 /// What is rebuilt and not copied.
-const REBUILT: [&str; 2] = ["change_log", "jobs"];
-/// What follows from the texts as a whole: kept only if all of it is there.
+const REBUILT: [&str; 4] = ["change_log", "jobs", "counters", "file_tags"];
+/// The graph of memory, which follows from its units as a whole, and the communities of that of
+/// documents: kept only if all of it is there.
 const GRAPH: [&str; 7] = [
     "entities",
     "entity_aliases",
@@ -33,6 +37,8 @@ const GRAPH: [&str; 7] = [
     "communities",
     "community_members",
 ];
+/// What chunks say, each row for itself: what is lost is made again from the text.
+const SAID: &str = "unit_said";
 /// The table whose rows have hashes of their own: they are trusted one by one, also on a page
 /// without its checksum.
 const HASHED: &str = "payload_chunk";
@@ -144,14 +150,20 @@ impl Salvage<'_> {
         for table in &tables {
             saved.push(TableSaved { table: table.name.clone(), saved: 0, lost: self.copy(table)? });
         }
-        let said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
+        // An older version kept there what chunks say.
+        leave_tables_to_memory(self.new)?;
+        let said = || {
+            let tables = ["unit_entities", "unit_edges", SAID];
+            tables.iter().map(|table| count(self.new, table)).sum::<rusqlite::Result<usize>>()
+        };
+        let before = said()?;
         drop_unsound(self.new)?;
         drop_orphans(self.new)?;
-        let still_said = count(self.new, "unit_entities")? + count(self.new, "unit_edges")?;
-        let graph = said == still_said
-            && GRAPH.iter().all(|name| {
-                saved.iter().any(|table| table.table == *name && table.lost == Some(0))
-            })
+        let is_whole =
+            |name: &str| saved.iter().any(|table| table.table == name && table.lost == Some(0));
+        let graph = said()? == before
+            && is_whole(SAID)
+            && GRAPH.iter().all(|name| is_whole(name))
             && sum_graph(self.new)?;
         if !graph {
             for table in GRAPH {
@@ -159,6 +171,10 @@ impl Salvage<'_> {
             }
             drop_orphans(self.new)?;
         }
+        self.new.execute_batch(
+            "DELETE FROM counters;
+             INSERT INTO counters SELECT what, part, collection, state, count FROM recounted;",
+        )?;
         for table in &mut saved {
             table.saved = count(self.new, &table.table)?;
             let before = count(self.old, &table.table).ok();
@@ -169,7 +185,7 @@ impl Salvage<'_> {
             };
         }
         let incomplete = self.incomplete()?;
-        self.log(graph)?;
+        self.log()?;
         Ok(Salvaged { tables: saved, incomplete, graph })
     }
 
@@ -356,7 +372,7 @@ impl Salvage<'_> {
     }
 
     /// Restarts the log, above every number that was given.
-    fn log(&self, graph: bool) -> rusqlite::Result<()> {
+    fn log(&self) -> rusqlite::Result<()> {
         for (name, last) in &self.given {
             let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1";
             if self.new.prepare(exists)?.exists([name])? {
@@ -370,16 +386,15 @@ impl Salvage<'_> {
             }
         }
         self.new.execute_batch(
-            "INSERT INTO change_log (unit_id, kind) SELECT id, 0 FROM units
-             WHERE id NOT IN (SELECT unit_id FROM payload_chunk WHERE ordinal < 0) ORDER BY id;",
-        )?;
-        if graph {
-            self.new.execute_batch(
-                "INSERT INTO change_log (unit_id, kind) SELECT unit_id, 2 FROM unit_entities
-                 UNION SELECT unit_id, 2 FROM unit_edges ORDER BY 1;",
-            )?;
-        }
-        Ok(())
+            "INSERT INTO change_log (unit_id, kind, collection)
+                 SELECT id, 0, kind <> 8 FROM units
+                 WHERE id NOT IN (SELECT unit_id FROM payload_chunk WHERE ordinal < 0) ORDER BY id;
+             INSERT INTO change_log (unit_id, kind, collection)
+                 SELECT unit_id, 2, 0 FROM unit_said
+                 UNION SELECT unit_id, 2, 1 FROM unit_entities
+                 UNION SELECT unit_id, 2, 1 FROM unit_edges ORDER BY 1;
+             DELETE FROM meta WHERE key IN ('log_compacted_documents', 'log_compacted_memory');",
+        )
     }
 }
 

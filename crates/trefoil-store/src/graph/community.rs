@@ -27,6 +27,8 @@ pub struct CommunityRow {
     pub members: Vec<EntityId>,
     /// Of each member, a hash of what it was related to when the community was found.
     pub ties: Vec<u64>,
+    /// Of each member, how many chunks mentioned it then.
+    pub chunks: Vec<u32>,
     /// Number of relations inside.
     pub internal_edges: usize,
     /// Number of relations that leave.
@@ -71,8 +73,7 @@ impl Store {
     }
 
     /// Stores communities in place of all that there were, which costs no more than what
-    /// is another. A parent stands before its parts. Members that are not in the graph are
-    /// left out.
+    /// is another. A parent stands before its parts.
     ///
     /// # Errors
     /// A full disk; then nothing was stored.
@@ -90,15 +91,18 @@ impl Store {
                 if old != Some(community) {
                     put_community(tx, now, community)?;
                 }
-                if old.is_none_or(|old| {
-                    (&old.members, &old.ties) != (&community.members, &community.ties)
-                }) {
+                if old.is_none_or(|old| members(old) != members(community)) {
                     put_members(tx, community)?;
                 }
             }
             Ok(())
         })
     }
+}
+
+/// What is stored of the members of a community.
+fn members(community: &CommunityRow) -> (&[EntityId], &[u64], &[u32]) {
+    (&community.members, &community.ties, &community.chunks)
 }
 
 pub(crate) fn communities(tx: &Connection) -> rusqlite::Result<Vec<CommunityRow>> {
@@ -110,8 +114,8 @@ pub(crate) fn communities(tx: &Connection) -> rusqlite::Result<Vec<CommunityRow>
          ORDER BY c.level, c.public_id",
     )?;
     let mut members = tx.prepare_cached(
-        "SELECT e.public_id, m.ties FROM community_members m JOIN entities e ON e.id = m.entity_id
-         WHERE m.community_id = ?1 ORDER BY e.public_id",
+        "SELECT entity_id, ties, chunks FROM community_members
+         WHERE community_id = ?1 ORDER BY entity_id",
     )?;
     let rows = select.query_map([], |row| community(row, &mut members))?;
     rows.collect()
@@ -121,10 +125,11 @@ fn community(row: &Row<'_>, members: &mut CachedStatement<'_>) -> rusqlite::Resu
     let parent = row.get::<_, Option<String>>(3)?.map(CommunityId::new).transpose();
     let members = members.query_map([row.get::<_, i64>(0)?], |row| {
         let id = parsed(row, 0, EntityId::new)?;
-        Ok((id, row.get::<_, i64>(1)?.cast_unsigned()))
+        Ok((id, (row.get::<_, i64>(1)?.cast_unsigned(), row.get(2)?)))
     })?;
     let members = members.collect::<rusqlite::Result<Vec<_>>>()?;
-    let (members, ties) = members.into_iter().unzip();
+    let (members, told): (_, Vec<(u64, u32)>) = members.into_iter().unzip();
+    let (ties, chunks) = told.into_iter().unzip();
     Ok(CommunityRow {
         id: parsed(row, 1, CommunityId::new)?,
         level: row.get(2)?,
@@ -132,6 +137,7 @@ fn community(row: &Row<'_>, members: &mut CachedStatement<'_>) -> rusqlite::Resu
         name: row.get(4)?,
         members,
         ties,
+        chunks,
         internal_edges: row.get(5)?,
         external_edges: row.get(6)?,
         modularity: row.get(7)?,
@@ -194,11 +200,12 @@ fn put_members(tx: &WriteTx<'_>, community: &CommunityRow) -> rusqlite::Result<(
         .query_row([community.id.as_str()], |row| row.get(0))?;
     tx.prepare_cached("DELETE FROM community_members WHERE community_id = ?1")?.execute([id])?;
     let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO community_members (community_id, entity_id, ties)
-         SELECT ?1, id, ?3 FROM entities WHERE public_id = ?2",
+        "INSERT OR IGNORE INTO community_members (community_id, entity_id, ties, chunks)
+         VALUES (?1, ?2, ?3, ?4)",
     )?;
-    for (member, ties) in community.members.iter().zip(&community.ties) {
-        insert.execute(params![id, member.as_str(), ties.cast_signed()])?;
+    let told = community.ties.iter().zip(&community.chunks);
+    for (member, (ties, chunks)) in community.members.iter().zip(told) {
+        insert.execute(params![id, member.as_str(), ties.cast_signed(), chunks])?;
     }
     Ok(())
 }
@@ -207,7 +214,7 @@ fn put_members(tx: &WriteTx<'_>, community: &CommunityRow) -> rusqlite::Result<(
 mod tests {
     use super::*;
     use crate::{
-        GraphRows, chunk_id, community_id, entity_id, file_id,
+        chunk_id, community_id, entity_id, file_id,
         fixture::{Fixture, extraction, file},
     };
 
@@ -230,6 +237,7 @@ mod tests {
             name: "Ada & Babbage".to_owned(),
             members: members.to_vec(),
             ties: members.iter().map(|_| u64::MAX).collect(),
+            chunks: members.iter().map(|_| 1).collect(),
             internal_edges: 1,
             external_edges: 2,
             modularity: 0.25,
@@ -266,13 +274,18 @@ mod tests {
     }
 
     #[test]
-    fn members_leave_with_what_names_them() {
-        let (fixture, [whole, _]) = communities();
+    fn a_community_is_as_it_was_found_until_others_are_stored() {
+        let (fixture, [whole, part]) = communities();
         fixture.store.put_communities(std::slice::from_ref(&whole)).unwrap();
         fixture.store.remove_file("a").unwrap();
-        assert_eq!(fixture.store.graph().unwrap(), GraphRows::default());
-        let stored = fixture.store.communities().unwrap();
-        assert!(stored[0].members.is_empty() && stored[0].ties.is_empty());
+        assert_eq!(fixture.store.communities().unwrap(), [whole.clone()]);
+        let fewer = CommunityRow { chunks: vec![0, 0, 0], ..whole };
+        fixture.store.put_communities(std::slice::from_ref(&fewer)).unwrap();
+        assert_eq!(fixture.store.communities().unwrap(), [fewer]);
+        let alone = CommunityRow { parent: None, ..part };
+        fixture.store.put_communities(std::slice::from_ref(&alone)).unwrap();
+        assert_eq!(fixture.store.communities().unwrap(), [alone]);
+        assert_eq!(fixture.store.verify().unwrap(), []);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! see says nothing of what he may not; and when it goes, it goes from the vector after it.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trefoil_core::RowId;
+use trefoil_core::{Collection, RowId};
 
 use super::{EpisodePayload, MemoryUnit, MemoryWrite, Payload, unit};
 use crate::{
@@ -66,7 +66,7 @@ impl Embedding<'_> {
             .prepare_cached("UPDATE units SET embedding_hash = ?2 WHERE id = ?1")?
             .execute(params![unit.row.get().cast_signed(), wanted])?;
         if let Some(hash) = wanted {
-            embedding::want(self.tx, self.now, self.space, unit.row, &hash)?;
+            embedding::want(self.tx, self.now, self.space, Collection::Memory, unit.row, &hash)?;
         }
         known.map_or(Ok(()), |hash| embedding::drop_unused(self.tx, &hash))
     }

@@ -108,10 +108,10 @@ impl Store {
     /// say; `None` if there is none. As [`MemoryWrite::erase_units`], it is followed by
     /// [`clean`](Self::clean).
     pub fn erase_file(&self, path: &str) -> Result<Option<Erased>> {
-        self.write("erase a file", |tx, now| {
+        self.write("erase a file", |tx, _| {
             let Some((erased, texts)) = file_texts(tx, path)? else { return Ok(None) };
             let hashes = file_hashes(tx, path)?;
-            remove_path(tx, now, path)?;
+            remove_path(tx, path)?;
             hashes.iter().try_for_each(|hash| embedding::drop_unused(tx, hash))?;
             // Reports quote; the worker rebuilds them from what is left.
             tx.execute("DELETE FROM communities", [])?;

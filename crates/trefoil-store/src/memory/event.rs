@@ -1,8 +1,8 @@
 use rusqlite::{OptionalExtension, Row, params};
-use trefoil_core::{Result, RowId};
+use trefoil_core::{Collection, Result, RowId};
 
 use super::{MemoryRead, MemoryWrite};
-use crate::codec::limit_of;
+use crate::{codec::limit_of, job};
 
 /// Something that was done to memory. Events outlive the units that they tell of, so they
 /// hold ids, hashes and numbers, never a text.
@@ -55,7 +55,8 @@ impl MemoryWrite<'_> {
     /// it is. `payload_json` holds no text of a unit.
     pub fn enqueue(&self, kind: &str, payload_json: &str, run_after: i64) -> Result<()> {
         self.sql("queue a job", |tx| {
-            crate::job::enqueue_at(tx, self.now(), run_after, kind, payload_json).map(drop)
+            let (now, of) = (self.now(), Collection::Memory);
+            job::enqueue_at(tx, now, run_after, of, kind, payload_json).map(drop)
         })
     }
 

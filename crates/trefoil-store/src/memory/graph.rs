@@ -2,15 +2,15 @@ use std::collections::BTreeMap;
 
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
-use trefoil_core::{
-    Collection, EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId,
-};
+use trefoil_core::{EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId};
 
-use super::{MemoryRead, MemoryWrite};
+use super::{
+    MemoryRead, MemoryWrite,
+    mentions::{GraphWriter, Reader},
+};
 use crate::{
     codec::{json, parsed, texts},
     fault::unreadable,
-    graph::extraction::{GraphWriter, Reader},
     id::relation_id,
 };
 
@@ -151,7 +151,7 @@ impl MemoryWrite<'_> {
     /// something else. Entities and relations of memory are apart from those of documents.
     pub fn put_mentions(&self, row: RowId, extraction: &Extraction) -> Result<bool> {
         self.sql("store the mentions of a unit", |tx| {
-            let mut graph = GraphWriter::new(tx, self.now()).of(Collection::Memory);
+            let mut graph = GraphWriter::new(tx, self.now());
             let changed = graph.put(row, extraction)?;
             graph.finish()?;
             Ok(changed)

@@ -1,10 +1,10 @@
 //! The end of units: buried with a tombstone and purged later, or removed at once.
 
 use rusqlite::params;
-use trefoil_core::{Change, Collection, Result, RowId};
+use trefoil_core::{Change, Result, RowId};
 
-use super::{MemoryRead, MemoryWrite, embedded, unit};
-use crate::{WriteTx, change::log, codec::limit_of, embedding, graph::extraction::GraphWriter};
+use super::{MemoryRead, MemoryWrite, embedded, mentions::GraphWriter, unit};
+use crate::{WriteTx, change::log, codec::limit_of, embedding};
 
 /// What stands where a unit was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl MemoryWrite<'_> {
     /// other unit has. How many there were.
     pub fn remove_units(&self, rows: &[RowId]) -> Result<usize> {
         self.sql("remove units", |tx| {
-            let mut graph = GraphWriter::new(tx, self.now()).of(Collection::Memory);
+            let mut graph = GraphWriter::new(tx, self.now());
             let mut removed = 0;
             for &row in rows {
                 removed += usize::from(self.remove(tx, &mut graph, row)?);

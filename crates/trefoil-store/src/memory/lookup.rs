@@ -13,13 +13,18 @@ impl MemoryRead<'_> {
         Ok(self.found("look up a claim", sql, [content_hash])?.pop())
     }
 
-    /// Claims about `subject` that are not archived, with `predicate` if one is given, the
-    /// last changed first.
-    pub fn claims_about(&self, subject: &str, predicate: Option<&str>) -> Result<Vec<MemoryUnit>> {
+    /// Claims about `subject` that are not archived, with one of these predicates, the last
+    /// changed first. What else there is of the subject costs nothing.
+    pub fn claims_about(&self, subject: &str, predicates: &[&str]) -> Result<Vec<MemoryUnit>> {
+        if predicates.is_empty() {
+            return Ok(Vec::new());
+        }
         let sql = "SELECT c.unit_id FROM payload_claim c JOIN units u ON u.id = c.unit_id
-                   WHERE c.subject = ?1 AND (?2 IS NULL OR c.predicate = ?2) AND u.state < 3
+                   WHERE c.subject = ?1 AND c.predicate IN (SELECT value FROM json_each(?2))
+                     AND u.state < 3
                    ORDER BY u.updated_at DESC, u.id DESC";
-        self.found("read the claims about a subject", sql, params![subject, predicate])
+        let predicates = serde_json::Value::from(predicates).to_string();
+        self.found("read the claims about a subject", sql, params![subject, predicates])
     }
 
     /// At most `limit` claims that are not archived, after the row `after`, by row: to walk

@@ -1,69 +1,33 @@
-//! What each chunk says of entities, row by row, and the entities and relations that
-//! these rows add up to.
+//! What each unit of memory says of entities, row by row, and the entities and relations that
+//! these rows add up to. Claims and facts refer to them, so that they have rows, which those of
+//! documents have not.
 //!
 //! ```text
 //! unit_entities, unit_edges (one unit's word) ─▶ entities, entity_aliases, edges (the sum)
 //! ```
 //!
-//! The sum is a function of the rows alone, so a chunk that goes takes with it what only it
+//! The sum is a function of the rows alone, so a unit that goes takes with it what only it
 //! said, and a store that was changed holds what a new one would.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use trefoil_core::{
-    Change, Collection, EntityType, Extraction, Mention, MentionKind, Relation, RelationType,
-    Result, RowId, Score,
+    Change, Collection, EntityType, Extraction, Mention, Relation, RelationType, RowId, Score,
 };
 
+use super::sums;
 use crate::{
-    Store, WriteTx,
+    WriteTx,
     change::log,
-    codec::{parsed, spans, spans_to_json, texts, to_json},
+    codec::{coded, parsed, spans, spans_to_json, texts, to_json},
     fault::unreadable,
-    graph::sums,
-    id::{entity_id, memory_entity_id},
+    graph::coding::{kind_of, number_of},
+    id::memory_entity_id,
 };
 
-/// `unit_entities.role` of what a chunk names.
+/// `unit_entities.role` of what a unit names.
 const MENTIONED: i64 = 1;
-
-impl Store {
-    /// What the chunks of `rows` mention, in their order; unknown rows are left out.
-    pub fn extractions(&self, rows: &[RowId]) -> Result<Vec<(RowId, Extraction)>> {
-        self.read("read mentions", |tx| {
-            let mut reader = Reader::new(tx)?;
-            let mut exists = tx.prepare_cached("SELECT 1 FROM payload_chunk WHERE unit_id = ?1")?;
-            let mut found = Vec::with_capacity(rows.len());
-            for &row in rows {
-                if exists.exists([row.get().cast_signed()])? {
-                    found.push((row, reader.extraction(row)?));
-                }
-            }
-            Ok(found)
-        })
-    }
-
-    /// Replaces what chunks mention, as another extractor finds it; unknown rows are left
-    /// out. Tells how many differ from what was stored; those are logged.
-    ///
-    /// # Errors
-    /// A full disk; then nothing was stored.
-    pub fn put_extractions(&self, extractions: &[(RowId, Extraction)]) -> Result<usize> {
-        self.write("store mentions", |tx, now| {
-            let mut graph = GraphWriter::new(tx, now);
-            let mut exists = tx.prepare_cached("SELECT 1 FROM payload_chunk WHERE unit_id = ?1")?;
-            let mut changed = 0;
-            for (row, extraction) in extractions {
-                if exists.exists([row.get().cast_signed()])? {
-                    changed += usize::from(graph.put(*row, extraction)?);
-                }
-            }
-            graph.finish()?;
-            Ok(changed)
-        })
-    }
-}
 
 /// Keeps the graph in step with the units, within one transaction that ends with
 /// [`finish`](Self::finish).
@@ -71,8 +35,6 @@ impl Store {
 pub(crate) struct GraphWriter<'c> {
     tx: &'c WriteTx<'c>,
     now: i64,
-    /// Whose entities these are.
-    collection: Collection,
     /// Rows of `entities`, by normalised name.
     entities: BTreeMap<String, i64>,
     /// What has to be summed up again.
@@ -85,19 +47,13 @@ impl<'c> GraphWriter<'c> {
         Self {
             tx,
             now,
-            collection: Collection::Documents,
             entities: BTreeMap::new(),
             touched_entities: BTreeSet::new(),
             touched_edges: BTreeSet::new(),
         }
     }
 
-    /// The same for the units of a collection, which has entities of its own.
-    pub(crate) fn of(self, collection: Collection) -> Self {
-        Self { collection, ..self }
-    }
-
-    /// Stores what a chunk says in place of what it said; true if that is something else,
+    /// Stores what a unit says in place of what it said; true if that is something else,
     /// which is logged.
     pub(crate) fn put(&mut self, row: RowId, extraction: &Extraction) -> rusqlite::Result<bool> {
         if Reader::new(self.tx)?.extraction(row)? == *extraction {
@@ -216,11 +172,7 @@ impl<'c> GraphWriter<'c> {
         if let Some(&entity) = self.entities.get(normalized) {
             return Ok(entity);
         }
-        let id = match self.collection {
-            Collection::Documents => entity_id(normalized),
-            Collection::Memory => memory_entity_id(normalized),
-        };
-        let id = id.map_err(|error| unreadable(0, error))?;
+        let id = memory_entity_id(normalized).map_err(|error| unreadable(0, error))?;
         let known = self
             .tx
             .prepare_cached("SELECT id FROM entities WHERE public_id = ?1")?
@@ -241,7 +193,7 @@ impl<'c> GraphWriter<'c> {
                     mention.name,
                     normalized,
                     self.now,
-                    self.collection.code()
+                    Collection::Memory.code()
                 ])?,
         };
         self.entities.insert(normalized.to_owned(), entity);
@@ -362,7 +314,7 @@ fn mention(row: &Row<'_>) -> rusqlite::Result<Mention> {
         normalized_name: row.get(1)?,
         aliases: texts(row, 2)?,
         entity_type: parsed(row, 3, EntityType::new)?,
-        kind: kind_of(row.get(4)?)?,
+        kind: coded(row, 4, kind_of)?,
         confidence: Score::new(row.get(5)?).map_err(|error| unreadable(5, error))?,
         spans: spans(row, 6)?,
         target: row.get(7)?,
@@ -376,157 +328,4 @@ fn relation(row: &Row<'_>) -> rusqlite::Result<Relation> {
         relation_type: parsed(row, 2, RelationType::new)?,
         evidence: spans(row, 3)?,
     })
-}
-
-/// A sign as the column holds it; a number is never given to another sign.
-const fn number_of(kind: MentionKind) -> i64 {
-    match kind {
-        MentionKind::Title => 0,
-        MentionKind::Heading => 1,
-        MentionKind::Link => 2,
-        MentionKind::Code => 3,
-        MentionKind::Quoted => 4,
-        MentionKind::ProperNoun => 5,
-        MentionKind::NounPhrase => 6,
-    }
-}
-
-fn kind_of(number: i64) -> rusqlite::Result<MentionKind> {
-    Ok(match number {
-        0 => MentionKind::Title,
-        1 => MentionKind::Heading,
-        2 => MentionKind::Link,
-        3 => MentionKind::Code,
-        4 => MentionKind::Quoted,
-        5 => MentionKind::ProperNoun,
-        6 => MentionKind::NounPhrase,
-        _ => return Err(unreadable(4, format!("{number} is no sign"))),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use trefoil_core::Seq;
-
-    use super::*;
-    use crate::{
-        GraphRows, NewFile,
-        fixture::{Fixture, extraction, file},
-    };
-
-    #[test]
-    fn what_a_chunk_mentions_comes_back_as_it_was() {
-        let fixture = Fixture::new();
-        let mut doc = file("a", &["Ada met Babbage", "nobody", "서울 東京"]);
-        let mut link = extraction(&["Ada", "Babbage"]).into_parts();
-        link.0[0].target = Some("ada.md".to_owned());
-        link.0[1].kind = MentionKind::Link;
-        link.0[1].confidence = Score::clamped(0.512_345_7);
-        doc.chunks[0].extraction = Extraction::new(link.0).with_relations(link.1);
-        doc.chunks[2].extraction = extraction(&["서울", "東京"]);
-        let rows = fixture.put(&doc);
-        let asked = [rows[2], RowId::new(99), rows[0], rows[1]];
-        let expected: Vec<_> =
-            [2, 0, 1].map(|n: usize| (rows[n], doc.chunks[n].extraction.clone())).into();
-        assert_eq!(fixture.store.extractions(&asked).unwrap(), expected);
-    }
-
-    #[test]
-    fn only_what_changed_is_logged() {
-        let fixture = Fixture::new();
-        let mut doc = file("a", &["one", "two"]);
-        doc.chunks[0].extraction = extraction(&["Ada"]);
-        let rows = fixture.put(&doc);
-        let of = |after| {
-            let changes = fixture.changes(after).into_iter();
-            changes.filter(|change| matches!(change, Change::Extraction(_))).collect::<Vec<_>>()
-        };
-        assert_eq!(of(Seq::ZERO), [Change::Extraction(rows[0])]);
-        let before = fixture.store.seq().unwrap();
-        fixture.put(&doc);
-        assert_eq!(of(before), []);
-        let new = [(rows[0], extraction(&["Ada"])), (rows[1], extraction(&["Byron", "Ada"]))];
-        assert_eq!(fixture.store.put_extractions(&new).unwrap(), 1);
-        assert_eq!(of(before), [Change::Extraction(rows[1])]);
-        assert_eq!(
-            fixture.store.put_extractions(&[(RowId::new(99), extraction(&["X1"]))]).unwrap(),
-            0
-        );
-        let before = fixture.store.seq().unwrap();
-        doc.chunks[1].extraction = extraction(&["Byron", "Ada"]);
-        doc.chunks[0].extraction = Extraction::default();
-        fixture.put(&doc);
-        assert_eq!(of(before), [Change::Extraction(rows[0])]);
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Put(u8, Vec<Vec<usize>>),
-        Remove(u8),
-        Extract(u8, Vec<usize>),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        let names = || prop::collection::vec(0..NAMES.len(), 0..4);
-        prop_oneof![
-            4 => (0..4_u8, prop::collection::vec(names(), 0..4)).prop_map(|(path, chunks)| Step::Put(path, chunks)),
-            1 => (0..4_u8).prop_map(Step::Remove),
-            1 => (0..4_u8, names()).prop_map(|(path, names)| Step::Extract(path, names)),
-        ]
-    }
-
-    const NAMES: &[&str] = &["Ada", "ADA", "Babbage", "Engine", "ENGINE", "서울", "東京"];
-
-    fn said(names: &[usize]) -> Extraction {
-        extraction(&names.iter().map(|&name| NAMES[name]).collect::<Vec<_>>())
-    }
-
-    fn document(path: u8, chunks: &[Vec<usize>]) -> NewFile {
-        let texts: Vec<String> = (0..chunks.len()).map(|n| format!("text {n}")).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mut file = file(&path.to_string(), &texts);
-        for (chunk, names) in file.chunks.iter_mut().zip(chunks) {
-            chunk.extraction = said(names);
-        }
-        file
-    }
-
-    /// The graph that a new store has after storing the files.
-    fn built_new(files: &BTreeMap<u8, Vec<Vec<usize>>>) -> GraphRows {
-        let fixture = Fixture::new();
-        let files: Vec<_> = files.iter().map(|(path, chunks)| document(*path, chunks)).collect();
-        fixture.store.put_files(&files).unwrap();
-        fixture.store.graph().unwrap()
-    }
-
-    proptest! {
-        #[test]
-        fn a_changed_store_holds_the_graph_of_a_new_one(steps in prop::collection::vec(step(), 1..12)) {
-            let fixture = Fixture::new();
-            let mut files: BTreeMap<u8, Vec<Vec<usize>>> = BTreeMap::new();
-            for step in steps {
-                match step {
-                    Step::Put(path, chunks) => {
-                        fixture.put(&document(path, &chunks));
-                        files.insert(path, chunks);
-                    }
-                    Step::Remove(path) => {
-                        fixture.store.remove_file(&path.to_string()).unwrap();
-                        files.remove(&path);
-                    }
-                    Step::Extract(path, names) => {
-                        let rows = fixture.rows(&path.to_string());
-                        let first = rows.first().map(|&row| (row, said(&names)));
-                        fixture.store.put_extractions(&first.into_iter().collect::<Vec<_>>()).unwrap();
-                        if let Some(first) = files.get_mut(&path).and_then(|file| file.first_mut()) {
-                            *first = names;
-                        }
-                    }
-                }
-            }
-            prop_assert_eq!(fixture.store.graph().unwrap(), built_new(&files));
-            fixture.store.check().unwrap();
-        }
-    }
 }

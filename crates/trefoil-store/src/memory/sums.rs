@@ -1,10 +1,11 @@
-//! What the rows of units add up to: one entity, one edge. A function of the rows alone.
+//! What the rows of units of memory add up to: one entity, one edge. A function of the rows
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 
-use crate::codec::texts;
+use crate::{codec::texts, graph::most};
 
 /// How one entity is related to another, by all the units that say so.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,10 +137,4 @@ fn attrs(tx: &Connection, entity: i64) -> rusqlite::Result<Option<String>> {
         said.entry(row.get(0)?).or_default().insert(row.get(1)?);
     }
     Ok((!said.is_empty()).then(|| serde_json::json!(said).to_string()))
-}
-
-fn most(weights: BTreeMap<String, f64>) -> Option<String> {
-    // The first of equals: a later one has to be above it.
-    let more = |best: (String, f64), next: (String, f64)| if next.1 > best.1 { next } else { best };
-    weights.into_iter().reduce(more).map(|(text, _)| text)
 }

@@ -137,7 +137,8 @@ fn a_unit_of_each_kind_is_read_as_it_was_written() {
     assert_eq!(read(&fixture, |m| m.session("ses_1")).unwrap().token_count, 4);
     assert_eq!(read(&fixture, |m| m.summary("rolling", "7d")).unwrap().unit.id, "x3");
     assert_eq!(read(&fixture, |m| m.loop_by_text("buy milk")).unwrap().unit.id, "x4");
-    assert_eq!(read(&fixture, |m| m.claims_about("Ada", Some("name"))).len(), 1);
+    assert_eq!(read(&fixture, |m| m.claims_about("Ada", &["age", "name"])).len(), 1);
+    assert_eq!(read(&fixture, |m| m.claims_about("Ada", &["age"])), []);
     assert_eq!(read(&fixture, |m| m.claim_by_hash("sha256:a claim")).unwrap().unit.id, "x1");
     assert_eq!(read(&fixture, |m| m.expired_episodes(100, 9)).len(), 1);
     assert_eq!(read(&fixture, |m| m.expired_episodes(99, 9)), []);
@@ -467,7 +468,7 @@ fn sums_that_claims_add_to_are_checked_rebuilt_and_made_for_older_stores() {
         change(older);
         assert_eq!(faults(), 2);
         if mend.is_empty() {
-            fixture.store.write("test", crate::graph::extraction::GraphWriter::sum_all).unwrap();
+            fixture.store.write("test", crate::memory::mentions::GraphWriter::sum_all).unwrap();
         } else {
             change(mend);
         }
@@ -487,7 +488,7 @@ fn sums_that_claims_add_to_are_checked_rebuilt_and_made_for_older_stores() {
     ] {
         change(wrong);
         assert_eq!(faults(), 1, "{wrong}");
-        fixture.store.write("test", crate::graph::extraction::GraphWriter::sum_all).unwrap();
+        fixture.store.write("test", crate::memory::mentions::GraphWriter::sum_all).unwrap();
         assert_eq!(faults(), 0, "{wrong}");
     }
 }

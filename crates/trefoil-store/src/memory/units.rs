@@ -5,6 +5,7 @@ use trefoil_core::{Allowed, Change, Collection, MemoryText, Result, RowId, UnitK
 
 use super::{
     MemoryRead, MemoryUnit, MemoryWrite, PatchReason, Payload, UnitRow,
+    mentions::GraphWriter,
     unit::{by_id, by_row, row_of, upsert, write_payload},
     version,
 };
@@ -12,7 +13,6 @@ use crate::{
     Store, WriteTx,
     change::log,
     codec::{coded, limit_of, row_ids},
-    graph::extraction::GraphWriter,
     job,
 };
 
@@ -100,7 +100,7 @@ impl MemoryWrite<'_> {
             let row = upsert(tx, unit, payload)?;
             write_payload(tx, row, payload)?;
             if before.as_ref().is_some_and(|before| counted(before) != counts(unit, payload)) {
-                let mut graph = GraphWriter::new(tx, self.now).of(Collection::Memory);
+                let mut graph = GraphWriter::new(tx, self.now);
                 graph.touch(row)?;
                 graph.finish()?;
             }
@@ -135,7 +135,7 @@ impl MemoryWrite<'_> {
         if before.is_none() && matches!(after.payload, Payload::Episode(_)) && !proactive {
             let payload = serde_json::json!({ "row": after.row.get() }).to_string();
             for kind in ["reflect", "extract_entities", "extract_facts", "extract_loops"] {
-                job::enqueue(tx, self.now, kind, &payload)?;
+                job::enqueue(tx, self.now, Collection::Memory, kind, &payload)?;
             }
         }
         Ok(())

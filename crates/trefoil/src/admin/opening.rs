@@ -94,6 +94,8 @@ fn open_state(
         memory,
         counter: models.counter,
         #[cfg(feature = "graph")]
+        typed_rows: Default::default(),
+        #[cfg(feature = "graph")]
         reports: RwLock::default(),
         read_view: Mutex::new(Arc::new(view)),
         updating: Mutex::default(),

@@ -265,7 +265,11 @@ fn compare(store: &Store, on_disk: &IndexOnDisk, contents: &Contents) -> Result<
     }
     // What the log told since is not known to the index, and may be of another state of the
     // store than was compared.
-    let changed = changed_rows(store, *collection, index.inputs(), contents.seq)?;
+    let mut changed = changed_rows(store, *collection, index.inputs(), contents.seq)?;
+    // Of an index that is older than the log, any row may be gone: the next writer rebuilds it.
+    if contents.seq < store.log_compacted(*collection)? {
+        changed.extend(contents.rows.iter().map(|&(row, _)| row));
+    }
     let rows = |rows: Vec<RowId>| some(rows, &changed);
     let last = store.seq()?;
     let ahead = (contents.seq > last).then_some(Fault::Ahead { reached: contents.seq, last });

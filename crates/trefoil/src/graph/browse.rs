@@ -24,7 +24,7 @@ impl State {
         &self,
         filters: &SearchFilters,
     ) -> Result<Option<Arc<GraphIndex>>> {
-        let Allowed::Only(rows) = self.store.allowed(filters)? else {
+        let Allowed::Only(rows) = self.allowed(filters)? else {
             return Ok(self.graph_index());
         };
         if self.graph_index().is_none() {
@@ -54,7 +54,7 @@ impl State {
     ) -> Result<Option<EntityView>> {
         let Some(index) = self.graph_index_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
-        let is_whole = matches!(self.store.allowed(filters)?, Allowed::All);
+        let is_whole = matches!(self.allowed(filters)?, Allowed::All);
         let mut neighbours: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
         neighbours.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -130,12 +130,12 @@ impl State {
         for relation in &relations {
             let ends = [relation.source, relation.target].map(|node| index.entity(node));
             let seen = match ends {
-                // The sums are over all chunks, and so tell of all.
-                [Some(source), Some(target)] if is_whole => self.store.seen(
-                    source.normalized_name,
-                    &relation.relation_type,
-                    target.normalized_name,
-                )?,
+                [Some(source), Some(target)] if is_whole => {
+                    let (source, target) = (source.normalized_name, target.normalized_name);
+                    let (kind, rows) = (&relation.relation_type, &relation.proofs);
+                    self.store.relation(source, kind, target, rows)?.map(|found| found.seen)
+                }
+                // Under filters these are not all of the chunks.
                 _ => None,
             };
             let shown = shown(index, relation, &chunks)?;

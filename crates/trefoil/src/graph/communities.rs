@@ -57,11 +57,11 @@ pub(crate) fn update_communities(
         stored.iter().map(|one| (one.content_hash.as_str(), one)).collect();
     let mut ids: Vec<CommunityId> = Vec::with_capacity(found.len());
     for community in found {
-        ids.push(community_id(community.level, &entities.members(community).0)?);
+        ids.push(community_id(community.level, &entities.members(community).ids)?);
     }
     let fingerprint = summarizer.fingerprint();
     let report = |((community, draft), id): &((&Community, Draft), &CommunityId)| {
-        let (members, ties) = entities.members(community);
+        let Members { ids: members, ties, chunks: mentions } = entities.members(community);
         let evidence = draft.evidence(&chunks);
         let names = draft.names(graph);
         let told = names.get(..NAMES).unwrap_or(&names);
@@ -79,6 +79,7 @@ pub(crate) fn update_communities(
             name,
             members,
             ties,
+            chunks: mentions,
             internal_edges: community.edges.internal_edges,
             external_edges: community.edges.external_edges,
             modularity: community.edges.modularity(config.leiden.resolution),
@@ -102,13 +103,24 @@ pub(crate) fn update_communities(
 struct Entities {
     ids: Vec<EntityId>,
     ties: Vec<u64>,
+    /// How many chunks mention each.
+    chunks: Vec<u32>,
+}
+
+/// What is stored of the members of a community, by id.
+#[derive(Default)]
+struct Members {
+    ids: Vec<EntityId>,
+    ties: Vec<u64>,
+    chunks: Vec<u32>,
 }
 
 impl Entities {
     fn of(graph: &GraphIndex) -> Result<Self> {
-        let each = (0..graph.entity_count()).filter_map(|node| graph.entity(node));
-        let ids = each.map(|entity| entity_id(entity.normalized_name)).collect::<Result<_>>()?;
-        Ok(Self { ids, ties: graph.ties() })
+        let each = || (0..graph.entity_count()).filter_map(|node| graph.entity(node));
+        let ids = each().map(|entity| entity_id(entity.normalized_name)).collect::<Result<_>>()?;
+        let chunks = each().map(|entity| entity.chunks).collect();
+        Ok(Self { ids, ties: graph.ties(), chunks })
     }
 
     /// The communities of the graph; from those that are stored where there are any.
@@ -146,15 +158,21 @@ impl Entities {
         graph.communities_since(&before, &changed, config)
     }
 
-    /// The ids of a community's members, in order, with their ties.
-    fn members(&self, community: &Community) -> (Vec<EntityId>, Vec<u64>) {
+    /// The members of a community, by id.
+    fn members(&self, community: &Community) -> Members {
         let of = |&node: &Node| {
             let node = node as usize;
-            Some((self.ids.get(node)?.clone(), self.ties.get(node).copied()?))
+            Some((self.ids.get(node)?, *self.ties.get(node)?, *self.chunks.get(node)?))
         };
-        let mut members: Vec<(EntityId, u64)> = community.members.iter().filter_map(of).collect();
-        members.sort();
-        members.into_iter().unzip()
+        let mut all: Vec<(&EntityId, u64, u32)> = community.members.iter().filter_map(of).collect();
+        all.sort();
+        let mut members = Members::default();
+        for (id, ties, chunks) in all {
+            members.ids.push(id.clone());
+            members.ties.push(ties);
+            members.chunks.push(chunks);
+        }
+        members
     }
 }
 

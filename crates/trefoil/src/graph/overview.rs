@@ -176,7 +176,7 @@ impl State {
             content: content(row),
             entity: None,
             highlights: Vec::new(),
-            sources: sources(&self.store, row)?,
+            sources: sources(row),
             metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),
             explanation: query.options.explain.then(Explanation::default),
         })

@@ -7,8 +7,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Analyzer, CommunityId, Content, Embedder, ItemMetadata, Language, LineSpan, Question, Result,
-    Role, Score, Sources,
+    Analyzer, CommunityId, Content, Embedder, EntityId, ItemMetadata, Language, LineSpan, Question,
+    Result, Role, Score, Sources,
 };
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
@@ -216,15 +216,13 @@ pub(crate) fn content(row: &CommunityRow) -> Content {
 }
 
 /// Where a community comes from: those of its entities that most chunks mention.
-///
-/// # Errors
-/// Those of the store.
-pub(crate) fn sources(store: &Store, row: &CommunityRow) -> Result<Sources> {
-    let mut entities = store.entities(&row.members)?;
+pub(crate) fn sources(row: &CommunityRow) -> Sources {
+    let mut entities: Vec<(&EntityId, u32)> =
+        row.members.iter().zip(row.chunks.iter().copied()).collect();
     // The sort is stable, and the members are in the order of their ids.
-    entities.sort_by_key(|entity| Reverse(entity.chunks));
-    let entity_ids = entities.into_iter().take(ENTITIES).map(|entity| entity.id).collect();
-    Ok(Sources { community_id: Some(row.id.clone()), entity_ids, ..Sources::default() })
+    entities.sort_by_key(|&(_, chunks)| Reverse(chunks));
+    let entity_ids = entities.into_iter().take(ENTITIES).map(|(id, _)| id.clone()).collect();
+    Sources { community_id: Some(row.id.clone()), entity_ids, ..Sources::default() }
 }
 
 /// What a person wants to see with a community: its name as the title, the communities
@@ -271,6 +269,7 @@ mod tests {
             parent: parent.map(|parent| parent.id.clone()),
             name: members.join(" & "),
             ties: vec![0; ids.len()],
+            chunks: vec![1; ids.len()],
             members: ids,
             internal_edges: 1,
             external_edges: 0,

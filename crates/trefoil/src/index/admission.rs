@@ -1,10 +1,9 @@
-//! The filters of a query, looked at once more: on what is stored.
+//! What the filters of a query let through, and a second look at it: on what is stored.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{collections::BTreeSet, sync::Arc};
 
 use globset::{Glob, GlobMatcher};
-use trefoil_core::{EntityId, Error, FileId, Result, RowId, RowSet, SearchFilters, StoredChunk};
-use trefoil_store::entity_id;
+use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, SearchFilters, StoredChunk};
 
 use crate::state::State;
 
@@ -49,22 +48,46 @@ impl<'q> Admission<'q> {
 }
 
 impl State {
+    /// The rows that the filters let through: of types of entities those that the graph knows, of
+    /// all else those of the store.
+    pub(crate) fn allowed(&self, filters: &SearchFilters) -> Result<Allowed> {
+        let within = self.store.allowed(filters)?;
+        if filters.entity_types.is_empty() {
+            return Ok(within);
+        }
+        let types = capitals(&filters.entity_types);
+        #[cfg(feature = "graph")]
+        if let Some(graph) = &self.graph {
+            let (index, seq) = graph.shown();
+            return Ok(self.typed_rows.allowed(&index, seq, types, within));
+        }
+        let rows = self.store.rows_of_types(&types)?;
+        Ok(Allowed::Only(Arc::new(match within {
+            Allowed::All => rows,
+            Allowed::Only(others) => rows.intersection(&others),
+        })))
+    }
+
     /// Those of `rows` that mention an entity of one of these types; nothing if no type is asked
     /// for.
     pub(crate) fn of_types(&self, types: &[String], rows: &[RowId]) -> Result<Option<RowSet>> {
         if types.is_empty() {
             return Ok(None);
         }
-        let wanted: BTreeSet<String> = types.iter().map(|label| label.to_uppercase()).collect();
-        let mut ids: BTreeMap<EntityId, Vec<RowId>> = BTreeMap::new();
-        for (row, extraction) in self.store.extractions(rows)? {
-            for mention in extraction.mentions() {
-                ids.entry(entity_id(&mention.normalized_name)?).or_default().push(row);
-            }
+        let types = capitals(types);
+        #[cfg(feature = "graph")]
+        if let Some(graph) = &self.graph {
+            let index = graph.index();
+            let is_of = |row: &RowId| {
+                index.entities_of(*row).any(|entity| types.contains(entity.entity_type.as_str()))
+            };
+            return Ok(Some(rows.iter().copied().filter(is_of).collect()));
         }
-        let known: Vec<EntityId> = ids.keys().cloned().collect();
-        let of_type = self.store.entities(&known)?.into_iter();
-        let of_type = of_type.filter(|entity| wanted.contains(entity.entity_type.as_str()));
-        Ok(Some(of_type.filter_map(|entity| ids.remove(&entity.id)).flatten().collect()))
+        let of_types = self.store.rows_of_types(&types)?;
+        Ok(Some(rows.iter().copied().filter(|&row| of_types.contains(row)).collect()))
     }
+}
+
+fn capitals(types: &[String]) -> BTreeSet<String> {
+    types.iter().map(|label| label.to_uppercase()).collect()
 }

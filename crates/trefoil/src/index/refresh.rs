@@ -26,6 +26,9 @@ use crate::{
 /// How often the retrievers are looked at again because another process commits meanwhile.
 const REFRESHES: u32 = 4;
 
+/// Removals that the change log keeps at most for nobody: fewer are not worth a write.
+const REMOVALS: usize = 1_000;
+
 /// The store's setting that says which extractor found what the chunks mention.
 #[cfg(feature = "graph")]
 pub(crate) const EXTRACTOR: &str = "extractor";
@@ -33,7 +36,10 @@ pub(crate) const EXTRACTOR: &str = "extractor";
 impl State {
     /// Brings every index to the end of the change log and shows the result to new searches.
     pub(crate) fn replay_all(&self) -> Result<()> {
-        self.replay_where(|_| true)
+        let seq = self.store.seq()?;
+        self.replay_where(|_| true)?;
+        // Every index has passed what was removed until then.
+        self.store.compact_log(seq, REMOVALS).map(drop)
     }
 
     /// The same for the indexes that feed on vectors only.

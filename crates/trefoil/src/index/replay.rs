@@ -22,17 +22,19 @@ pub(crate) fn replay(
     indexer: &mut dyn Indexer,
     mut read: Seq,
 ) -> Result<Seq> {
-    let end = store.seq()?;
-    if indexer.committed() > end || indexer.damaged() {
-        // Ahead of the log if the store was restored from an older copy.
+    let (end, compacted) = (store.seq()?, store.log_compacted(collection)?);
+    // Ahead of the log if the store was restored from an older copy; or so far behind that the log
+    // has forgotten what was removed since.
+    let is_foreign = indexer.committed() > end || indexer.committed() < compacted;
+    if is_foreign || indexer.damaged() {
         indexer.clear()?;
         read = Seq::ZERO;
     }
-    let reached = match replay_after(store, collection, indexer, read) {
+    let reached = match replay_after(store, collection, indexer, read, compacted) {
         Err(error) if indexer.damaged() => {
             tracing::warn!(index = %indexer.id(), reason = error.chain(), "index damaged, rebuilding");
             indexer.clear()?;
-            replay_after(store, collection, indexer, Seq::ZERO)
+            replay_after(store, collection, indexer, Seq::ZERO, compacted)
         }
         replayed => replayed,
     }?;
@@ -45,9 +47,11 @@ fn replay_after(
     collection: Collection,
     indexer: &mut dyn Indexer,
     read: Seq,
+    compacted: Seq,
 ) -> Result<Seq> {
     let mut reached = indexer.committed().max(read);
-    let mut changed = false;
+    // One that was cleared may find nothing left to read.
+    let mut changed = indexer.committed() < compacted;
     loop {
         let changes = store.changes_of(collection, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { break };
@@ -55,7 +59,7 @@ fn replay_after(
         reached = last;
     }
     if changed {
-        indexer.commit(reached)?;
+        indexer.commit(reached.max(compacted))?;
     }
     Ok(reached)
 }
@@ -67,15 +71,7 @@ pub(crate) fn lags(
     inputs: &[IndexInput],
     seq: Seq,
 ) -> Result<bool> {
-    let mut reached = seq;
-    loop {
-        let changes = store.changes_of(collection, reached, BATCH)?;
-        let Some(&(last, _)) = changes.last() else { return Ok(false) };
-        if changes.iter().any(|(_, change)| concerns(inputs, *change).is_some()) {
-            return Ok(true);
-        }
-        reached = last;
-    }
+    store.has_changes(collection, inputs, seq)
 }
 
 /// The rows that an index of this input has yet to be given, or to lose, after `seq`.

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use serde::Serialize;
 use trefoil_core::{Document, Error, Loader, Result, map_in_parallel};
-use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock};
+use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock, TouchedFile};
 use trefoil_text::{
     Skipped, SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
 };
@@ -104,11 +104,15 @@ impl State {
         report.skipped.extend(found.skipped);
         let total = found.files.len();
         on_progress(IngestProgress { done: 0, total });
+        let mut touched = Vec::new();
         for (group, files) in found.files.chunks(GROUP).enumerate() {
             let read: Result<Vec<Read>> = map_in_parallel(files, |file| self.read_file(file));
-            self.write(read?, &mut report)?;
+            self.write(read?, &mut touched, &mut report)?;
             on_stored();
             on_progress(IngestProgress { done: group * GROUP + files.len(), total });
+        }
+        if !touched.is_empty() {
+            self.store.touch_files(&touched)?;
         }
         self.replay_all()?;
         on_stored();
@@ -122,7 +126,7 @@ impl State {
         for group in documents.chunks(GROUP * 4) {
             let read: Result<Vec<Read>> =
                 map_in_parallel(group, |document| self.read_document(document));
-            self.write(read?, &mut report)?;
+            self.write(read?, &mut Vec::new(), &mut report)?;
             on_stored();
         }
         self.replay_all()?;
@@ -145,11 +149,7 @@ impl State {
 enum Read {
     Unchanged,
     /// Same text, another time of change.
-    Touched {
-        path: String,
-        size: u64,
-        mtime: i64,
-    },
+    Touched(TouchedFile),
     New(Box<NewFile>),
     Skipped(Skipped),
 }
@@ -178,7 +178,8 @@ impl State {
         };
         let sha256 = format!("{mark}{}", sha256(&[&bytes]));
         if known.is_some_and(|known| known.sha256 == sha256) {
-            return Ok(Read::Touched { path: file.name.clone(), size: file.size, mtime });
+            let path = file.name.clone();
+            return Ok(Read::Touched(TouchedFile { path, size: file.size, mtime }));
         }
         let loaded = match loader {
             Some(loader) => catch_panics("the loader", || loader.load(&file.name, &bytes)),
@@ -257,14 +258,20 @@ impl State {
         })
     }
 
-    /// Stores what was read, in one transaction.
-    fn write(&self, read: Vec<Read>, report: &mut Ingested) -> Result<()> {
+    /// Stores what was read, in one transaction, and puts aside what was touched: all of that is
+    /// one transaction in the end.
+    fn write(
+        &self,
+        read: Vec<Read>,
+        touched: &mut Vec<TouchedFile>,
+        report: &mut Ingested,
+    ) -> Result<()> {
         let mut new = Vec::new();
         for read in read {
             match read {
                 Read::Unchanged => report.unchanged += 1,
-                Read::Touched { path, size, mtime } => {
-                    self.store.touch_file(&path, size, mtime)?;
+                Read::Touched(file) => {
+                    touched.push(file);
                     report.unchanged += 1;
                 }
                 Read::New(file) => new.push(*file),
@@ -312,8 +319,9 @@ impl State {
                 kept.extend(root.indexed.iter().copied());
             }
         }
-        for path in vanished.difference(&kept) {
-            report.removed += usize::from(self.store.remove_file(path)?);
+        let mut gone = vanished.difference(&kept).copied().peekable();
+        if gone.peek().is_some() {
+            report.removed += self.store.remove_files(gone)?;
         }
         Ok(())
     }

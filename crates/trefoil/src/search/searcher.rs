@@ -50,7 +50,7 @@ pub(crate) struct ReadPassages {
 impl Searcher<'_> {
     /// The rows that the filters let through.
     pub(crate) fn allowed(self, filters: &SearchFilters) -> Result<Allowed> {
-        self.state.store.allowed(filters)
+        self.state.allowed(filters)
     }
 
     /// Every decision of a search: what is asked, of what kind it is, by the names that the

@@ -131,6 +131,22 @@ fn a_contradiction_is_linked_and_not_erased() {
 }
 
 #[test]
+fn what_bears_on_a_claim_is_among_what_it_is_compared_with() {
+    let others = ["likes", "dislikes", "prefers", "wants", "favorite book", "met"];
+    let predicates = || EXCLUSIVE_PREDICATES.into_iter().chain(others);
+    for (new, old) in predicates().flat_map(|new| predicates().map(move |old| (new, old))) {
+        for object in ["tea", "milk"] {
+            let before = [fact("clm_1", "Mika", old, "tea", 10)];
+            let (ended, contradicts) = related(fact("clm_9", "Mika", new, object, 20), &before);
+            let bears = !ended.is_empty() || !contradicts.is_empty();
+            assert!(!bears || compared_with(new).contains(&old), "{new} {old}");
+        }
+    }
+    assert_eq!(compared_with("dislikes"), ["likes", "prefers", "wants"]);
+    assert_eq!((compared_with("wants"), compared_with("met")), (vec!["dislikes"], vec![]));
+}
+
+#[test]
 fn a_claim_that_breaks_a_rule_is_refused_unless_that_is_not_asked() {
     let definition = InvariantDefinition {
         name: "sure".into(),

@@ -10,12 +10,11 @@ use crate::{
     chunk::Reader,
     file::by_path,
     file_id,
-    graph::{
+    graph::{coding, community::communities},
+    memory::{
         self,
-        community::communities,
-        extraction::{self, GraphWriter},
+        mentions::{self, GraphWriter},
     },
-    memory,
     verify::{is_usable, is_what_it_says},
 };
 
@@ -53,6 +52,11 @@ pub(super) fn drop_unsound(new: &WriteTx<'_>) -> rusqlite::Result<()> {
         // Its hash covers neither its language nor its place in the file.
         Ok(Reader::new(new)?.chunk(RowId::new(row.get(0)?)).is_ok() && is_what_it_says(row, 1)?)
     })?;
+    let said = "SELECT s.unit_id, s.said, c.unit_id IS NOT NULL FROM unit_said s
+        LEFT JOIN payload_chunk c ON c.unit_id = s.unit_id AND c.ordinal >= 0";
+    drop_unless(new, "unit_said", "unit_id", said, |row| {
+        Ok(row.get(2)? && coding::is_sound(row.get_ref(1)?.as_blob()?))
+    })?;
     drop_unless(new, "units", "id", "SELECT id FROM units WHERE kind <> 8", |row| {
         Ok(memory::is_readable(new, RowId::new(row.get(0)?)))
     })?;
@@ -68,17 +72,16 @@ pub(super) fn drop_unsound(new: &WriteTx<'_>) -> rusqlite::Result<()> {
     )
 }
 
-/// Sums up what the units say of entities. False if what is saved cannot be read, or says
+/// Sums up what the units of memory say of entities. False if what is saved cannot be read, or says
 /// something of units that are gone.
 pub(super) fn sum_graph(new: &WriteTx<'_>) -> rusqlite::Result<bool> {
     let sum = || {
         let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
         GraphWriter::sum_all(new, new.query_row(last, [], |row| row.get(0))?)?;
-        let mut reader = extraction::Reader::new(new)?;
+        let mut reader = mentions::Reader::new(new)?;
         for unit in ids(new, "SELECT DISTINCT unit_id FROM unit_entities")? {
             reader.extraction(RowId::new(unit.cast_unsigned()))?;
         }
-        graph::rows(new)?;
         communities(new)
     };
     Ok(!has_orphans_in_graph(new)? && sum().is_ok())
