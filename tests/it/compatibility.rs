@@ -1,10 +1,19 @@
 //! An index that an older version wrote is opened, searched and brought up to date.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use trefoil::{Document, Engine, RetrieverId};
+use serde_json::{Value, json};
+use trefoil::{Document, Engine, RetrieverId, SearchFilters, SearchQuery};
+use trefoil_memory::{Boundary, Memory, recall::RecallQuery};
 
-use crate::verify::{copy, finds, letters};
+use crate::{
+    models::without_model,
+    verify::{copy, finds, letters},
+};
 
 /// As it was written by the first version that documents its format.
 fn fixture() -> PathBuf {
@@ -70,6 +79,110 @@ fn an_index_of_the_first_version_is_written() {
     let verification = Engine::verify(&index).unwrap();
     assert!(verification.is_sound() && verification.lagging.is_empty(), "{verification:?}");
     drop(Engine::open_read_only(&index, letters()).unwrap());
+}
+
+/// As it was written by the last version whose store has a row for each entity of a document:
+/// three documents with labels and dates, one that was removed, and memory. Only the store is
+/// packed.
+fn last_of_format_6() -> (tempfile::TempDir, PathBuf) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/index-v6");
+    let folder = tempfile::tempdir().unwrap();
+    let index = folder.path().join("index");
+    copy(&fixture, &index);
+    let packed = std::fs::File::open(index.join("store.db.gz")).unwrap();
+    let mut store = std::fs::File::create(index.join("store.db")).unwrap();
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut store).unwrap();
+    for name in ["store.db.gz", "answers.json"] {
+        std::fs::remove_file(index.join(name)).unwrap();
+    }
+    (folder, index)
+}
+
+/// What the program that wrote the index answered.
+fn answers_of_format_6() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/index-v6/answers.json");
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+/// Asks an index what the program before was asked. Of a list the first and the others as a set:
+/// how those stand to each other is not what a format decides.
+fn answers_as_before(engine: &Engine) {
+    let expected = answers_of_format_6();
+    for one in list(&expected["searches"]) {
+        let mut query = match one["question"].as_str() {
+            Some(question) => SearchQuery::new(question).unwrap(),
+            None => SearchQuery::new("Edinburgh 金沢 경주").unwrap().limit(50),
+        };
+        query.filters.entity_types.extend(one["type"].as_str().map(str::to_owned));
+        let found = engine.search(&query).unwrap();
+        let found: Vec<Value> = found.results.iter().map(|one| one.id.as_str().into()).collect();
+        assert_eq!(found.first(), list(&one["ids"]).first(), "{one}");
+        let set = |ids: &[Value]| ids.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        assert_eq!(set(&found), set(list(&one["ids"])), "{one}");
+    }
+    let filters = SearchFilters::default();
+    for one in list(&expected["entities"]) {
+        let view = engine.entity(one["entity"].as_str().unwrap(), &filters, 5).unwrap().unwrap();
+        assert_eq!(serde_json::to_value(&view).unwrap(), one["view"]);
+    }
+    let communities = engine.communities().unwrap();
+    assert_eq!(communities.len(), list(&expected["communities"]).len());
+    for (found, expected) in communities.iter().zip(list(&expected["communities"])) {
+        let members: Vec<&str> = found.members.iter().map(|id| id.as_str()).collect();
+        let found = json!({"id": found.id, "members": members, "summary": found.summary});
+        assert_eq!(found, *expected);
+    }
+    let tagged = SearchQuery::new("경주").unwrap().tag("ko").path_glob("ko/*.md");
+    let found = engine.search(&tagged).unwrap();
+    assert!(!found.results.is_empty() && found.degraded.is_empty());
+    let paths = found.results.iter().filter_map(|one| one.metadata.as_ref());
+    assert!(paths.map(|one| one.path.as_str()).filter(|path| !path.is_empty()).all(|path| path == "ko/gyeongju.md"));
+    assert!(!finds(engine, "Ada Lovelace", "gone.md"));
+}
+
+#[test]
+fn an_index_with_a_row_for_each_entity_is_read() {
+    let (_folder, index) = last_of_format_6();
+    let before = std::fs::read(index.join("store.db")).unwrap();
+    let engine = Engine::open_read_only(&index, without_model()).unwrap();
+    answers_as_before(&engine);
+    drop(engine);
+    assert!(std::fs::read(index.join("store.db")).unwrap() == before, "a reader has changed it");
+}
+
+#[test]
+fn an_index_with_a_row_for_each_entity_is_written() {
+    let (_folder, index) = last_of_format_6();
+    let engine = Arc::new(Engine::open_with(&index, without_model()).unwrap());
+    answers_as_before(&engine);
+    let stats = engine.stats().unwrap().store;
+    assert_eq!((stats.files, stats.languages.len()), (3, 3));
+    assert_eq!(stats.jobs.queued, stats.chunks + 2, "vectors of the chunks and of two claims");
+    let memory = Memory::new(Arc::clone(&engine));
+    let asked = RecallQuery::new("Mika Kyoto");
+    let found = memory.recall(&asked, &Boundary::default()).unwrap();
+    let expected = answers_of_format_6();
+    assert_eq!(found.claims.len(), list(&expected["memory"]).len());
+    for (claim, expected) in found.claims.iter().zip(list(&expected["memory"])) {
+        let record = memory.record(&claim.claim.id.to_string()).unwrap().unwrap();
+        let found = json!({
+            "text": record.text, "mentions": record.mentions, "entities": record.entities,
+            "relations": record.relations,
+        });
+        assert_eq!(found, *expected);
+    }
+    engine.ingest(&[Document::new("new", "A heron wades at dusk.")]).unwrap();
+    assert_eq!(engine.remove("en/edinburgh.md").unwrap(), 1);
+    engine.wait_until_indexed().unwrap();
+    assert!(finds(&engine, "heron", "new"));
+    assert!(engine.entity("Royal Mile", &SearchFilters::default(), 5).unwrap().is_none());
+    drop((memory, engine));
+    let verification = Engine::verify(&index).unwrap();
+    assert!(verification.is_sound() && verification.lagging.is_empty(), "{verification:?}");
 }
 
 /// Run by hand when a version begins; what is committed is never made again.

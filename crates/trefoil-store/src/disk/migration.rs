@@ -84,7 +84,8 @@ fn unite_said(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
         }
     }
     drop(reader);
-    said::leave_tables_to_memory(tx)
+    said::leave_tables_to_memory(tx)?;
+    tx.execute_batch(include_str!("../../migrations/007-memory.sql"))
 }
 
 /// The error for a file that is too new.
@@ -171,6 +172,10 @@ mod tests {
         assert_eq!(edge, (1.5, 7, 7));
         assert_eq!(entities[0].roles, ["person"]);
         assert_eq!(entities[0].canonical_key.as_deref(), Some("ada.md"));
+        assert_eq!(
+            store.verify().unwrap().iter().filter(|one| one.what.contains("tall")).count(),
+            0
+        );
         let log = [(Seq::new(1), Change::Text(RowId::new(9)))];
         assert_eq!(store.changes_of(Collection::Documents, Seq::ZERO, 9).unwrap(), log);
         assert_eq!(store.changes_of(Collection::Memory, Seq::ZERO, 9).unwrap(), []);

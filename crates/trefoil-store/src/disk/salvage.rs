@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What is rebuilt and not copied.
-const REBUILT: [&str; 4] = ["change_log", "jobs", "counters", "file_tags"];
+const REBUILT: [&str; 5] = ["change_log", "jobs", "counters", "file_tags", "entity_tallies"];
 /// The graph of memory, which follows from its units as a whole, and the communities of that of
 /// documents: kept only if all of it is there.
 const GRAPH: [&str; 7] = [

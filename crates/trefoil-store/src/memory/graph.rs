@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 use trefoil_core::{EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId};
 
 use super::{
     MemoryRead, MemoryWrite,
     mentions::{GraphWriter, Reader},
+    sums,
 };
 use crate::{
     codec::{json, parsed, texts},
@@ -83,11 +84,11 @@ impl MemoryRead<'_> {
         self.sql("read the entities of a unit", |tx| {
             tx.prepare_cached(
                 "SELECT e.public_id, ifnull(e.type_label, 'NAME'), e.name, e.canonical_key,
-                        e.roles_json, ifnull(e.attrs_json, '{}')
+                        e.roles_json, e.id
                  FROM unit_entities m JOIN entities e ON e.id = m.entity_id
                  WHERE m.unit_id = ?1 AND m.role = 1 ORDER BY m.weight DESC, e.name",
             )?
-            .query_map([row.get().cast_signed()], entity)?
+            .query_map([row.get().cast_signed()], |row| entity(tx, row))?
             .collect()
         })
     }
@@ -116,14 +117,14 @@ impl MemoryRead<'_> {
     }
 }
 
-fn entity(row: &Row<'_>) -> rusqlite::Result<MemoryEntity> {
+fn entity(tx: &Connection, row: &Row<'_>) -> rusqlite::Result<MemoryEntity> {
     Ok(MemoryEntity {
         id: parsed(row, 0, EntityId::new)?,
         entity_type: parsed(row, 1, EntityType::new)?,
         name: row.get(2)?,
         canonical_key: row.get(3)?,
         roles: texts(row, 4)?,
-        attrs: json(row, 5)?,
+        attrs: sums::attrs(tx, row.get(5)?)?,
     })
 }
 

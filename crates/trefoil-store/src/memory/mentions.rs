@@ -6,6 +6,9 @@
 //! unit_entities, unit_edges (one unit's word) ─▶ entities, entity_aliases, edges (the sum)
 //! ```
 //!
+//! Triggers keep tallies of how an entity is written (`entity_tallies`), so that a unit more that
+//! names it costs what it says and not what all the others do.
+//!
 //! The sum is a function of the rows alone, so a unit that goes takes with it what only it
 //! said, and a store that was changed holds what a new one would.
 
@@ -94,6 +97,11 @@ impl<'c> GraphWriter<'c> {
 
     /// Computes every sum again.
     pub(crate) fn sum_all(tx: &WriteTx<'_>, now: i64) -> rusqlite::Result<()> {
+        tx.execute_batch(
+            "DELETE FROM entity_tallies;
+             INSERT INTO entity_tallies
+                 SELECT entity_id, what, text, sum(weight), count(*) FROM tallied GROUP BY 1, 2, 3;",
+        )?;
         let mut graph = GraphWriter::new(tx, now);
         let mut edges =
             tx.prepare("SELECT src_entity_id, relation_label, dst_entity_id FROM edges")?;
@@ -251,9 +259,9 @@ impl<'c> GraphWriter<'c> {
         self.tx
             .prepare_cached(
                 "UPDATE entities SET name = ?2, type_label = ?3, updated_at = ?4, roles_json = ?5,
-                        canonical_key = ?6, attrs_json = ?7
-                 WHERE id = ?1 AND (name, type_label, roles_json, canonical_key, attrs_json)
-                     IS NOT (?2, ?3, ?5, ?6, ?7)",
+                        canonical_key = ?6
+                 WHERE id = ?1 AND (name, type_label, roles_json, canonical_key)
+                     IS NOT (?2, ?3, ?5, ?6)",
             )?
             .execute(params![
                 entity,
@@ -262,7 +270,6 @@ impl<'c> GraphWriter<'c> {
                 self.now,
                 sum.roles_json,
                 sum.canonical_key,
-                sum.attrs_json,
             ])?;
         self.tx
             .prepare_cached("DELETE FROM entity_aliases WHERE entity_id = ?1")?

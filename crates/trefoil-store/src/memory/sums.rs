@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 
-use crate::{codec::texts, graph::most};
-
 /// How one entity is related to another, by all the units that say so.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EdgeSum {
@@ -34,8 +32,6 @@ pub(crate) struct EntitySum {
     pub(crate) roles_json: String,
     /// Where most of their links to it lead.
     pub(crate) canonical_key: Option<String>,
-    /// What claims say of it that count and hold: names by relation. Absent without any.
-    pub(crate) attrs_json: Option<String>,
     pub(crate) aliases: BTreeSet<String>,
 }
 
@@ -91,38 +87,45 @@ fn props(valid_from: Option<i64>, valid_to: Option<i64>) -> Option<String> {
     (!known.is_empty()).then(|| serde_json::json!(known).to_string())
 }
 
-/// The sum of an entity; absent if nothing names it any more.
+/// The sum of an entity, as its tallies tell it, however many units name it; absent if nothing
+/// names it any more.
 pub(crate) fn entity(tx: &Connection, entity: i64) -> rusqlite::Result<Option<EntitySum>> {
-    let (mut names, mut types) = (BTreeMap::new(), BTreeMap::new());
-    let mut targets = BTreeMap::new();
-    let mut aliases = BTreeSet::new();
-    let mut select = tx.prepare_cached(
-        "SELECT name, type_label, weight, aliases, target FROM unit_entities
-         WHERE entity_id = ?1 ORDER BY unit_id, role",
-    )?;
-    let mut rows = select.query([entity])?;
-    while let Some(row) = rows.next()? {
-        let weight: f64 = row.get(2)?;
-        *names.entry(row.get::<_, String>(0)?).or_insert(0.0) += weight;
-        *types.entry(row.get::<_, String>(1)?).or_insert(0.0) += weight;
-        aliases.extend(texts(row, 3)?);
-        if let Some(target) = row.get::<_, Option<String>>(4)? {
-            *targets.entry(target).or_insert(0.0) += weight;
-        }
-    }
-    let roles: BTreeSet<String> = types.keys().map(|label: &String| label.to_lowercase()).collect();
-    let (Some(name), Some(type_label)) = (most(names), most(types)) else { return Ok(None) };
+    let all = |what: i64| {
+        tx.prepare_cached(
+            "SELECT text FROM entity_tallies WHERE entity_id = ?1 AND what = ?2
+             ORDER BY weight DESC, text",
+        )?
+        .query_map([entity, what], |row| row.get(0))?
+        .collect::<rusqlite::Result<Vec<String>>>()
+    };
+    let (names, types, targets) = (all(NAME)?, all(TYPE)?, all(TARGET)?);
+    let roles: BTreeSet<String> = types.iter().map(|label| label.to_lowercase()).collect();
+    let (Some(name), Some(type_label)) = (first(names), first(types)) else { return Ok(None) };
     Ok(Some(EntitySum {
         name,
         type_label,
         roles_json: serde_json::json!(roles).to_string(),
-        canonical_key: most(targets),
-        attrs_json: attrs(tx, entity)?,
-        aliases,
+        canonical_key: first(targets),
+        aliases: all(ALIAS)?.into_iter().collect(),
     }))
 }
 
-fn attrs(tx: &Connection, entity: i64) -> rusqlite::Result<Option<String>> {
+/// `entity_tallies.what`.
+const NAME: i64 = 0;
+const TYPE: i64 = 1;
+const TARGET: i64 = 2;
+const ALIAS: i64 = 3;
+
+fn first(texts: Vec<String>) -> Option<String> {
+    texts.into_iter().next()
+}
+
+/// What claims say of an entity that count and hold: names by relation. Read when it is asked
+/// for, as it may be as much as all that is known.
+pub(crate) fn attrs(
+    tx: &Connection,
+    entity: i64,
+) -> rusqlite::Result<BTreeMap<String, Vec<String>>> {
     let mut said: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut select = tx.prepare_cached(
         "SELECT e.relation_label, t.name
@@ -136,5 +139,5 @@ fn attrs(tx: &Connection, entity: i64) -> rusqlite::Result<Option<String>> {
     while let Some(row) = rows.next()? {
         said.entry(row.get(0)?).or_default().insert(row.get(1)?);
     }
-    Ok((!said.is_empty()).then(|| serde_json::json!(said).to_string()))
+    Ok(said.into_iter().map(|(label, names)| (label, Vec::from_iter(names))).collect())
 }
