@@ -95,11 +95,14 @@ fn length(out: &mut Vec<u8>, value: usize) {
 }
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(0x80 | (value & 0x7f) as u8);
+    loop {
+        let [low, ..] = value.to_le_bytes();
+        if value < 0x80 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
@@ -108,12 +111,11 @@ fn text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn label<T: PartialEq>(out: &mut Vec<u8>, known: &[T], label: &T, name: &str) {
-    match known.iter().zip(1_u8..).find(|(one, _)| *one == label) {
-        Some((_, number)) => out.push(number),
-        None => {
-            out.push(0);
-            text(out, name);
-        }
+    if let Some((_, number)) = known.iter().zip(1_u8..).find(|(one, _)| *one == label) {
+        out.push(number);
+    } else {
+        out.push(0);
+        text(out, name);
     }
 }
 
@@ -338,8 +340,6 @@ mod tests {
             |((name, normalized), kind, entity_type, (aliases, confidence, spans, target))| {
                 let normalized_name = normalized.unwrap_or_else(|| name.to_lowercase());
                 let confidence = Score::clamped(confidence);
-                let aliases = aliases.into_iter().map(|alias| alias.to_string()).collect();
-                let target = target.map(|target| target.to_string());
                 Mention {
                     name,
                     normalized_name,

@@ -9,6 +9,8 @@ use std::{
 use trefoil_core::{Collection, Error, Result, private_file};
 use trefoil_store::{Access, Store};
 
+#[cfg(feature = "graph")]
+use crate::index::typed_rows::TypedRows;
 use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
@@ -94,7 +96,7 @@ fn open_state(
         memory,
         counter: models.counter,
         #[cfg(feature = "graph")]
-        typed_rows: Default::default(),
+        typed_rows: TypedRows::default(),
         #[cfg(feature = "graph")]
         reports: RwLock::default(),
         read_view: Mutex::new(Arc::new(view)),

@@ -147,7 +147,7 @@ impl State {
             });
             let has_room = items.len() < COMMUNITIES && !is_told && !row.summary.is_empty();
             if has_room {
-                items.push(self.community(query, &reports, row, relevance, may_show)?);
+                items.push(community(query, &reports, row, relevance, may_show));
                 taken.push(row);
             }
         }
@@ -155,31 +155,30 @@ impl State {
         items.sort_by_key(|item| Reverse(item.score));
         Ok(items)
     }
+}
 
-    fn community(
-        &self,
-        query: &SearchQuery,
-        reports: &Reports,
-        row: &CommunityRow,
-        relevance: Score,
-        may_show: impl Fn(&CommunityId) -> bool,
-    ) -> Result<SearchResultItem> {
-        Ok(SearchResultItem {
-            id: row.id.to_string(),
-            item_type: SearchResultType::Community,
-            score: relevance,
-            relevance: Relevance {
-                combined: relevance,
-                retrievers: [(RetrieverId::GRAPH, relevance)].into_iter().collect(),
-                ..Relevance::default()
-            },
-            content: content(row),
-            entity: None,
-            highlights: Vec::new(),
-            sources: sources(row),
-            metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),
-            explanation: query.options.explain.then(Explanation::default),
-        })
+fn community(
+    query: &SearchQuery,
+    reports: &Reports,
+    row: &CommunityRow,
+    relevance: Score,
+    may_show: impl Fn(&CommunityId) -> bool,
+) -> SearchResultItem {
+    SearchResultItem {
+        id: row.id.to_string(),
+        item_type: SearchResultType::Community,
+        score: relevance,
+        relevance: Relevance {
+            combined: relevance,
+            retrievers: [(RetrieverId::GRAPH, relevance)].into_iter().collect(),
+            ..Relevance::default()
+        },
+        content: content(row),
+        entity: None,
+        highlights: Vec::new(),
+        sources: sources(row),
+        metadata: query.options.include_metadata.then(|| metadata(reports, row, may_show)),
+        explanation: query.options.explain.then(Explanation::default),
     }
 }
 
