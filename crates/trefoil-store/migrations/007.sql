@@ -55,7 +55,12 @@ END;
 -- Which collection a job is for: 0 documents, 1 memory.
 ALTER TABLE jobs ADD COLUMN collection INTEGER NOT NULL DEFAULT 0 CHECK (collection IN (0, 1));
 UPDATE jobs SET collection = 1
-    WHERE EXISTS (SELECT 1 FROM units u WHERE u.id = payload_json ->> 'row' AND u.kind <> 8);
+    WHERE EXISTS (SELECT 1 FROM units u
+        WHERE u.id = iif(json_valid(payload_json), payload_json ->> 'row', NULL) AND u.kind <> 8);
+
+-- The jobs of a unit of memory, which go with it.
+CREATE INDEX jobs_unit ON jobs (iif(json_valid(payload_json), payload_json ->> 'row', NULL))
+    WHERE collection = 1;
 
 -- How many rows there are, kept by triggers. what: 'chunk' by language (state 1: a parent),
 -- 'job' by kind, collection and status, 'file', 'embedding'.

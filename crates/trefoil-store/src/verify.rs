@@ -501,15 +501,15 @@ mod tests {
             ("INSERT INTO change_log (unit_id, kind) VALUES (99, 0)", Log, 1),
             ("INSERT OR REPLACE INTO change_log (unit_id, kind, removed) VALUES (2, 0, 1)", Log, 1),
             ("UPDATE unit_said SET said = x'01ff'", Graph, 1),
-            ("UPDATE unit_said SET said = said || x'00'", Graph, 1),
+            ("UPDATE unit_said SET said = x'01000000'", Graph, 1),
             ("INSERT INTO unit_said VALUES (4, x'010000')", Graph, 1),
             (
                 "INSERT INTO entities (public_id, name, created_at, updated_at) VALUES ('e', 'E', 1, 1);
                  INSERT INTO unit_entities VALUES (1, 1, 1, 0.5, 'E', 'NAME', 5, '[]', '[]', NULL)",
                 Graph,
-                2,
+                1,
             ),
-            ("UPDATE counters SET count = count + 1 WHERE what = 'chunk'", Counters, 2),
+            ("UPDATE counters SET count = count + 1 WHERE what = 'chunk'", Counters, 1),
             ("DELETE FROM counters WHERE what = 'file'", Counters, 1),
             ("INSERT INTO counters VALUES ('job', 'none', 0, 0, 1)", Counters, 1),
             ("DELETE FROM file_tags WHERE tag = 'red'", Counters, 1),

@@ -89,8 +89,11 @@ impl MemoryWrite<'_> {
         graph.touch(row)?;
         log(tx, Change::Removed(row))?;
         tx.prepare_cached("DELETE FROM units WHERE id = ?1")?.execute([row_number])?;
-        tx.prepare_cached("DELETE FROM jobs WHERE payload_json ->> 'row' = ?1")?
-            .execute([row_number])?;
+        tx.prepare_cached(
+            "DELETE FROM jobs WHERE collection = 1
+               AND iif(json_valid(payload_json), payload_json ->> 'row', NULL) = ?1",
+        )?
+        .execute([row_number])?;
         if let Some(hash) = hash {
             embedding::drop_unused(tx, &hash)?;
         }
