@@ -359,7 +359,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 6]
+            [2, 1, 2, 7]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -374,17 +374,20 @@ active_contexts: id public_id window scope provenance_json policy_version create
 change_log: seq unit_id kind removed collection
 claim_links: claim_unit_id other_unit_id relation created_at
 communities: id public_id level parent_id name size internal_edges external_edges modularity summary keywords_json content_hash updated_at sources_json
-community_members: community_id entity_id ties
+community_members: community_id entity_id ties chunks
+counters: what part collection state count
 edges: src_entity_id relation_label dst_entity_id weight count first_seen_at last_seen_at evidence_unit_id props_json
 embedding_cache: text_hash fingerprint vector
 entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at collection
 entity_aliases: entity_id alias
+entity_tallies: entity_id what text weight count
 erased_runs: run head tail
 events: id ts kind unit_id payload_json
 evidences: id public_id claim_unit_id observation_unit_id method note created_at
 feedbacks: id public_id claim_unit_id ts signal score
+file_tags: tag file_id
 files: id public_id path size mtime sha256 title tags dates
-jobs: id kind payload_json status run_after tries last_error lease_until created_at updated_at
+jobs: id kind payload_json status run_after tries last_error lease_until created_at updated_at collection
 meta: key value
 payload_chunk: unit_id file_id ordinal byte_start byte_end line_start line_end language hash embedding_hash heading_path text
 payload_claim: unit_id text kind scope session_id origin_json quality utility recency recency_anchor decayed_at content_hash sources_json epistemic_status last_verified_at ttl importance subject predicate object valid_from valid_to provenance_json
@@ -397,6 +400,7 @@ sessions: id project_path started_at ended_at summary token_count
 tombstones: unit_id reason buried_at purge_after
 unit_edges: unit_id ordinal src_entity_id relation_label dst_entity_id count spans
 unit_entities: unit_id entity_id role weight name type_label kind aliases spans target
+unit_said: unit_id said
 unit_sources: unit_id source_unit_id
 unit_versions: unit_id version parent_version patch_reason payload_hash created_at
 units: id public_id kind occurred_at created_at updated_at source state confidence salience boundary sensitivity pin topic_tags persona_affect_label persona_affect_intensity embedding_hash archived_as";
@@ -565,12 +569,12 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         let fixture = Fixture::new();
         let path = fixture.path();
         locked(fixture.store.writer.as_ref().unwrap())
-            .pragma_update(None, "user_version", 7)
+            .pragma_update(None, "user_version", 8)
             .unwrap();
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 7, supported: 6 }),
+                matches!(error, Error::UnsupportedFormat { found: 8, supported: 7 }),
                 "{error}"
             );
         }
