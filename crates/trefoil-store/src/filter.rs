@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use rusqlite::{Connection, ToSql, params, params_from_iter};
-use trefoil_core::{
-    Allowed, Error, FileId, Recent, Result, RowId, RowSet, Score, SearchFilters, Seq,
-};
+use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, Score, SearchFilters};
 
 use crate::{Store, change, codec::to_json, file::midnight};
 
@@ -43,9 +41,6 @@ impl Store {
         Ok(Allowed::Only(rows))
     }
 }
-
-/// What filters admit, after a change of texts.
-pub(crate) type AdmittedRows = Recent<(Seq, SearchFilters), Arc<RowSet>>;
 
 fn compile(glob: &str) -> Result<GlobMatcher> {
     GlobBuilder::new(glob)

@@ -19,6 +19,7 @@ mod feedback;
 mod graph;
 mod life;
 mod lookup;
+pub(crate) mod mention_rows;
 pub(crate) mod mentions;
 mod open_loop;
 mod policy;

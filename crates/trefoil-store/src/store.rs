@@ -7,7 +7,7 @@ use std::{
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig,
 };
-use trefoil_core::{Error, Part, Result, private_file};
+use trefoil_core::{Error, Part, Recent, Result, RowSet, SearchFilters, Seq, private_file};
 
 use crate::{
     Clock, WriteTx,
@@ -16,7 +16,6 @@ use crate::{
         pages,
     },
     fault::fault,
-    filter::AdmittedRows,
     meta,
 };
 
@@ -50,7 +49,8 @@ pub struct Store {
     /// it is the last to go.
     readers: Mutex<Vec<Connection>>,
     writer: Option<Mutex<Connection>>,
-    pub(crate) admitted_rows: AdmittedRows,
+    /// What filters admit, after a change of texts.
+    pub(crate) admitted_rows: Recent<(Seq, SearchFilters), Arc<RowSet>>,
 }
 
 impl Store {
@@ -90,7 +90,7 @@ impl Store {
             clock,
             readers: Mutex::new(Vec::new()),
             writer,
-            admitted_rows: AdmittedRows::new(FILTERS),
+            admitted_rows: Recent::new(FILTERS),
         };
         if access == Access::ReadOnly {
             store.check_readable()?;

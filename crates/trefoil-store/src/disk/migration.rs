@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use trefoil_core::Error;
 
-use crate::{WriteTx, codec::row_ids, graph::said, memory::mentions};
+use crate::{WriteTx, codec::row_ids, graph::coding::bytes_of, memory::mention_rows::Reader};
 
 /// One script a format; the number of those that ran is the file's `user_version`.
 const MIGRATIONS: &[&str] = &[
@@ -75,17 +75,35 @@ const SAID: usize = 7;
 
 /// Copies what chunks say of entities into one row each, and leaves the tables before to memory.
 fn unite_said(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
-    let mut reader = mentions::Reader::new(tx)?;
+    let mut reader = Reader::new(tx)?;
     let chunks = "SELECT unit_id FROM payload_chunk c
          WHERE EXISTS (SELECT 1 FROM unit_entities WHERE unit_id = c.unit_id) ORDER BY unit_id";
     for row in row_ids(tx, chunks, [])? {
-        if let Some(bytes) = said::bytes_of(&reader.extraction(row)?) {
-            said::insert(tx, row.get().cast_signed(), &bytes)?;
+        if let Some(said) = bytes_of(&reader.extraction(row)?) {
+            tx.prepare_cached("INSERT INTO unit_said (unit_id, said) VALUES (?1, ?2)")?
+                .execute(params![row.get().cast_signed(), said])?;
         }
     }
     drop(reader);
-    said::leave_tables_to_memory(tx)?;
+    leave_tables_to_memory(tx)?;
     tx.execute_batch(include_str!("../../migrations/007-memory.sql"))
+}
+
+/// Deletes what chunks say, and with it what no unit of memory says, from the tables that are
+/// memory's since format 7.
+pub(crate) fn leave_tables_to_memory(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
+    tx.execute_batch(
+        "DELETE FROM unit_edges WHERE unit_id IN (SELECT unit_id FROM payload_chunk);
+         DELETE FROM unit_entities WHERE unit_id IN (SELECT unit_id FROM payload_chunk);
+         DELETE FROM edges WHERE NOT EXISTS (SELECT 1 FROM unit_edges u
+             WHERE u.src_entity_id = edges.src_entity_id
+                 AND u.relation_label = edges.relation_label
+                 AND u.dst_entity_id = edges.dst_entity_id);
+         DELETE FROM entities WHERE collection = 0
+             AND NOT EXISTS (SELECT 1 FROM unit_entities WHERE entity_id = entities.id)
+             AND NOT EXISTS (SELECT 1 FROM edges WHERE src_entity_id = entities.id)
+             AND NOT EXISTS (SELECT 1 FROM edges WHERE dst_entity_id = entities.id);",
+    )
 }
 
 /// The error for a file that is too new.

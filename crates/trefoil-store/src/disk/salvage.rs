@@ -20,7 +20,9 @@ use trefoil_core::{Error, Part, Result};
 
 use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
 use crate::{
-    Access, Clock, Store, WriteTx, disk::pages, fault::fault, graph::said::leave_tables_to_memory,
+    Access, Clock, Store, WriteTx,
+    disk::{migration::leave_tables_to_memory, pages},
+    fault::fault,
     store::connect,
 };
 

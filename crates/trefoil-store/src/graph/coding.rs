@@ -50,8 +50,13 @@ const RELATION_TYPES: [RelationType; 7] = [
     RelationType::CITES,
 ];
 
+/// What a row holds; a chunk that says nothing has none.
+pub(crate) fn bytes_of(extraction: &Extraction) -> Option<Vec<u8>> {
+    (*extraction != Extraction::default()).then(|| encode(extraction))
+}
+
 /// An extraction as bytes.
-pub(crate) fn encode(extraction: &Extraction) -> Vec<u8> {
+fn encode(extraction: &Extraction) -> Vec<u8> {
     let mut out = vec![VERSION];
     let mentions = extraction.mentions();
     length(&mut out, mentions.len());

@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use trefoil_core::{Change, Extraction, Result, RowId};
 
-use super::coding::{decode, encode};
+use super::coding::{bytes_of, decode};
 use crate::{Store, WriteTx, change::log, fault::unreadable};
 
 impl Store {
@@ -68,36 +68,13 @@ pub(crate) fn put_first(
     log(tx, Change::Extraction(row))
 }
 
-/// Stores what a chunk says, which the log knows already.
-pub(crate) fn insert(tx: &WriteTx<'_>, unit: i64, said: &[u8]) -> rusqlite::Result<()> {
+fn insert(tx: &WriteTx<'_>, unit: i64, said: &[u8]) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO unit_said (unit_id, said) VALUES (?1, ?2)
          ON CONFLICT (unit_id) DO UPDATE SET said = excluded.said",
     )?
     .execute(params![unit, said])?;
     Ok(())
-}
-
-/// Deletes what chunks say, and with it what no unit of memory says, from the tables that are
-/// memory's since format 7.
-pub(crate) fn leave_tables_to_memory(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
-    tx.execute_batch(
-        "DELETE FROM unit_edges WHERE unit_id IN (SELECT unit_id FROM payload_chunk);
-         DELETE FROM unit_entities WHERE unit_id IN (SELECT unit_id FROM payload_chunk);
-         DELETE FROM edges WHERE NOT EXISTS (SELECT 1 FROM unit_edges u
-             WHERE u.src_entity_id = edges.src_entity_id
-                 AND u.relation_label = edges.relation_label
-                 AND u.dst_entity_id = edges.dst_entity_id);
-         DELETE FROM entities WHERE collection = 0
-             AND NOT EXISTS (SELECT 1 FROM unit_entities WHERE entity_id = entities.id)
-             AND NOT EXISTS (SELECT 1 FROM edges WHERE src_entity_id = entities.id)
-             AND NOT EXISTS (SELECT 1 FROM edges WHERE dst_entity_id = entities.id);",
-    )
-}
-
-/// A chunk that says nothing has no row.
-pub(crate) fn bytes_of(extraction: &Extraction) -> Option<Vec<u8>> {
-    (*extraction != Extraction::default()).then(|| encode(extraction))
 }
 
 /// Reads what chunks say.

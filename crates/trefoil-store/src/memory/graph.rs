@@ -4,11 +4,7 @@ use rusqlite::{Connection, Row};
 use serde::{Deserialize, Serialize};
 use trefoil_core::{EntityId, EntityType, Extraction, RelationId, RelationType, Result, RowId};
 
-use super::{
-    MemoryRead, MemoryWrite,
-    mentions::{GraphWriter, Reader},
-    sums,
-};
+use super::{MemoryRead, MemoryWrite, mention_rows::Reader, mentions::GraphWriter, sums};
 use crate::{
     codec::{json, parsed, texts},
     fault::unreadable,

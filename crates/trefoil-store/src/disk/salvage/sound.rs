@@ -11,10 +11,7 @@ use crate::{
     file::by_path,
     file_id,
     graph::{coding, community::communities},
-    memory::{
-        self,
-        mentions::{self, GraphWriter},
-    },
+    memory::{self, mention_rows, mentions::GraphWriter},
     verify::{is_usable, is_what_it_says},
 };
 
@@ -78,7 +75,7 @@ pub(super) fn sum_graph(new: &WriteTx<'_>) -> rusqlite::Result<bool> {
     let sum = || {
         let last = "SELECT ifnull(max(updated_at), 0) FROM entities";
         GraphWriter::sum_all(new, new.query_row(last, [], |row| row.get(0))?)?;
-        let mut reader = mentions::Reader::new(new)?;
+        let mut reader = mention_rows::Reader::new(new)?;
         for unit in ids(new, "SELECT DISTINCT unit_id FROM unit_entities")? {
             reader.extraction(RowId::new(unit.cast_unsigned()))?;
         }
