@@ -74,7 +74,7 @@ impl Store {
     }
 
     /// The change up to which removals are forgotten. An index of this collection that has not
-    /// reached it has missed some of them, and has to be made anew.
+    /// reached it has missed some of them, and has to be rebuilt.
     pub fn log_compacted(&self, collection: Collection) -> Result<Seq> {
         self.read("read the change log", |tx| compacted(tx, collection))
     }
