@@ -20,7 +20,7 @@ use trefoil::{
         SummaryRequest, TitledText,
     },
     index::Role,
-    model::{Array2, Embedder, EmbeddingSpace, Reranker, Rerankers},
+    model::{Array2, Deadline, Embedder, EmbeddingSpace, Reranker, Rerankers},
     search::{
         NameLookup, QueryClassification, QueryClassifier, QueryType, Question, RuleClassifier,
         Stage,
@@ -454,14 +454,9 @@ impl Reranker for Hurried {
         Ok(passages.iter().map(score).collect())
     }
 
-    fn score_until(
-        &self,
-        q: &str,
-        passages: &[&str],
-        until: Option<Instant>,
-    ) -> Result<Vec<Score>> {
+    fn score_until(&self, q: &str, passages: &[&str], until: &Deadline) -> Result<Vec<Score>> {
         let scores = self.score(q, passages)?;
-        if until.is_none() || !self.is_first.load(Ordering::Relaxed) {
+        if until.left().is_none() || !self.is_first.load(Ordering::Relaxed) {
             return Ok(scores);
         }
         let read = self.left.load(Ordering::Relaxed).min(scores.len());

@@ -14,6 +14,7 @@ mod compatibility;
 mod corrupt;
 mod crag;
 mod crash;
+mod deadline;
 mod duplicates;
 mod engine;
 mod entities;

@@ -131,6 +131,12 @@ pub enum Error {
          open it with the first model, or run `trefoil reindex`"
     )]
     ModelMismatch { expected: String, found: String },
+    /// A search was given up by who asked for it.
+    #[error("the search was cancelled; ask again")]
+    Cancelled,
+    /// The time of a search was up before one of its parts began.
+    #[error("the time of the search was up before it began; raise `timeoutMs`")]
+    TimedOut,
     /// A file is not what its checksum says.
     #[error("`{}` has checksum {found}, expected {expected}; nothing was kept, fetch it again", path.display())]
     Checksum { path: PathBuf, expected: String, found: String },
@@ -330,6 +336,7 @@ impl Error {
             | Self::InvalidQuery { .. }
             | Self::InvalidField { .. } => 422,
             Self::PolicyMissing { .. } => 424,
+            Self::TimedOut => 504,
             _ => 500,
         }
     }
@@ -370,6 +377,7 @@ mod tests {
         check(Error::ContextExpired { id: ContextId::new("ac_1").unwrap() }, 410);
         check(Error::InvalidBoundary { reason }, 500);
         check(Error::InvalidPolicyVersion { provided }, 500);
+        check(Error::TimedOut, 504);
         check(Error::EmptyRankedLists, 500);
     }
 

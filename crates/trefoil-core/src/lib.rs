@@ -20,6 +20,7 @@ mod chunk;
 mod collection;
 mod crag;
 mod cursor;
+mod deadline;
 mod document;
 mod error;
 mod files;
@@ -46,6 +47,7 @@ pub use crag::{
     Correction, CorrectionOutcome, CragAction, CragBasis, CragRelevance, CragReport, CragScore,
 };
 pub use cursor::{Cursor, OrderKey};
+pub use deadline::{Cancel, Deadline};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
@@ -75,8 +77,8 @@ pub use rank::{Fused, Hit, RankedList, RetrieverHit};
 pub use result::{
     Answerability, Content, Degraded, Explanation, Highlight, ItemMetadata, Offsets, Passage,
     QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverPlace,
-    RetrieverScores, SearchResult, SearchResultItem, SourcePassage, Sources, Stage, StageMetric,
-    StagePlace, WhyNot,
+    RetrieverScores, SearchEvent, SearchResult, SearchResultItem, SourcePassage, Sources, Stage,
+    StageMetric, StagePlace, WhyNot,
 };
 pub use retriever_id::RetrieverId;
 pub use score::Score;

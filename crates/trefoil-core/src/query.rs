@@ -134,6 +134,8 @@ impl SearchQuery {
         explain(explain: bool) options.explain = explain;
         /// Sets whether results that say the same give way to others.
         diverse(diverse: bool) options.diverse = diverse;
+        /// Sets how long the search may take, 1–600,000 ms.
+        timeout_ms(timeout: u32) options.timeout_ms = Some(timeout);
         /// Sets the weight of each retriever, taken as it is.
         weights(weights: SearchWeights) options.weights = Some(weights);
         /// Sets the least relevance of a result.
@@ -215,6 +217,9 @@ fn check_options(options: &SearchOptions) -> Result<()> {
         Error::invalid_query("options.perFile", count, "1–100")
     } else if errors.errors().contains_key("result_types") {
         Error::invalid_query("options.resultTypes", options.result_types.len(), "at most 3 types")
+    } else if errors.errors().contains_key("timeout_ms") {
+        let timeout = options.timeout_ms.unwrap_or_default();
+        Error::invalid_query("options.timeoutMs", timeout, "1–600,000")
     } else {
         Error::invalid_query("options.strategies", "[]", "at least one retriever")
     })
@@ -268,6 +273,12 @@ pub struct SearchOptions {
     #[serde(alias = "result_types", skip_serializing_if = "Vec::is_empty")]
     #[validate(length(max = 3))]
     pub result_types: Vec<SearchResultType>,
+    /// How long the whole search may take, in milliseconds, 1–600,000; as long as it takes by
+    /// default. What is not done by then is left out and named in `degraded`. What has begun is
+    /// not broken off: one passage is read, one retriever answers.
+    #[serde(alias = "timeout_ms", skip_serializing_if = "Option::is_none")]
+    #[validate(range(min = 1, max = 600_000))]
+    pub timeout_ms: Option<u32>,
     /// Which retrievers run; at least one.
     #[validate(length(min = 1))]
     pub strategies: Vec<SearchStrategy>,
@@ -299,6 +310,7 @@ impl Default for SearchOptions {
             diverse: false,
             min_similarity: None,
             result_types: Vec::new(),
+            timeout_ms: None,
             strategies: vec![SearchStrategy::Hybrid],
             weights: None,
         }
@@ -379,7 +391,7 @@ mod tests {
         assert!(options.include_metadata && options.include_highlights && options.rerank_enabled);
         assert!(!options.crag_enabled && !options.adjoining && !options.diverse);
         assert_eq!((options.per_file, options.cursor), (None, None));
-        assert_eq!(options.min_similarity, None);
+        assert_eq!((options.min_similarity, options.timeout_ms), (None, None));
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
         assert_eq!(options.weights, None);
         assert_eq!(SearchFilters::default().min_relevance, Score::ZERO);
@@ -573,10 +585,11 @@ mod tests {
                 ],
                 0..=3,
             ),
+            proptest::option::of(1_u32..=600_000),
         );
         (page, any::<[bool; 7]>(), strategies, weights).prop_map(
             |(
-                (limit, offset, cursor, per_file, min_similarity, result_types),
+                (limit, offset, cursor, per_file, min_similarity, result_types, timeout_ms),
                 [metadata, highlights, rerank, crag, explain, adjoining, diverse],
                 strategies,
                 weights,
@@ -595,6 +608,7 @@ mod tests {
                     diverse,
                     min_similarity,
                     result_types,
+                    timeout_ms,
                     strategies,
                     weights,
                 }

@@ -274,6 +274,19 @@ pub struct StageMetric {
     pub items_out: usize,
 }
 
+/// What happens while a search runs, for who watches it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum SearchEvent {
+    /// A stage has ended.
+    Stage(StageMetric),
+    /// The results as they are in the order of fusion, before passages are read together with the
+    /// question. What is found in the end may have another order, other scores and, where evidence
+    /// is weak, other members.
+    Provisional(Vec<SearchResultItem>),
+}
+
 /// One result.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

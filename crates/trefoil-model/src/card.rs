@@ -18,6 +18,13 @@ pub enum ModelRole {
     Dictionary,
 }
 
+impl ModelRole {
+    /// Whether it has weights and a tokenizer.
+    pub(crate) const fn is_model(self) -> bool {
+        matches!(self, Self::Embedder | Self::Reranker)
+    }
+}
+
 /// What has to be known of a model besides its weights: the `card.toml` of a local
 /// folder, or the `card` of an entry of the manifest.
 ///

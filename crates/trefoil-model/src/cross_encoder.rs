@@ -1,6 +1,4 @@
-use std::time::Instant;
-
-use trefoil_core::{Error, Reranker, Result, Score};
+use trefoil_core::{Deadline, Error, Reranker, Result, Score};
 
 use crate::{
     card::{Card, ModelRole},
@@ -26,7 +24,7 @@ pub struct OnnxReranker {
 
 impl OnnxReranker {
     /// Finds the files of a model and reads its card. `threads` pairs are scored at
-    /// once, each with about 40 MB for its copy of a small model; 0 means one.
+    /// once, each with 5 to 15 MB next to the weights, which are mapped; 0 means one.
     ///
     /// # Errors
     /// [`Error::ModelMissing`] if a file of the model or the runtime is not there,
@@ -65,7 +63,7 @@ impl Reranker for OnnxReranker {
 
     /// The sigmoid of the model's logit.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
-        self.score_until(question, passages, None)
+        self.score_until(question, passages, &Deadline::NEVER)
     }
 
     /// The clock is looked at before each passage.
@@ -73,7 +71,7 @@ impl Reranker for OnnxReranker {
         &self,
         question: &str,
         passages: &[&str],
-        deadline: Option<Instant>,
+        deadline: &Deadline,
     ) -> Result<Vec<Score>> {
         self.model.run_until(
             passages,

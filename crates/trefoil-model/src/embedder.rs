@@ -1,12 +1,13 @@
-use std::time::Instant;
-
 use ndarray::{Array2, ArrayView2};
-use trefoil_core::{Embedder, EmbeddingSpace, Error, Part, Pooling, Result, Role, TokenCounter};
+use trefoil_core::{
+    Deadline, Embedder, EmbeddingSpace, Error, Part, Pooling, Result, Role, TokenCounter,
+};
 
 use crate::{
     card::{Card, EmbeddingCard},
     home::ModelHome,
     model::{Model, ModelSource, Output},
+    tokenizer::Tokenizer,
 };
 
 /// Name of the model that is used unless another is asked for.
@@ -33,7 +34,9 @@ pub struct OnnxEmbedder {
 
 impl OnnxEmbedder {
     /// Finds the files of a model and reads its card. `threads` texts are embedded at
-    /// once, each with about 80 MB for its copy of a small model; 0 means one.
+    /// once, and a question is never kept waiting by passages: there is one session more for
+    /// it. A session of a small model takes 5 to 30 MB next to the weights, which are mapped;
+    /// where they cannot be, 80 MB. 0 threads mean one.
     ///
     /// # Errors
     /// [`Error::ModelMissing`] if a file of the model or the runtime is not there,
@@ -103,7 +106,7 @@ impl OnnxEmbedder {
         question: &str,
         texts: &[&str],
         length: usize,
-        deadline: Option<Instant>,
+        deadline: &Deadline,
     ) -> Result<Vec<Array2<f32>>> {
         let prefix = self.prefix(role);
         let dimensions = self.space.dimensions;
@@ -161,15 +164,17 @@ impl Embedder for OnnxEmbedder {
 
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         let prefix = self.prefix(role);
-        let vectors = self.model.run(
-            texts,
-            |tokenizer, text| tokenizer.encode(&format!("{prefix}{text}")),
-            |output| {
-                pool(self.space.pooling, self.space.dimensions, output.shape, output.numbers)
-                    .and_then(unit)
-                    .map_err(|reason| self.failed(output.text, reason))
-            },
-        )?;
+        let encode =
+            |tokenizer: &Tokenizer, text: &str| tokenizer.encode(&format!("{prefix}{text}"));
+        let read = |output: Output<'_>| {
+            pool(self.space.pooling, self.space.dimensions, output.shape, output.numbers)
+                .and_then(unit)
+                .map_err(|reason| self.failed(output.text, reason))
+        };
+        let vectors = match role {
+            Role::Query => self.model.run_until(texts, &Deadline::NEVER, encode, read),
+            Role::Passage => self.model.run(texts, encode, read),
+        }?;
         self.matrix(&vectors)
     }
 }

@@ -51,7 +51,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// Writes a file that appears under its name only when it is whole and durable.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
+    // Another process may write the same file.
+    partial.push(format!(".partial-{}", std::process::id()));
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(bytes)?;

@@ -10,13 +10,14 @@ use crate::{
     card::{Card, ModelRole},
     file,
     manifest::{Entry, Manifest, RUNTIME},
+    model::{Model, ModelSource},
 };
 
 /// The folder that models are kept in.
 ///
 /// ```text
 /// runtime/onnxruntime-<version>/   the library
-/// models/<name>/                   model.onnx, tokenizer.json
+/// models/<name>/                   model.onnx, tokenizer.json, and what is made of them
 /// dictionaries/<name>/             the parts of a compiled dictionary
 /// hub/<owner>--<name>/             model.onnx, tokenizer.json and card.toml, from Hugging Face
 /// downloads/                       packages until they are unpacked
@@ -24,6 +25,13 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelHome {
     root: PathBuf,
+}
+
+/// ONNX Runtime on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Runtime {
+    pub(crate) library: PathBuf,
+    pub(crate) version: String,
 }
 
 /// What is known of a model of the manifest.
@@ -84,14 +92,18 @@ impl ModelHome {
     pub fn verify(&self, name: &str) -> Result<ModelStatus> {
         let entry = Manifest::built_in()?.entry(name)?;
         self.check_files(entry)?;
+        if entry.card.role.is_model() {
+            Model::open(self, &ModelSource::Name(name.to_owned()), 1)?.0.check_derived()?;
+        }
         Ok(self.status(entry))
     }
 
-    /// The runtime's library.
-    pub(crate) fn runtime(&self) -> Result<PathBuf> {
+    /// The runtime that is there.
+    pub(crate) fn runtime(&self) -> Result<Runtime> {
         let entry = Manifest::built_in()?.entry(RUNTIME)?;
         let folder = self.present(entry)?;
-        Ok(entry.files.first().map_or_else(|| folder.clone(), |file| folder.join(&file.name)))
+        let library = entry.files.first().map_or(folder.clone(), |file| folder.join(&file.name));
+        Ok(Runtime { library, version: entry.source.version().to_owned() })
     }
 
     /// The folder of an entry, if every file is there with the right size.

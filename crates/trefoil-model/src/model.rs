@@ -2,19 +2,19 @@ use std::{
     cmp::Reverse,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
 };
 
-use trefoil_core::{Error, Result};
+use trefoil_core::{Deadline, Error, Part, Result};
 
 use crate::{
     card::Card,
     file,
     home::ModelHome,
+    lending::{Loan, Purpose},
     manifest::Manifest,
     parallel,
     session::Sessions,
-    tokenizer::{Tokenizer, Tokens},
+    tokenizer::{Tokenizer, TokenizerFile, Tokens},
 };
 
 /// Where a model is.
@@ -30,11 +30,19 @@ pub enum ModelSource {
 /// runtime, the tokenizer and the model load at the first text.
 #[derive(Debug)]
 pub(crate) struct Model {
-    folder: PathBuf,
+    files: Files,
     max_tokens: usize,
     threads: usize,
     tokenizer: Mutex<Option<Arc<Tokenizer>>>,
     sessions: Sessions,
+}
+
+/// The folder of a model and, where they are known, the SHA-256 of its files.
+#[derive(Debug)]
+struct Files {
+    folder: PathBuf,
+    weights_sha256: Option<String>,
+    tokenizer_sha256: Option<String>,
 }
 
 /// What one run of a model gave.
@@ -61,23 +69,25 @@ impl Model {
         source: &ModelSource,
         threads: usize,
     ) -> Result<(Self, Card)> {
-        let (card, folder) = match source {
+        let (card, files) = match source {
             ModelSource::Name(name) => in_home(home, name)?,
             ModelSource::Folder(folder) => in_folder(folder)?,
         };
+        let weights = files.folder.join("model.onnx");
+        let sha256 = files.weights_sha256.clone();
         let model = Self {
             max_tokens: card.max_tokens,
             threads: threads.max(1),
             tokenizer: Mutex::new(None),
-            sessions: Sessions::new(home.runtime()?, folder.join("model.onnx"), threads),
-            folder,
+            sessions: Sessions::new(home.runtime()?, weights, sha256, threads),
+            files,
         };
         Ok((model, card))
     }
 
     /// SHA-256 of the weights, read from the file.
     pub(crate) fn sha256(&self) -> Result<String> {
-        file::sha256_of_file(&self.folder.join("model.onnx"))
+        file::sha256_of_file(&self.files.folder.join("model.onnx"))
     }
 
     /// The tokenizer, loaded at first use; a failure is tried again at the next.
@@ -86,14 +96,38 @@ impl Model {
         if let Some(tokenizer) = &*tokenizer {
             return Ok(Arc::clone(tokenizer));
         }
-        let path = self.folder.join("tokenizer.json");
-        let loaded = Arc::new(Tokenizer::load(&path, self.max_tokens)?);
+        let loaded = Arc::new(Tokenizer::load(&self.tokenizer_file()?, self.max_tokens)?);
         Ok(Arc::clone(tokenizer.insert(loaded)))
+    }
+
+    /// Makes what loads faster than the files of the model: the mapped form of its tokenizer, the
+    /// optimised form of its weights. What is there and whole is left alone.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`], [`Error::Corrupt`], [`Error::Io`].
+    pub(crate) fn derive(&self) -> Result<()> {
+        self.tokenizer_file()?.write_mapped()?;
+        self.sessions.optimize()
+    }
+
+    /// Compares what was made with its checksums, where it is there.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(crate) fn check_derived(&self) -> Result<()> {
+        self.tokenizer_file()?.check_mapped()?;
+        self.sessions.check_optimized()
+    }
+
+    fn tokenizer_file(&self) -> Result<TokenizerFile> {
+        let sha256 = self.files.tokenizer_sha256.clone();
+        TokenizerFile::of(self.files.folder.join("tokenizer.json"), sha256)
     }
 
     /// Tokenises `texts` with `encode` and runs the model once for each, as many at once
     /// as there are threads; `read` takes what is wanted from the output. Results are in
-    /// the order of the texts, and what a text gives does not depend on the others.
+    /// the order of the texts, and what a text gives does not depend on the others. Nobody waits
+    /// for it: between two texts it lets questions have its session.
     ///
     /// # Errors
     /// [`Error::ModelMissing`], [`Error::Corrupt`], [`Error::Backend`] for a text that
@@ -110,32 +144,22 @@ impl Model {
         let tokenizer = self.tokenizer()?;
         let mut order: Vec<usize> = (0..texts.len()).collect();
         let text = |index: usize| texts.get(index).copied().unwrap_or_default();
-        let tokens = parallel::map(
-            self.threads,
-            &order,
-            || Ok(()),
-            |(), index| encode(&tokenizer, text(index)),
-        )?;
+        let tokens = parallel::map(self.threads, &order, |index| encode(&tokenizer, text(index)))?;
         let tokens_of = |index: usize| tokens.get(index).ok_or(Error::EmptyRankedLists);
         // Longest first: the threads then end at about the same time.
         order.sort_by_key(|&index| {
             Reverse(tokens.get(index).map_or(0, |tokens: &E| tokens.as_ref().ids.len()))
         });
-        parallel::map(
-            self.threads,
-            &order,
-            || self.sessions.borrow(),
-            |session, index| {
-                let tokens = tokens_of(index)?;
-                session.run(tokens.as_ref(), |shape, numbers| {
-                    read(Output { text: text(index), tokens, shape, numbers })
-                })
-            },
-        )
+        parallel::map(self.threads, &order, |index| {
+            let tokens = tokens_of(index)?;
+            let mut loan = self.sessions.borrow(Purpose::Batch, &Deadline::NEVER)?;
+            let session = loan.as_mut().and_then(Loan::thing).ok_or_else(not_lent)?;
+            session.run(tokens.as_ref(), |shape, numbers| {
+                read(Output { text: text(index), tokens, shape, numbers })
+            })
+        })
     }
-}
 
-impl Model {
     /// Loads the tokenizer, the runtime and the model, unless they are loaded.
     ///
     /// # Errors
@@ -145,15 +169,15 @@ impl Model {
         self.sessions.load()
     }
 
-    /// The same as [`run`](Self::run) for what a question waits for: the results of the first texts, as many as were
-    /// begun until `deadline`. No thread is started.
+    /// The same as [`run`](Self::run) for what a question waits for: the results of the first
+    /// texts, as many as were begun until `deadline`. No thread is started.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     pub(crate) fn run_until<E: AsRef<Tokens>, T: Send>(
         &self,
         texts: &[&str],
-        deadline: Option<Instant>,
+        deadline: &Deadline,
         encode: impl Fn(&Tokenizer, &str) -> Result<E> + Sync,
         read: impl Fn(Output<'_, E>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
@@ -162,10 +186,11 @@ impl Model {
             self.threads,
             texts.len(),
             deadline,
-            || self.sessions.borrow_until(deadline),
-            |session, index| {
+            || self.sessions.borrow(Purpose::Question, deadline),
+            |loan, index| {
                 let text = texts.get(index).copied().unwrap_or_default();
                 let tokens = &encode(&tokenizer, text)?;
+                let session = loan.thing().ok_or_else(not_lent)?;
                 session.run(tokens.as_ref(), |shape, numbers| {
                     read(Output { text, tokens, shape, numbers })
                 })
@@ -174,16 +199,22 @@ impl Model {
     }
 }
 
-/// Card and folder of a model of the manifest.
-fn in_home(home: &ModelHome, name: &str) -> Result<(Card, PathBuf)> {
-    let entry = Manifest::built_in()?.entry(name)?;
-    let folder = home.present(entry)?;
-    let sha256 = entry.file("model.onnx").map(|file| file.sha256.clone());
-    Ok((Card { sha256, ..entry.card.clone() }, folder))
+fn not_lent() -> Error {
+    Error::backend(Part::Model, "run", "there is no session")
 }
 
-/// Card and folder of a model of the user's own.
-fn in_folder(folder: &Path) -> Result<(Card, PathBuf)> {
+/// Card and files of a model of the manifest.
+fn in_home(home: &ModelHome, name: &str) -> Result<(Card, Files)> {
+    let entry = Manifest::built_in()?.entry(name)?;
+    let folder = home.present(entry)?;
+    let sha256 = |name| entry.file(name).map(|file| file.sha256.clone());
+    let weights_sha256 = sha256("model.onnx");
+    let card = Card { sha256: weights_sha256.clone(), ..entry.card.clone() };
+    Ok((card, Files { folder, weights_sha256, tokenizer_sha256: sha256("tokenizer.json") }))
+}
+
+/// Card and files of a model of the user's own.
+fn in_folder(folder: &Path) -> Result<(Card, Files)> {
     let card = Card::read(&folder.join("card.toml"))?;
     for file in ["model.onnx", "tokenizer.json"] {
         let path = folder.join(file);
@@ -192,5 +223,6 @@ fn in_folder(folder: &Path) -> Result<(Card, PathBuf)> {
             reason: format!("no `{}`: {error}", path.display()),
         })?;
     }
-    Ok((card, folder.to_owned()))
+    let weights_sha256 = card.sha256.clone();
+    Ok((card, Files { folder: folder.to_owned(), weights_sha256, tokenizer_sha256: None }))
 }

@@ -4,11 +4,10 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Instant,
 };
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use trefoil_core::Result;
+use trefoil_core::{Deadline, Result};
 
 /// Threads that stay, for what a question waits for; none if they cannot be started. The long
 /// work of embedding documents has threads of its own.
@@ -18,14 +17,15 @@ static STAYING: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 
 /// `task(i)` for `0..count` in that order, on this thread and on at most `threads - 1` of those
 /// that stay, until `deadline`: results of the first, as many as were begun in time. A worker
-/// that is not to be had in time is none. The first error, by index, is returned instead.
+/// that is not to be had in time is none. It is asked for anew for each task, so that others have
+/// it in between. The first error, by index, is returned instead.
 ///
 /// A caller that is itself of a pool of rayon works alone: while it waited, it would take up
 /// other work of its pool.
 pub(crate) fn map_until<T: Send, W>(
     threads: usize,
     count: usize,
-    deadline: Option<Instant>,
+    deadline: &Deadline,
     worker: impl Fn() -> Result<Option<W>> + Sync,
     task: impl Fn(&mut W, usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
@@ -35,23 +35,21 @@ pub(crate) fn map_until<T: Send, W>(
         done.lock().unwrap_or_else(PoisonError::into_inner).push((index, value));
     };
     let work = || {
-        let mut state = None;
-        while deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            if next.load(Ordering::Relaxed) >= count {
+        while next.load(Ordering::Relaxed) < count && !deadline.has_passed() {
+            let mut worker = match worker() {
+                Ok(Some(worker)) => worker,
+                Ok(None) => return,
+                Err(error) => return push(next.fetch_add(1, Ordering::Relaxed), Err(error)),
+            };
+            // It may have been waited for.
+            if deadline.has_passed() {
                 return;
             }
-            if state.is_none() {
-                match worker() {
-                    Ok(None) => return,
-                    Ok(got) => state = got,
-                    Err(error) => return push(next.fetch_add(1, Ordering::Relaxed), Err(error)),
-                }
-                // It may have been waited for.
-                continue;
-            }
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(state) = state.as_mut().filter(|_| index < count) else { return };
-            let value = task(state, index);
+            if index >= count {
+                return;
+            }
+            let value = task(&mut worker, index);
             if value.is_err() {
                 next.store(count, Ordering::Relaxed);
             }
@@ -78,35 +76,21 @@ pub(crate) fn map_until<T: Send, W>(
 /// error, by index, is returned in their place.
 ///
 /// `order` must be a permutation of `0..order.len()`.
-pub(crate) fn map<T, W>(
+pub(crate) fn map<T: Send>(
     threads: usize,
     order: &[usize],
-    worker: impl Fn() -> Result<W> + Sync,
-    task: impl Fn(&mut W, usize) -> Result<T> + Sync,
-) -> Result<Vec<T>>
-where
-    T: Send,
-{
+    task: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let next = AtomicUsize::new(0);
     let work = || -> Vec<(usize, Result<T>)> {
-        let mut state = None;
         let mut done = Vec::new();
         while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut run = || {
-                if state.is_none() {
-                    state = Some(worker()?);
-                }
-                state.as_mut().map(|state| task(state, index)).transpose()
-            };
-            match run() {
-                Ok(Some(value)) => done.push((index, Ok(value))),
-                Ok(None) => {}
-                Err(error) => {
-                    done.push((index, Err(error)));
-                    // Nobody needs the rest.
-                    next.store(order.len(), Ordering::Relaxed);
-                }
+            let value = task(index);
+            if value.is_err() {
+                // Nobody needs the rest.
+                next.store(order.len(), Ordering::Relaxed);
             }
+            done.push((index, value));
         }
         done
     };
@@ -128,38 +112,51 @@ where
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::Error;
+    use std::time::Duration;
+
+    use trefoil_core::{Cancel, Error};
 
     use super::*;
 
     #[test]
     fn results_come_by_index_whatever_the_order() {
         for threads in [0, 1, 3, 9] {
-            let squares = map(threads, &[3, 0, 2, 1], || Ok(()), |(), i| Ok(i * i)).unwrap();
-            assert_eq!(squares, [0, 1, 4, 9]);
+            assert_eq!(map(threads, &[3, 0, 2, 1], |i| Ok(i * i)).unwrap(), [0, 1, 4, 9]);
         }
-        assert!(map(2, &[], || Ok(()), |(), i| Ok(i)).unwrap().is_empty());
+        assert!(map(2, &[], Ok).unwrap().is_empty());
     }
 
     #[test]
     fn work_ends_at_its_deadline() {
-        let all = |deadline| map_until(2, 9, deadline, || Ok(Some(())), |(), i| Ok(i)).unwrap();
-        assert_eq!(all(None), (0..9).collect::<Vec<_>>());
-        assert_eq!(all(Some(Instant::now())), [0; 0]);
-        let far = Instant::now() + std::time::Duration::from_hours(1);
-        assert_eq!(all(Some(far)).len(), 9);
-        // One that waits past the deadline for its worker does nothing with it.
-        let soon = Instant::now() + std::time::Duration::from_millis(5);
+        let all = |deadline| map_until(2, 9, &deadline, || Ok(Some(())), |(), i| Ok(i)).unwrap();
+        assert_eq!(all(Deadline::NEVER), (0..9).collect::<Vec<_>>());
+        assert_eq!(all(Deadline::after(Duration::ZERO)), [0; 0]);
+        assert_eq!(all(Deadline::after(Duration::from_hours(1))).len(), 9);
+        // One that gets its worker too late does nothing with it.
+        let cancel = Cancel::default();
         let late = || {
-            while Instant::now() <= soon {
-                thread::yield_now();
-            }
+            cancel.cancel();
             Ok(Some(()))
         };
-        assert_eq!(map_until(2, 9, Some(soon), late, |(), i| Ok(i)).unwrap(), [0; 0]);
-        assert_eq!(map_until(2, 9, None, || Ok(None::<()>), |(), i| Ok(i)).unwrap(), [0; 0]);
+        let deadline = Deadline::NEVER.with_cancel(cancel.clone());
+        assert_eq!(map_until(2, 9, &deadline, late, |(), i| Ok(i)).unwrap(), [0; 0]);
+        let never = &Deadline::NEVER;
+        assert_eq!(map_until(2, 9, never, || Ok(None::<()>), |(), i| Ok(i)).unwrap(), [0; 0]);
         let fail = |(): &mut (), i| if i == 4 { Err(Error::EmptyRankedLists) } else { Ok(i) };
-        assert!(map_until(1, 9, None, || Ok(Some(())), fail).is_err());
+        assert!(map_until(1, 9, never, || Ok(Some(())), fail).is_err());
+    }
+
+    #[test]
+    fn work_that_is_given_up_ends_before_the_next_task() {
+        let cancel = Cancel::default();
+        let task = |(): &mut (), i| {
+            if i == 3 {
+                cancel.cancel();
+            }
+            Ok(i)
+        };
+        let deadline = Deadline::NEVER.with_cancel(cancel.clone());
+        assert_eq!(map_until(1, 9, &deadline, || Ok(Some(())), task).unwrap(), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -171,7 +168,7 @@ mod tests {
                 seen.lock().unwrap().insert((name, format!("{:?}", thread::current().id())));
                 Ok(())
             };
-            map_until(4, 8, None, || Ok(Some(())), note).unwrap();
+            map_until(4, 8, &Deadline::NEVER, || Ok(Some(())), note).unwrap();
         }
         // This thread and those that stay.
         let staying = STAYING.as_ref().unwrap().current_num_threads();
@@ -180,9 +177,7 @@ mod tests {
 
     #[test]
     fn an_error_stops_the_work() {
-        let fail =
-            |(): &mut (), i: usize| if i == 2 { Err(Error::EmptyRankedLists) } else { Ok(i) };
-        assert!(map(1, &[0, 1, 2, 3], || Ok(()), fail).is_err());
-        assert!(map(2, &[0], || Err::<(), _>(Error::EmptyRankedLists), |(), i| Ok(i)).is_err());
+        let fail = |i: usize| if i == 2 { Err(Error::EmptyRankedLists) } else { Ok(i) };
+        assert!(map(1, &[0, 1, 2, 3], fail).is_err());
     }
 }

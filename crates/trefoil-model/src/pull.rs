@@ -11,6 +11,7 @@ use crate::{
     file::{self, write_whole},
     home::ModelHome,
     manifest::{Convert, Entry, Manifest, PinnedFile},
+    model::{Model, ModelSource},
     progress::PullProgress,
 };
 
@@ -50,13 +51,27 @@ impl ModelHome {
     ) -> Result<()> {
         let entries = manifest.select(names)?;
         let damaged = |entry: &Entry| self.check_files(entry).is_err();
-        if !entries.iter().any(|entry| damaged(entry)) {
-            return Ok(());
+        if entries.iter().any(|entry| damaged(entry)) {
+            self.fetch(&entries, progress, options)?;
         }
+        for entry in entries.iter().filter(|entry| entry.card.role.is_model()) {
+            self.derive(entry, progress);
+        }
+        Ok(())
+    }
+
+    /// Brings the entries that are not there or damaged.
+    fn fetch(
+        &self,
+        entries: &[&Entry],
+        progress: &dyn PullProgress,
+        options: PullOptions,
+    ) -> Result<()> {
+        let damaged = |entry: &Entry| self.check_files(entry).is_err();
         let downloads = self.root().join("downloads");
         let _lock = self.lock()?;
         // Another process may have brought some of them while this one waited.
-        let wanted: Vec<_> = entries.into_iter().filter(|entry| damaged(entry)).collect();
+        let wanted: Vec<_> = entries.iter().filter(|entry| damaged(entry)).collect();
         for (index, entry) in wanted.iter().enumerate() {
             let path = self.install(&downloads, entry, progress, options)?;
             let still_needed =
@@ -66,6 +81,17 @@ impl ModelHome {
             }
         }
         Ok(())
+    }
+
+    /// Makes the forms of a model that load fast. Without them it loads as it is.
+    fn derive(&self, entry: &Entry, progress: &dyn PullProgress) {
+        let name = &entry.card.name;
+        progress.begin(&format!("optimize {name}"), entry.size());
+        let source = ModelSource::Name(name.clone());
+        let derived = Model::open(self, &source, 1).and_then(|(model, _)| model.derive());
+        if let Err(error) = derived {
+            tracing::warn!("`{name}` has no optimised form: {}", error.chain());
+        }
     }
 
     /// Holds the folder until the file is dropped.

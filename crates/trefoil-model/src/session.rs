@@ -1,43 +1,51 @@
 //! ONNX Runtime: loaded once a process, with sessions of one thread each.
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use ort::{
     environment::Environment,
-    session::{Session, builder::GraphOptimizationLevel},
+    ep::CPU,
+    logging::LogLevel,
+    session::{
+        Session,
+        builder::{GraphOptimizationLevel, SessionBuilder},
+    },
     value::TensorRef,
 };
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Deadline, Error, Part, Result};
 
-use crate::{manifest::RUNTIME, tokenizer::Tokens};
+use crate::{
+    file,
+    home::Runtime,
+    lending::{Lending, Loan, Purpose},
+    manifest::RUNTIME,
+    optimized::{Optimized, WEIGHTS},
+    tokenizer::Tokens,
+};
 
 /// Sessions of one model. ONNX Runtime's own concurrent runs of one session are not
-/// relied upon: each thread borrows a session, and one is made when all are out, up to
-/// the number of threads.
+/// relied upon: each text borrows a session, and one is made when all are out.
+#[derive(Debug)]
 pub(crate) struct Sessions {
+    runtime: Runtime,
     model: PathBuf,
-    runtime: PathBuf,
-    most: usize,
-    state: Mutex<State>,
-    returned: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    idle: Vec<Loaded>,
-    made: usize,
+    /// SHA-256 of the model, if it is known.
+    sha256: Option<String>,
+    /// The optimised files, if there are any that are whole; looked for once.
+    optimized: OnceLock<Option<Optimized>>,
+    lending: Lending<Loaded>,
 }
 
 /// A session and what it is fed.
-struct Loaded {
+pub(crate) struct Loaded {
     session: Session,
     inputs: Vec<Input>,
     output: String,
+    /// As many ones as the longest text has had tokens.
+    mask: Vec<i64>,
 }
 
 /// Inputs that a text model may have.
@@ -48,64 +56,30 @@ enum Input {
     Types,
 }
 
-/// A session on loan; it returns when dropped.
-pub(crate) struct Loan<'a> {
-    sessions: &'a Sessions,
-    /// Always there until `drop` takes it.
-    loaded: Option<Loaded>,
-    /// As many ones as the longest text has had tokens.
-    mask: Vec<i64>,
-}
-
 impl Sessions {
-    /// Loads nothing yet.
-    pub(crate) fn new(runtime: PathBuf, model: PathBuf, most: usize) -> Self {
-        Self {
-            model,
-            runtime,
-            most: most.max(1),
-            state: Mutex::default(),
-            returned: Condvar::new(),
-        }
+    /// Loads nothing yet. Batches run `most` texts at once.
+    pub(crate) fn new(
+        runtime: Runtime,
+        model: PathBuf,
+        sha256: Option<String>,
+        most: usize,
+    ) -> Self {
+        let (optimized, lending) = (OnceLock::new(), Lending::new(most));
+        Self { runtime, model, sha256, optimized, lending }
     }
 
-    /// An idle session, or a new one, or the next that is returned.
+    /// A session that is idle, or a new one, or the next that is returned; none if none is until
+    /// `deadline`. To load one takes as long as it takes.
     ///
     /// # Errors
     /// [`Error::ModelMissing`] if the runtime cannot be loaded, [`Error::Corrupt`] if
     /// it cannot read the model.
-    pub(crate) fn borrow(&self) -> Result<Loan<'_>> {
-        let loan = self.borrow_until(None)?;
-        loan.ok_or_else(|| Error::backend(Part::Model, "borrow", "no session came back"))
-    }
-
-    /// The same; none if none is returned until `deadline`, where there is one. To load one takes
-    /// as long as it takes.
-    pub(crate) fn borrow_until(&self, deadline: Option<Instant>) -> Result<Option<Loan<'_>>> {
-        let mut state = self.lock();
-        loop {
-            if let Some(loaded) = state.idle.pop() {
-                return Ok(Some(self.loan(loaded)));
-            }
-            if state.made < self.most {
-                break;
-            }
-            state = match deadline.map(|deadline| deadline.checked_duration_since(Instant::now())) {
-                None => self.returned.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(None) => return Ok(None),
-                Some(Some(left)) => {
-                    let waited = self.returned.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-        state.made += 1;
-        drop(state);
-        // Loading takes a while: others may borrow and return meanwhile.
-        let unmade = Unmade(self);
-        let loaded = load(&self.runtime, &self.model)?;
-        std::mem::forget(unmade);
-        Ok(Some(self.loan(loaded)))
+    pub(crate) fn borrow(
+        &self,
+        purpose: Purpose,
+        deadline: &Deadline,
+    ) -> Result<Option<Loan<'_, Loaded>>> {
+        self.lending.borrow(purpose, deadline, || self.open())
     }
 
     /// Loads a session, unless one was loaded before.
@@ -113,39 +87,120 @@ impl Sessions {
     /// # Errors
     /// As [`borrow`](Self::borrow).
     pub(crate) fn load(&self) -> Result<()> {
-        if self.lock().made == 0 { self.borrow().map(drop) } else { Ok(()) }
+        if self.lending.is_new() {
+            self.borrow(Purpose::Question, &Deadline::NEVER)?;
+        }
+        Ok(())
     }
 
-    fn loan(&self, loaded: Loaded) -> Loan<'_> {
-        Loan { sessions: self, loaded: Some(loaded), mask: Vec::new() }
+    /// Makes the optimised files where they are not there or not whole, and removes those of
+    /// other models and versions.
+    ///
+    /// # Errors
+    /// [`Error::ModelMissing`], [`Error::Corrupt`], [`Error::Io`].
+    pub(crate) fn optimize(&self) -> Result<()> {
+        let optimized = self.optimized()?;
+        if optimized.check().is_err() {
+            self.write(&optimized)?;
+        }
+        optimized.remove_stale();
+        Ok(())
     }
 
-    /// The state is whole between any two statements, so a panic elsewhere does not spoil it.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Compares the optimised files with their checksums, if there are any.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(crate) fn check_optimized(&self) -> Result<()> {
+        let optimized = self.optimized()?;
+        if optimized.exists() { optimized.check() } else { Ok(()) }
+    }
+
+    /// A new session over the optimised files; over the model itself where there are none and
+    /// none can be made.
+    fn open(&self) -> Result<Loaded> {
+        let environment = environment(&self.runtime.library)?;
+        let optimized = self.optimized.get_or_init(|| match self.usable() {
+            Ok(optimized) => Some(optimized),
+            Err(error) => {
+                let (model, error) = (self.model.display(), error.chain());
+                tracing::warn!("`{model}` is loaded as it is, without an optimised form: {error}");
+                None
+            }
+        });
+        if let Some(optimized) = optimized {
+            match Loaded::open(&environment, &optimized.graph(), GraphOptimizationLevel::Disable) {
+                Ok(loaded) => return Ok(loaded),
+                Err(reason) => {
+                    let path = optimized.graph();
+                    tracing::warn!("`{}` is not used: {reason}", path.display());
+                }
+            }
+        }
+        Loaded::open(&environment, &self.model, GraphOptimizationLevel::All)
+            .map_err(|reason| self.damaged(&reason))
+    }
+
+    /// The optimised files, made if need be.
+    fn usable(&self) -> Result<Optimized> {
+        let optimized = self.optimized()?;
+        if let Err(error) = optimized.check() {
+            if optimized.exists() {
+                tracing::warn!("optimised again: {}", error.chain());
+            }
+            self.write(&optimized)?;
+        }
+        Ok(optimized)
+    }
+
+    fn optimized(&self) -> Result<Optimized> {
+        let sha256 = match &self.sha256 {
+            Some(sha256) => sha256.clone(),
+            None => file::sha256_of_file(&self.model)?,
+        };
+        Optimized::of(&self.model, &sha256, &self.runtime.version)
+    }
+
+    fn write(&self, optimized: &Optimized) -> Result<()> {
+        let environment = environment(&self.runtime.library)?;
+        optimized.make(|path| {
+            optimize(&environment, &self.model, path)
+                .map_err(|error| self.damaged(&error.to_string()))
+        })
+    }
+
+    fn damaged(&self, reason: &str) -> Error {
+        let model = self.model.display();
+        let reason = format!("`{model}`: {reason}; delete it and run `trefoil models pull`");
+        Error::Corrupt { part: Part::Model, reason }
     }
 }
 
-/// Counts a session as not made when it is dropped: loading it failed, or panicked.
-struct Unmade<'s>(&'s Sessions);
-
-impl Drop for Unmade<'_> {
-    fn drop(&mut self) {
-        self.0.lock().made -= 1;
-        self.0.returned.notify_one();
+impl Loaded {
+    /// Opens a file; the error is a reason.
+    fn open(
+        environment: &Environment,
+        model: &Path,
+        level: GraphOptimizationLevel,
+    ) -> Result<Self, String> {
+        let session = builder(environment, level)
+            .and_then(|mut builder| builder.commit_from_file(model))
+            .map_err(|error| error.to_string())?;
+        let inputs = session
+            .inputs()
+            .iter()
+            .map(|outlet| {
+                let known = Input::ALL.into_iter().find(|input| input.name() == outlet.name());
+                known.ok_or_else(|| format!("input `{}` is not one of a text model", outlet.name()))
+            })
+            .collect::<Result<_, _>>()?;
+        // The token vectors where there are any, else whatever comes first.
+        let names = || session.outputs().iter().map(ort::value::Outlet::name);
+        let output = names().find(|name| *name == "last_hidden_state").or_else(|| names().next());
+        let output = output.ok_or("it has no output")?.to_owned();
+        Ok(Self { session, inputs, output, mask: Vec::new() })
     }
-}
 
-impl fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sessions")
-            .field("model", &self.model)
-            .field("most", &self.most)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Loan<'_> {
     /// Runs one text; `read` is given the shape and the numbers of the model's output.
     ///
     /// # Errors
@@ -155,12 +210,10 @@ impl Loan<'_> {
         tokens: &Tokens,
         read: impl FnOnce(&[i64], &[f32]) -> Result<T>,
     ) -> Result<T> {
-        let Some(Loaded { session, inputs, output }) = &mut self.loaded else {
-            return Err(Error::backend(Part::Model, "run", "the session was returned"));
-        };
+        let Self { session, inputs, output, mask } = self;
         let length = tokens.ids.len();
-        self.mask.resize(length.max(self.mask.len()), 1);
-        let mask = self.mask.get(..length).unwrap_or_default();
+        mask.resize(length.max(mask.len()), 1);
+        let mask = mask.get(..length).unwrap_or_default();
         let failed = |error: ort::Error| Error::backend(Part::Model, "run", error);
         let mut values = Vec::with_capacity(inputs.len());
         for input in inputs.iter() {
@@ -178,15 +231,6 @@ impl Loan<'_> {
         })?;
         let (shape, numbers) = value.try_extract_tensor::<f32>().map_err(failed)?;
         read(shape, numbers)
-    }
-}
-
-impl Drop for Loan<'_> {
-    fn drop(&mut self) {
-        if let Some(loaded) = self.loaded.take() {
-            self.sessions.lock().idle.push(loaded);
-            self.sessions.returned.notify_one();
-        }
     }
 }
 
@@ -225,38 +269,42 @@ fn environment(library: &Path) -> Result<Environment> {
     Ok(environment.insert(made).clone())
 }
 
-fn load(library: &Path, model: &Path) -> Result<Loaded> {
-    let environment = environment(library)?;
-    let damaged = |reason: String| Error::Corrupt {
-        part: Part::Model,
-        reason: format!("`{}`: {reason}; delete it and run `trefoil models pull`", model.display()),
-    };
-    let session = open(&environment, model).map_err(|error| damaged(error.to_string()))?;
-    let inputs = session
-        .inputs()
-        .iter()
-        .map(|outlet| {
-            let known = Input::ALL.into_iter().find(|input| input.name() == outlet.name());
-            known.ok_or_else(|| {
-                damaged(format!("input `{}` is not one of a text model", outlet.name()))
-            })
-        })
-        .collect::<Result<_>>()?;
-    // The token vectors where there are any, else whatever comes first.
-    let names = || session.outputs().iter().map(ort::value::Outlet::name);
-    let output = names().find(|name| *name == "last_hidden_state").or_else(|| names().next());
-    let output = output.ok_or_else(|| damaged("it has no output".to_owned()))?.to_owned();
-    Ok(Loaded { session, inputs, output })
-}
-
-fn open(environment: &Environment, model: &Path) -> ort::Result<Session> {
+/// Options of every session. Texts are of all lengths, so that neither a plan of the memory nor an
+/// arena, which keeps the most that any text has needed, is worth its megabytes.
+fn builder(
+    environment: &Environment,
+    level: GraphOptimizationLevel,
+) -> ort::Result<SessionBuilder> {
     // The builder's errors carry the builder, which cannot be sent between threads.
     Session::builder(environment)?
         .with_intra_threads(1)
         .map_err(ort::Error::<()>::from)?
         .with_inter_threads(1)
         .map_err(ort::Error::<()>::from)?
-        .with_optimization_level(GraphOptimizationLevel::All)
+        .with_memory_pattern(false)
+        .map_err(ort::Error::<()>::from)?
+        .with_execution_providers([CPU::default().with_arena_allocator(false).build()])
+        .map_err(ort::Error::<()>::from)?
+        .with_optimization_level(level)
+        .map_err(ort::Error::<()>::from)
+}
+
+/// Writes `model` as it is after optimisation: the graph to `path`, weights packed for this
+/// processor next to it.
+fn optimize(environment: &Environment, model: &Path, path: &Path) -> ort::Result<()> {
+    const KEY: &str = "session.optimized_model_external_initializers";
+    builder(environment, GraphOptimizationLevel::All)?
+        // That the outcome is for this processor is known, and not to be told a person.
+        .with_log_level(LogLevel::Error)
+        .map_err(ort::Error::<()>::from)?
+        .with_config_entry(format!("{KEY}_file_name"), WEIGHTS)
+        .map_err(ort::Error::<()>::from)?
+        .with_config_entry(format!("{KEY}_min_size_in_bytes"), "1024")
+        .map_err(ort::Error::<()>::from)?
+        .with_config_entry("session.save_external_prepacked_constant_initializers", "1")
+        .map_err(ort::Error::<()>::from)?
+        .with_optimized_model_path(path)
         .map_err(ort::Error::<()>::from)?
         .commit_from_file(model)
+        .map(drop)
 }

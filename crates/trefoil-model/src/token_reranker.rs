@@ -1,7 +1,7 @@
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use ndarray::{ArrayView1, ArrayView2};
-use trefoil_core::{Embedder, Reranker, Result, Role, Score};
+use trefoil_core::{Deadline, Embedder, Reranker, Result, Role, Score};
 
 use crate::{
     cross_encoder::{WINDOW, sigmoid},
@@ -66,7 +66,7 @@ impl Reranker for TokenReranker {
 
     /// The sigmoid of the cosine of the weaker half, moved to the scale of a cross-encoder's logits.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
-        self.score_until(question, passages, None)
+        self.score_until(question, passages, &Deadline::NEVER)
     }
 
     /// The clock is looked at before each passage.
@@ -74,7 +74,7 @@ impl Reranker for TokenReranker {
         &self,
         question: &str,
         passages: &[&str],
-        deadline: Option<Instant>,
+        deadline: &Deadline,
     ) -> Result<Vec<Score>> {
         if passages.is_empty() {
             return Ok(Vec::new());

@@ -1,18 +1,33 @@
-use std::{fs, path::Path};
+mod model;
 
-use tokenizers::{Encoding, PostProcessor, Tokenizer as Inner, TruncationDirection};
+use std::{fs, path::PathBuf};
+
+use tokenizers::{Encoding, PostProcessor, TruncationDirection};
 use trefoil_core::{Error, Part, Result};
 
-use crate::window;
+use self::model::{Pipeline, pipeline};
+use crate::{
+    file,
+    mapped_file::MappedFile,
+    vocabulary::{self, MappedVocabulary},
+    window,
+};
 
 /// Bytes of a text that are looked at for each token that a model takes. No language
 /// comes near it; runs of spaces do.
 const BYTES_PER_TOKEN: usize = 64;
 
+/// A `tokenizer.json`, and the file next to it with its vocabulary in a form that is mapped.
+#[derive(Clone, Debug)]
+pub(crate) struct TokenizerFile {
+    json: PathBuf,
+    mapped: PathBuf,
+}
+
 /// Text to tokens, as a `tokenizer.json` says.
 #[derive(Debug)]
 pub(crate) struct Tokenizer {
-    inner: Inner,
+    inner: Pipeline,
     /// Marks that the model puts around one text.
     marks: usize,
     /// Marks that it puts around and between two.
@@ -47,17 +62,88 @@ impl AsRef<Tokens> for Words {
     }
 }
 
+impl TokenizerFile {
+    /// The file with this SHA-256, which is computed where it is not known.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn of(json: PathBuf, sha256: Option<String>) -> Result<Self> {
+        let sha256 = sha256.map_or_else(|| file::sha256_of_file(&json), Ok)?;
+        let name = format!("tokenizer-{}.bin", sha256.get(..16).unwrap_or(&sha256));
+        Ok(Self { mapped: json.with_file_name(name), json })
+    }
+
+    /// Writes the mapped form unless it is there and whole. A tokenizer of a kind that is not
+    /// done has none.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn write_mapped(&self) -> Result<()> {
+        if self.mapped.exists() && self.check_mapped().is_ok() {
+            return Ok(());
+        }
+        match vocabulary::write(&self.read()?) {
+            Some(bytes) => file::write_whole(&self.mapped, &bytes),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares the mapped form with its checksum, if it is there.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`].
+    pub(crate) fn check_mapped(&self) -> Result<()> {
+        if !self.mapped.exists() {
+            return Ok(());
+        }
+        MappedVocabulary::read(MappedFile::open(&self.mapped)?).map(drop)
+    }
+
+    /// The tokenizer over the mapped form, which is made if need be; none for one of a kind that
+    /// is not done.
+    fn map(&self) -> Result<Option<Pipeline>> {
+        self.write_mapped()?;
+        if !self.mapped.exists() {
+            return Ok(None);
+        }
+        let vocabulary = MappedVocabulary::read(MappedFile::open(&self.mapped)?)?;
+        pipeline(vocabulary).map(Some).map_err(|error| self.damaged(&error))
+    }
+
+    /// The tokenizer with everything in memory.
+    fn parse(&self) -> Result<Pipeline> {
+        serde_json::from_slice(&self.read()?).map_err(|error| self.damaged(&error.into()))
+    }
+
+    fn read(&self) -> Result<Vec<u8>> {
+        fs::read(&self.json).map_err(|error| Error::io("read", &self.json, error))
+    }
+
+    fn damaged(&self, error: &tokenizers::Error) -> Error {
+        let reason = format!("tokenizer `{}`: {error}", self.json.display());
+        Error::Corrupt { part: Part::Model, reason }
+    }
+}
+
 impl Tokenizer {
-    /// Loads the file.
+    /// Loads the mapped file, which is made if need be; without one the `tokenizer.json`.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Corrupt`].
-    pub(crate) fn load(path: &Path, max_tokens: usize) -> Result<Self> {
-        let bytes = fs::read(path).map_err(|error| Error::io("read", path, error))?;
-        let mut inner = Inner::from_bytes(bytes).map_err(|error| Error::Corrupt {
-            part: Part::Model,
-            reason: format!("tokenizer `{}`: {error}", path.display()),
-        })?;
+    pub(crate) fn load(file: &TokenizerFile, max_tokens: usize) -> Result<Self> {
+        let inner = match file.map() {
+            Ok(Some(inner)) => inner,
+            Ok(None) => file.parse()?,
+            Err(error) => {
+                let (json, error) = (file.json.display(), error.chain());
+                tracing::warn!("`{json}` is read as it is, without a mapped form: {error}");
+                file.parse()?
+            }
+        };
+        Self::of(inner, max_tokens)
+    }
+
+    fn of(mut inner: Pipeline, max_tokens: usize) -> Result<Self> {
         // Padding and cutting are ours: one text a run, and `count` needs the whole.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(failed)?;
@@ -187,6 +273,9 @@ fn failed(error: tokenizers::Error) -> Error {
 }
 
 #[cfg(test)]
+mod same_tokens;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -213,7 +302,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokenizer.json");
         fs::write(&path, json).unwrap();
-        Tokenizer::load(&path, 512).unwrap()
+        Tokenizer::load(&TokenizerFile::of(path, None).unwrap(), 512).unwrap()
     }
 
     /// A token of [`WORDS`] as text, so that expectations can be read.

@@ -184,3 +184,51 @@ fn what_is_pulled_passes_its_check() {
         home.list().unwrap().iter().any(|status| status.name() == "onnxruntime" && status.present)
     );
 }
+
+/// The optimised form of the model and the mapped form of the tokenizer change no bit.
+#[test]
+fn derived_files_give_the_same_vectors() {
+    let from = home().path("multilingual-e5-small").unwrap();
+    let card = "name = 'e5'\nrole = 'embedder'\nlicense = 'MIT'\nmax-tokens = 512\n\
+        [embedding]\ndimensions = 384\npooling = 'mean'\nquery-prefix = 'query: '\n\
+        passage-prefix = 'passage: '\nquantization = 'int8'\ncosine-range = [0.8, 0.9]\n";
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["model.onnx", "tokenizer.json"] {
+        std::fs::hard_link(from.join(file), folder.path().join(file))
+            .or_else(|_| std::fs::copy(from.join(file), folder.path().join(file)).map(drop))
+            .unwrap();
+    }
+    std::fs::write(folder.path().join("card.toml"), card).unwrap();
+    let derived = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let is_derived = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("optimized-") || name.starts_with("tokenizer-")
+        };
+        entries.filter(is_derived).collect()
+    };
+    let texts: Vec<String> = references().into_iter().map(|one| one.text).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let embed = || {
+        let source = ModelSource::Folder(folder.path().to_owned());
+        let embedder = OnnxEmbedder::open(&home(), &source, 2).unwrap();
+        let vectors = embedder.embed(Role::Passage, &texts).unwrap();
+        vectors.iter().map(|number| number.to_bits()).collect::<Vec<u32>>()
+    };
+    let vectors = embed();
+    let made = derived();
+    assert_eq!(made.len(), 2, "{made:?}");
+    assert_eq!(embed(), vectors, "read from what was made");
+    // Where nothing can be written the model is loaded as it is.
+    for path in made {
+        if path.is_dir() {
+            std::fs::remove_dir_all(&path).unwrap();
+            // A file in the place of the folder cannot be replaced by one.
+            std::fs::write(&path, b"in the way").unwrap();
+        } else {
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+        }
+    }
+    assert_eq!(embed(), vectors, "loaded as it is");
+}

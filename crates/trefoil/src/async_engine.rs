@@ -4,8 +4,8 @@ use std::{
 };
 
 use trefoil_core::{
-    ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchFilters, SearchOptions,
-    SearchQuery, SearchResult, StoredChunk, WhyNot,
+    Cancel, ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchFilters,
+    SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
 };
 use trefoil_store::JobCounts;
 
@@ -31,7 +31,8 @@ use crate::{
 /// An [`Engine`] for tokio: it has the same methods, and runs each on the blocking pool, so that
 /// no executor thread waits for a model or a disk. Cheap to clone.
 ///
-/// A call that has begun goes on when its future is dropped; an `ingest` is then still whole.
+/// A call that has begun goes on when its future is dropped; an `ingest` is then still whole. A
+/// search that nobody waits for ends at the next place where it looks.
 ///
 /// ```
 /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -57,6 +58,13 @@ impl AsyncEngine {
     /// [`EngineBuilder::open`].
     pub async fn build(builder: EngineBuilder) -> Result<Self> {
         blocking(move || builder.open()).await.map(Self::from)
+    }
+
+    /// [`Engine::search`]. A search whose future is dropped is [given up](Engine::search_unless).
+    pub async fn search(&self, query: SearchQuery) -> Result<SearchResult> {
+        let abandoned = CancelOnDrop(Cancel::default());
+        let cancel = abandoned.0.clone();
+        self.call(move |engine| engine.search_unless(&query, &cancel)).await
     }
 
     /// [`Engine::ingest_path`].
@@ -115,6 +123,15 @@ impl AsyncEngine {
     }
 }
 
+/// Gives up a search when its future is dropped.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Methods that hand their arguments to the method of the engine with the same name.
 macro_rules! same {
     ($($name:ident($($argument:ident: $type:ty $(as $form:tt)?),*) -> $output:ty;)*) => {
@@ -161,7 +178,6 @@ impl AsyncEngine {
     }
 
     same! {
-        search(query: SearchQuery as ref) -> SearchResult;
         search_by_embedding(
             vector: Vec<f32> as ref, filters: SearchFilters, options: SearchOptions
         ) -> SearchResult;

@@ -1,13 +1,14 @@
 use std::{
     path::Path,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use tempfile::TempDir;
 use trefoil_core::{
-    ChunkId, Degraded, Embedding, Error, Plan, QueryText, RankedList, Result, RetrieverId, RowId,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, Stage, StoredChunk,
-    create_private_folder,
+    Cancel, ChunkId, Deadline, Degraded, Embedding, Error, Plan, QueryText, RankedList, Result,
+    RetrieverId, RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    Stage, StoredChunk, create_private_folder,
 };
 use trefoil_store::{JobCounts, Store, StoreStats};
 
@@ -24,6 +25,7 @@ use crate::{
     ingest::workers::Workers,
     search::{
         diagnostics::Diagnostics,
+        observer::Observer,
         searcher::{Request, Searcher},
     },
     state::State,
@@ -158,22 +160,58 @@ impl Engine {
     /// of another model, [`Error::SearchFailed`] if every retriever failed. One that fails is no
     /// error: the result names it in `degraded`.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchResult> {
+        self.answer(query, None, None)
+    }
+
+    /// The same for a search that may be given up: it ends at the next place where it looks, at
+    /// the latest after the passage that is being read, and its results are lost.
+    ///
+    /// # Errors
+    /// Those of [`Engine::search`], and [`Error::Cancelled`].
+    pub fn search_unless(&self, query: &SearchQuery, cancel: &Cancel) -> Result<SearchResult> {
+        self.answer(query, Some(cancel), None)
+    }
+
+    /// The same; `on_event` is told of each stage as it ends, and, before passages are read
+    /// together with the question, what the results would be without that.
+    pub fn search_observed(
+        &self,
+        query: &SearchQuery,
+        mut on_event: impl FnMut(SearchEvent),
+    ) -> Result<SearchResult> {
+        self.answer(query, None, Some(&mut on_event))
+    }
+
+    fn answer(
+        &self,
+        query: &SearchQuery,
+        cancel: Option<&Cancel>,
+        on_event: Option<&mut dyn FnMut(SearchEvent)>,
+    ) -> Result<SearchResult> {
         query.check()?;
+        let deadline = &deadline(query, cancel);
         let mut diagnostics = Diagnostics::start();
         let view = self.state.current_view()?;
-        let searcher = self.searcher(&view);
+        let searcher = self.searcher(&view, deadline);
+        let mut observer = Observer::new(on_event, deadline);
         let allowed = &searcher.allowed(&query.filters)?;
         diagnostics.lap(Stage::Filter, 1, 1);
+        observer.stages(&diagnostics)?;
         let plan = &searcher.plan(query, allowed, &mut diagnostics)?;
+        observer.stages(&diagnostics)?;
         let request = Request { query, plan, allowed };
         let retrieved = searcher.retrieve(request, &mut diagnostics)?;
         let fused = retrieved.fused(plan)?;
         diagnostics.lap(Stage::Fuse, retrieved.lists.len(), fused.len());
+        observer.stages(&diagnostics)?;
         let read = searcher.read(plan, &query.filters, fused)?;
         diagnostics.lap(Stage::Read, read.total, read.passages.len());
+        observer.stages(&diagnostics)?;
+        observer.provisional(searcher, request, &retrieved, &read)?;
         let ranked = searcher.rerank(plan, read.passages, &mut diagnostics);
         let count = ranked.len();
         diagnostics.lap(Stage::Rerank, count, count);
+        observer.stages(&diagnostics)?;
         let lists = &retrieved.lists;
         let mut graded = searcher.correct(request, ranked, read.total, lists, &mut diagnostics);
         let passages = std::mem::take(&mut graded.passages);
@@ -181,6 +219,7 @@ impl Engine {
         let selected = searcher.select(plan, passages)?;
         let of = selected.kept.len() + selected.excluded.len();
         diagnostics.lap(Stage::Select, of, selected.kept.len());
+        observer.stages(&diagnostics)?;
         searcher.present(request, retrieved, graded, &selected, diagnostics)
     }
 
@@ -192,7 +231,7 @@ impl Engine {
     pub fn plan(&self, query: &SearchQuery) -> Result<Plan> {
         query.check()?;
         let view = self.state.current_view()?;
-        let searcher = self.searcher(&view);
+        let searcher = self.searcher(&view, &Deadline::NEVER);
         let allowed = searcher.allowed(&query.filters)?;
         searcher.plan(query, &allowed, &mut Diagnostics::start())
     }
@@ -274,7 +313,8 @@ impl Engine {
     pub fn ranked_lists(&self, query: &SearchQuery) -> Result<Vec<RankedList>> {
         query.check()?;
         let view = self.state.current_view()?;
-        let (searcher, diagnostics) = (self.searcher(&view), &mut Diagnostics::start());
+        let searcher = self.searcher(&view, &Deadline::NEVER);
+        let diagnostics = &mut Diagnostics::start();
         let allowed = searcher.allowed(&query.filters)?;
         let plan = searcher.plan(query, &allowed, diagnostics)?;
         let request = Request { query, plan: &plan, allowed: &allowed };
@@ -298,7 +338,7 @@ impl Engine {
     /// How strongly one passage mentions the subject of another, 0–1, for a planned search: 0
     /// without the graph, and where question and documents are in two languages.
     pub fn mention_strength(&self, plan: &Plan) -> impl Fn(RowId, RowId) -> f32 + use<> {
-        self.searcher(&self.state.view()).mention_strength(plan)
+        self.searcher(&self.state.view(), &Deadline::NEVER).mention_strength(plan)
     }
 
     /// The name of the reranker that reads a question of this text, and so passages in its
@@ -312,8 +352,8 @@ impl Engine {
         &self.state
     }
 
-    fn searcher<'s>(&'s self, view: &'s ReadView) -> Searcher<'s> {
-        Searcher { state: &self.state, view }
+    fn searcher<'s>(&'s self, view: &'s ReadView, deadline: &'s Deadline) -> Searcher<'s> {
+        Searcher { state: &self.state, view, deadline }
     }
 
     /// The engine as a task of its worker has it: without the worker, which ends before its
@@ -327,6 +367,16 @@ impl Engine {
         if let Some(workers) = &self.workers {
             workers.wake();
         }
+    }
+}
+
+/// When a search has to end.
+fn deadline(query: &SearchQuery, cancel: Option<&Cancel>) -> Deadline {
+    let timeout = query.options.timeout_ms.map(|millis| Duration::from_millis(millis.into()));
+    let deadline = Deadline::NEVER.within(timeout);
+    match cancel {
+        Some(cancel) => deadline.with_cancel(cancel.clone()),
+        None => deadline,
     }
 }
 

@@ -146,7 +146,7 @@ pub mod search {
         Hit, ItemMetadata, KnownName, NameLookup, Offsets, OrderKey, Passage, Plan,
         PlannedRetriever, QueryClassification, QueryClassifier, QueryRewrite, QueryText, QueryType,
         Question, Ranked, RankedList, Relevance, RerankConfig, RerankPlan, RetrieverHit,
-        RetrieverMetric, RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig,
+        RetrieverMetric, RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent,
         SearchResultType, SeedContext, Selection, SourcePassage, Sources, Stage, StageMetric,
         StagePlace, TermCoverage, WeightedTerm, WhyNot,
     };
@@ -158,6 +158,7 @@ pub mod search {
     pub(crate) mod fusion;
     pub(crate) mod graded;
     pub(crate) mod isotonic;
+    pub(crate) mod observer;
     pub(crate) mod page;
     pub(crate) mod plan;
     pub(crate) mod pool;
@@ -167,6 +168,7 @@ pub mod search {
     pub(crate) mod retrieve;
     pub(crate) mod searcher;
     pub(crate) mod select;
+    pub(crate) mod turns;
 }
 
 /// Corrective retrieval: grading of passages, and corrections of weak evidence.
@@ -243,7 +245,7 @@ pub mod text {
 pub mod model {
     pub use crate::config::Rerankers;
     pub use trefoil_core::{
-        Array2, Embedder, EmbeddingSpace, Pooling, Quantization, Reranker, ndarray,
+        Array2, Deadline, Embedder, EmbeddingSpace, Pooling, Quantization, Reranker, ndarray,
     };
     #[cfg(feature = "onnx")]
     pub use trefoil_model::*;
@@ -261,8 +263,8 @@ pub use profile::Profile;
 #[doc(hidden)]
 pub use trefoil_core::string_conversions;
 pub use trefoil_core::{
-    BoxError, Degraded, Document, DocumentFormat, Error, Fusion, Highlight, Language, Part, Result,
-    Retriever, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
+    BoxError, Cancel, Degraded, Document, DocumentFormat, Error, Fusion, Highlight, Language, Part,
+    Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
     SearchResultItem, SearchStrategy, SearchWeights, Weight,
 };
 

@@ -10,7 +10,10 @@ use trefoil_text::ApproximateTokens;
 #[cfg(feature = "graph")]
 use crate::config::EntityExtraction;
 
-use crate::config::{EngineConfig, Model, Rerankers};
+use crate::{
+    config::{EngineConfig, Model, Rerankers},
+    search::turns::Turns,
+};
 
 /// What embeds texts and what counts their tokens.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(crate) struct FoundRerankers {
     pub(crate) rerankers: Vec<Arc<dyn Reranker>>,
     /// What is not there that should be.
     pub(crate) missing: Option<String>,
+    /// How many searches read at once.
+    pub(crate) turns: Turns,
 }
 
 /// Finds the models that `config` asks for; a default that has not been pulled is no error.
@@ -40,7 +45,7 @@ pub(crate) fn models(config: &EngineConfig) -> Result<Models> {
     let mut models = embedder(config)?;
     if let Rerankers::Custom(rerankers) = &config.rerankers {
         let rerankers = rerankers.clone();
-        models.rerankers = FoundRerankers { rerankers, missing: None };
+        models.rerankers = FoundRerankers { rerankers, ..FoundRerankers::default() };
     }
     Ok(models)
 }

@@ -1,6 +1,6 @@
-use std::{fmt::Debug, time::Instant};
+use std::fmt::Debug;
 
-use crate::{Fused, PlannedRetriever, RankedList, Result, Score};
+use crate::{Deadline, Fused, PlannedRetriever, RankedList, Result, Score};
 
 /// Lists to one list. Pure.
 ///
@@ -105,9 +105,9 @@ pub trait Reranker: Debug + Send + Sync {
     /// The model is missing, or what it says is not a finite number.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>>;
 
-    /// The same until `deadline`, if there is one: the scores of the first passages, as many as
-    /// were begun by then. Waiting for a model that is loaded counts. By default one passage after the other
-    /// is scored, and the clock looked at before each.
+    /// The same until `deadline`: the scores of the first passages, as many as were begun by then.
+    /// Waiting for a model that is loaded counts. By default one passage after the other is
+    /// scored, and `deadline` looked at before each.
     ///
     /// # Errors
     /// As [`score`](Self::score).
@@ -115,12 +115,11 @@ pub trait Reranker: Debug + Send + Sync {
         &self,
         question: &str,
         passages: &[&str],
-        deadline: Option<Instant>,
+        deadline: &Deadline,
     ) -> Result<Vec<Score>> {
-        let Some(deadline) = deadline else { return self.score(question, passages) };
         let mut scores = Vec::with_capacity(passages.len());
         for passage in passages {
-            if Instant::now() >= deadline {
+            if deadline.has_passed() {
                 break;
             }
             scores.extend(self.score(question, std::slice::from_ref(passage))?);

@@ -1,15 +1,12 @@
 //! Passages to graded passages: what is found is graded and, where it is weak, looked
 //! for once more (CRAG, Yan et al., 2024).
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
 
 use trefoil_core::{
     Allowed, Correction, CorrectionOutcome, CragAction, CragBasis, CragPlan, CragRelevance,
-    CragReport, CragScore, Fused, Passage, Plan, Ranked, RankedList, RerankPlan, Result, RowId,
-    RowSet, Score, SearchFilters, Stage, WebPage,
+    CragReport, CragScore, Deadline, Fused, Passage, Plan, Ranked, RankedList, RerankPlan, Result,
+    RowId, RowSet, Score, SearchFilters, Stage, WebPage,
 };
 
 use crate::{
@@ -24,7 +21,7 @@ use crate::{
         diagnostics::Diagnostics,
         fusion::fuser,
         graded::{Graded, GradedPassage, best_read},
-        rerank::{Added, Read, read, reader, rerank_more},
+        rerank::{Added, Read, Reading, TIME_IS_UP, reader, rerank_more},
         searcher::{Request, Searcher},
     },
 };
@@ -45,7 +42,7 @@ impl Searcher<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Graded {
         let Some(crag) = &plan.crag else { return Graded::ungraded(ranked, total) };
-        let deadline = crag.budget.map(|budget| Instant::now() + budget);
+        let deadline = &self.deadline.within(crag.budget);
         let thresholds = self.thresholds(&plan.question.text, &ranked);
         let evidence = Findings::new(thresholds, lists.to_vec(), ranked, total);
         let search = Search { plan, crag, filters: &query.filters, allowed, deadline, limit: None };
@@ -120,7 +117,14 @@ impl Searcher<'_> {
         let before = search.plan.cursor.as_ref().map(|cursor| cursor.repairs.as_slice());
         let most = before.map_or(usize::MAX, <[usize]>::len);
         for (place, &correction) in search.crag.repairs.iter().enumerate().take(most) {
-            if evidence.grade.relevance == CragRelevance::Correct || search.is_late() {
+            if evidence.grade.relevance == CragRelevance::Correct {
+                break;
+            }
+            if search.deadline.has_passed() {
+                if self.deadline.has_passed() {
+                    let reason = format!("not all corrections were tried: {TIME_IS_UP}");
+                    diagnostics.degrade(Stage::Grade, reason);
+                }
                 break;
             }
             let limit = before.and_then(|read| read.get(place).copied());
@@ -200,7 +204,7 @@ impl Searcher<'_> {
         let plan = search.rerank();
         let question = &search.plan.question.text;
         let names = &self.mention_strength(search.plan);
-        let read = Read { scores, repaired, names };
+        let read = Read { scores, repaired, names, deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), question, passages, read)
     }
 
@@ -215,12 +219,14 @@ impl Searcher<'_> {
         };
         let question = &search.plan.question.text;
         let graded = passages.iter().take(JUDGED).map(|one| &one.ranked);
-        let rerank = search.rerank().filter(|_| !search.is_late());
+        let rerank = search.rerank().filter(|_| !search.deadline.has_passed());
         let reader = reader(&self.state.rerankers, question, graded.clone());
         let summaries = refinement.summaries(graded, |strips| match (reader, rerank) {
             (Some(reader), Some(plan)) => {
                 let first = strips.get(..config.read_strips).unwrap_or(strips);
-                read(reader, &plan, question, first).0
+                let turns = &self.state.rerankers.turns;
+                let reading = Reading { turns, plan: &plan, question, deadline: search.deadline };
+                reading.read(reader, first).0
             }
             _ => Vec::new(),
         });
@@ -233,6 +239,10 @@ impl Searcher<'_> {
     fn ask_the_web(self, plan: &Plan, diagnostics: &mut Diagnostics) -> Vec<WebPage> {
         let config = &self.state.config;
         let Some(web) = &config.web else { return Vec::new() };
+        if self.deadline.has_passed() {
+            diagnostics.degrade(Stage::Web, format!("not asked: {TIME_IS_UP}"));
+            return Vec::new();
+        }
         let question = &plan.question;
         let ask = || web.search(&question.text, question.language, config.crag.web_pages);
         match catch_panics("the web search", ask) {
@@ -252,20 +262,15 @@ struct Search<'a> {
     crag: &'a CragPlan,
     filters: &'a SearchFilters,
     allowed: &'a Allowed,
-    deadline: Option<Instant>,
+    deadline: &'a Deadline,
     /// How many passages are read, as many as the first page did.
     limit: Option<usize>,
 }
 
 impl Search<'_> {
-    fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-    }
-
     /// Reading as planned, in the time that is left.
     fn rerank(&self) -> Option<RerankPlan> {
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-        let budget: Option<Duration> = self.deadline.map(left);
+        let budget = self.deadline.left();
         self.plan.rerank.clone().map(|plan| RerankPlan { budget, limit: self.limit, ..plan })
     }
 }

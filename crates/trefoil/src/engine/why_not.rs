@@ -1,8 +1,8 @@
 //! Why a passage is not among the results of a question.
 
 use trefoil_core::{
-    ChunkId, Error, Explanation, Plan, Result, SearchQuery, SearchResultItem, Stage, StagePlace,
-    WhyNot,
+    ChunkId, Deadline, Error, Explanation, Plan, Result, SearchQuery, SearchResultItem, Stage,
+    StagePlace, WhyNot,
 };
 
 use crate::{
@@ -33,7 +33,8 @@ impl Engine {
             Ok(WhyNot { lost_at: Some(stage), reason, explanation })
         };
         let view = self.state.current_view()?;
-        let (searcher, diagnostics) = (self.searcher(&view), &mut Diagnostics::start());
+        let searcher = self.searcher(&view, &Deadline::NEVER);
+        let diagnostics = &mut Diagnostics::start();
         let allowed = searcher.allowed(&query.filters)?;
         let plan = searcher.plan(query, &allowed, diagnostics)?;
         if !allowed.contains(stored.row) || !Admission::new(&query.filters)?.admits(&stored) {

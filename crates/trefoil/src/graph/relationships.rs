@@ -12,7 +12,7 @@ pub(crate) fn plans_graph(plan: &Plan) -> bool {
 }
 
 /// The paths between the entities of a question, and the chunks that show them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Relationships {
     pub(crate) paths: Vec<RelationshipPath>,
     /// Of each chunk that shows a step: steps of the shortest path that it is of, and the

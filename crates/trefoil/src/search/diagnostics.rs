@@ -58,6 +58,11 @@ impl Diagnostics {
         self.stages.push(StageMetric { stage, duration: millis(duration), items_in, items_out });
     }
 
+    /// The stages that have ended since the first `told`.
+    pub(crate) fn ended(&self, told: usize) -> &[StageMetric] {
+        self.stages.get(told..).unwrap_or_default()
+    }
+
     /// Begins the next stage here.
     pub(crate) fn skip(&mut self) {
         self.lap = Instant::now();

@@ -1,12 +1,8 @@
 //! The first passages, read together with the question.
 
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use trefoil_core::{Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
+use trefoil_core::{Deadline, Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
 
 use crate::{
     background::catch_panics,
@@ -14,6 +10,7 @@ use crate::{
     search::{
         blend::{NEUTRAL, blend, lift_named},
         relevance::final_scores,
+        turns::Turns,
     },
 };
 
@@ -22,6 +19,10 @@ pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
+
+/// How long a search with a budget waits for others that read passages. Then the order of fusion is
+/// the better answer.
+const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// Passages in their final order, and why not all were read that should have been.
 #[derive(Debug)]
@@ -38,16 +39,16 @@ pub(crate) fn rerank(
     question: &str,
     passages: Vec<Passage>,
     names: Names<'_>,
+    deadline: &Deadline,
 ) -> Reranked {
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
-        let ranked = in_order(passages, &BTreeMap::new(), &RowSet::default(), names);
-        return Reranked { ranked, degraded: None };
+        return Reranked { ranked: unread(passages, names), degraded: None };
     };
     let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reranker = found.rerankers.iter().find_map(|one| head(one, question, &texts));
     let (scores, degraded) = if let Some((reranker, head)) = reranker {
-        read(reranker.as_ref(), plan, question, head)
+        Reading { turns: &found.turns, plan, question, deadline }.read(reranker.as_ref(), head)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -55,6 +56,11 @@ pub(crate) fn rerank(
     let rows = passages.iter().map(|passage| passage.chunk.row);
     let scores = rows.zip(scores).collect();
     Reranked { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
+}
+
+/// `passages` in the order of fusion, none of them read.
+pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
+    in_order(passages, &BTreeMap::new(), &RowSet::default(), names)
 }
 
 /// What has been read of a list that repairs have made longer.
@@ -65,6 +71,8 @@ pub(crate) struct Read<'a> {
     pub(crate) repaired: &'a RowSet,
     /// Which of the passages name what others are about.
     pub(crate) names: Names<'a>,
+    /// When the search has to end.
+    pub(crate) deadline: &'a Deadline,
 }
 
 /// A list after that.
@@ -87,12 +95,12 @@ pub(crate) fn rerank_more(
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
-    Read { mut scores, repaired, names }: Read<'_>,
+    Read { mut scores, repaired, names, deadline }: Read<'_>,
 ) -> Added {
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it.
-        let Reranked { ranked, .. } = rerank(found, plan, question, passages, names);
+        let Reranked { ranked, .. } = rerank(found, plan, question, passages, names, deadline);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
         return Added { ranked, switched: false, read };
     }
@@ -128,7 +136,8 @@ pub(crate) fn rerank_more(
     wanted.retain(|(row, text)| !scores.contains_key(row) && reranker.reads(text));
     let texts: Vec<&str> = wanted.iter().map(|(_, text)| text.as_str()).collect();
     // What the budget cuts off stays behind what was read, as in the first list.
-    let (read, _) = read(reranker.as_ref(), plan, question, &texts);
+    let reading = Reading { turns: &found.turns, plan, question, deadline };
+    let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
     Added { ranked: in_order(passages, &scores, repaired, names), switched, read: added }
@@ -165,47 +174,73 @@ fn head<'a, 't>(
     enough.then_some((reranker, head))
 }
 
-/// Scores from the top down until the budget is spent; one that cannot be had leaves
-/// the order of fusion as it is.
-pub(crate) fn read(
-    reranker: &dyn Reranker,
-    plan: &RerankPlan,
-    question: &str,
-    texts: &[&str],
-) -> (Vec<Score>, Option<String>) {
-    if let Err(error) = catch_panics("the reranker", || reranker.load()) {
-        return (Vec::new(), Some(error.chain()));
-    }
-    let deadline = plan.budget.map(|budget| Instant::now() + budget);
-    let limit = plan.limit.unwrap_or(usize::MAX).min(texts.len());
-    let wanted = texts.get(..limit).unwrap_or(texts);
-    let mut scores = Vec::with_capacity(texts.len());
-    let mut stopped = false;
-    for batch in wanted.chunks(plan.batch.max(1)) {
-        if stopped || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            stopped = true;
-            break;
-        }
-        let score = || reranker.score_until(question, batch, deadline);
-        match catch_panics("the reranker", score) {
-            Ok(read) => {
-                stopped = read.len() < batch.len();
-                scores.extend(read);
-            }
-            Err(error) => return (Vec::new(), Some(error.chain())),
-        }
-    }
-    if limit < texts.len() && !stopped {
-        let (read, all) = (scores.len(), texts.len());
-        return (scores, Some(format!("read {read} of {all} passages, as for the first page")));
-    }
-    let reason = stopped.then(|| {
-        let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
-        let (read, all) = (scores.len(), texts.len());
-        format!("stopped after {read} of {all} passages, at {millis} ms")
-    });
-    (scores, reason)
+/// What reading of passages needs to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) turns: &'a Turns,
+    pub(crate) plan: &'a RerankPlan,
+    pub(crate) question: &'a str,
+    /// When the search has to end.
+    pub(crate) deadline: &'a Deadline,
 }
+
+impl Reading<'_> {
+    /// Scores from the top down until the budget is spent or the search has to end; one that
+    /// cannot be had leaves the order of fusion as it is.
+    pub(crate) fn read(
+        self,
+        reranker: &dyn Reranker,
+        texts: &[&str],
+    ) -> (Vec<Score>, Option<String>) {
+        let Self { turns, plan, question, deadline: whole } = self;
+        let all = texts.len();
+        if whole.has_passed() {
+            return (Vec::new(), Some(format!("read 0 of {all} passages: {TIME_IS_UP}")));
+        }
+        if let Err(error) = catch_panics("the reranker", || reranker.load()) {
+            return (Vec::new(), Some(error.chain()));
+        }
+        let deadline = whole.within(plan.budget);
+        let longest_wait = plan.budget.map(|budget| budget.min(LONGEST_WAIT));
+        let Some(_turn) = turns.take(&whole.within(longest_wait)) else {
+            let reason = format!("read 0 of {all} passages: other questions are being read");
+            return (Vec::new(), Some(reason));
+        };
+        let limit = plan.limit.unwrap_or(usize::MAX).min(all);
+        let wanted = texts.get(..limit).unwrap_or(texts);
+        let mut scores = Vec::with_capacity(all);
+        let mut stopped = false;
+        for batch in wanted.chunks(plan.batch.max(1)) {
+            if stopped || deadline.has_passed() {
+                stopped = true;
+                break;
+            }
+            let score = || reranker.score_until(question, batch, &deadline);
+            match catch_panics("the reranker", score) {
+                Ok(read) => {
+                    stopped = read.len() < batch.len();
+                    scores.extend(read);
+                }
+                Err(error) => return (Vec::new(), Some(error.chain())),
+            }
+        }
+        let read = scores.len();
+        let reason = if stopped && whole.has_passed() {
+            Some(format!("stopped after {read} of {all} passages: {TIME_IS_UP}"))
+        } else if stopped {
+            let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
+            Some(format!("stopped after {read} of {all} passages, at {millis} ms"))
+        } else if limit < all {
+            Some(format!("read {read} of {all} passages, as for the first page"))
+        } else {
+            None
+        };
+        (scores, reason)
+    }
+}
+
+/// Why something was left out.
+pub(crate) const TIME_IS_UP: &str = "the time of the search was up; raise `timeoutMs`";
 
 /// A passage as a reranker reads it: its headings, an empty line, its text.
 fn readable(passage: &Passage) -> String {
@@ -259,4 +294,87 @@ fn in_order(
             Some(Ranked { passage, fused_rank: index + 1, rank, rerank, score: least })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use trefoil_core::{Cancel, Result};
+
+    use super::*;
+
+    /// Counts what it scores, and gives the search up after so many.
+    #[derive(Debug)]
+    struct Counts {
+        scored: AtomicUsize,
+        gives_up_after: usize,
+        cancel: Cancel,
+    }
+
+    impl Reranker for Counts {
+        fn model(&self) -> &'static str {
+            "counts"
+        }
+
+        fn reads(&self, _: &str) -> bool {
+            true
+        }
+
+        fn score(&self, _: &str, passages: &[&str]) -> Result<Vec<Score>> {
+            let scored = self.scored.fetch_add(passages.len(), Ordering::Relaxed) + passages.len();
+            if scored >= self.gives_up_after {
+                self.cancel.cancel();
+            }
+            Ok(vec![Score::ONE; passages.len()])
+        }
+    }
+
+    /// What is read of five passages, and what is said about it.
+    fn read(
+        turns: &Turns,
+        deadline: &Deadline,
+        budget: Option<Duration>,
+        reranker: &Counts,
+    ) -> (usize, String) {
+        let plan = RerankPlan { passages: 5, batch: 16, limit: None, budget };
+        let reading = Reading { turns, plan: &plan, question: "why?", deadline };
+        let (scores, reason) = reading.read(reranker, &["a"; 5]);
+        assert_eq!(scores.len(), reranker.scored.load(Ordering::Relaxed));
+        (scores.len(), reason.unwrap_or_default())
+    }
+
+    fn counts(gives_up_after: usize) -> Counts {
+        Counts { scored: 0.into(), gives_up_after, cancel: Cancel::default() }
+    }
+
+    #[test]
+    fn nothing_is_read_after_the_end_of_the_search() {
+        let (turns, late) = (Turns::of(1), Deadline::after(Duration::ZERO));
+        let (scored, said) = read(&turns, &late, None, &counts(9));
+        assert_eq!(scored, 0);
+        assert!(said.starts_with("read 0 of 5 passages") && said.contains("timeoutMs"), "{said}");
+        assert_eq!(read(&turns, &Deadline::NEVER, None, &counts(9)), (5, String::new()));
+    }
+
+    #[test]
+    fn the_end_is_looked_for_before_each_passage_of_a_batch() {
+        let reranker = counts(2);
+        let deadline = Deadline::NEVER.with_cancel(reranker.cancel.clone());
+        let (scored, said) = read(&Turns::of(1), &deadline, None, &reranker);
+        assert_eq!(scored, 2);
+        assert!(said.starts_with("stopped after 2 of 5 passages: the time"), "{said}");
+    }
+
+    #[test]
+    fn without_a_turn_the_order_of_fusion_stays() {
+        let turns = Turns::of(1);
+        let taken = turns.take(&Deadline::NEVER).unwrap();
+        let (scored, said) = read(&turns, &Deadline::NEVER, Some(Duration::ZERO), &counts(9));
+        assert_eq!(scored, 0);
+        assert!(said.contains("other questions"), "{said}");
+        drop(taken);
+        let hour = Some(Duration::from_hours(1));
+        assert_eq!(read(&turns, &Deadline::NEVER, hour, &counts(9)), (5, String::new()));
+    }
 }

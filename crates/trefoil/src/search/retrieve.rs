@@ -7,7 +7,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, Error, Fused, Part, Plan, PlannedRetriever, Question, RankedList, Result, Retriever,
+    Allowed, Deadline, Error, Fused, Part, Plan, PlannedRetriever, Question, RankedList, Result,
+    Retriever,
     RetrieverId, RowSet, SearchResultItem, SeedContext,
 };
 
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// What the retrievers gave.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Retrieved {
     pub(crate) lists: Vec<RankedList>,
     /// The paths between the entities of a question about a relationship.
@@ -55,15 +56,19 @@ pub(crate) fn run_all(
     plan: &Plan,
     allowed: &Allowed,
     relationships: &Relationships,
+    deadline: &Deadline,
 ) -> Vec<Outcome> {
-    let mut outcomes = run_independent(retrievers, plan, allowed);
+    let mut outcomes = run_independent(retrievers, plan, allowed, deadline);
     for runner in runners(retrievers, plan).filter(|one| !one.planned.after.is_empty()) {
         let start = Instant::now();
         let is_before = |id: &RetrieverId| runner.planned.after.contains(id);
         let before = outcomes.iter().filter(|(id, ..)| is_before(id));
         let lists: Vec<RankedList> =
             before.filter_map(|(.., outcome)| outcome.as_ref().ok()).cloned().collect();
-        let expand = || runner.expand(retrievers, plan, allowed, relationships, &lists);
+        let expand = || {
+            in_time(deadline)?;
+            runner.expand(retrievers, plan, allowed, relationships, &lists)
+        };
         let list =
             catch_panics(&called(runner.planned.id), expand).map(|list| within(list, allowed));
         outcomes.push((runner.planned.id, start.elapsed(), list));
@@ -76,6 +81,7 @@ pub(crate) fn run_independent(
     retrievers: &[Arc<dyn Retriever>],
     plan: &Plan,
     allowed: &Allowed,
+    deadline: &Deadline,
 ) -> Vec<Outcome> {
     let runners: Vec<Runner<'_>> =
         runners(retrievers, plan).filter(|one| one.planned.after.is_empty()).collect();
@@ -85,7 +91,8 @@ pub(crate) fn run_independent(
     let work = |runner: &Runner<'_>| {
         let (retriever, depth) = (Arc::clone(runner.retriever), runner.planned.depth);
         let (question, allowed) = (Arc::clone(&question), allowed.clone());
-        move || run(retriever.as_ref(), depth, &question, &allowed)
+        let deadline = deadline.clone();
+        move || run(retriever.as_ref(), depth, &question, &allowed, &deadline)
     };
     let (first, found) = pool::join(work(first), others.iter().map(work));
     let rest = others.iter().zip(found).map(|(runner, found)| {
@@ -98,11 +105,26 @@ pub(crate) fn run_independent(
     std::iter::once(first).chain(rest).collect()
 }
 
-fn run(retriever: &dyn Retriever, depth: usize, question: &Question, allowed: &Allowed) -> Outcome {
+fn run(
+    retriever: &dyn Retriever,
+    depth: usize,
+    question: &Question,
+    allowed: &Allowed,
+    deadline: &Deadline,
+) -> Outcome {
     let start = Instant::now();
     let id = retriever.id();
-    let list = catch_panics(&called(id), || retriever.retrieve(question, depth, allowed));
+    let retrieve = || {
+        in_time(deadline)?;
+        retriever.retrieve(question, depth, allowed)
+    };
+    let list = catch_panics(&called(id), retrieve);
     (id, start.elapsed(), list.map(|list| within(list, allowed)))
+}
+
+/// A retriever that has not begun by the end of the search does not.
+fn in_time(deadline: &Deadline) -> Result<()> {
+    if deadline.has_passed() { Err(Error::TimedOut) } else { Ok(()) }
 }
 
 fn runners<'a>(

@@ -3,8 +3,8 @@
 use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, Degraded, Error, Fused, Passage, Plan, Ranked, RankedList, Result, Retriever,
-    RetrieverMetric, RowId, SearchFilters, SearchQuery, SearchStrategy, Stage,
+    Allowed, Deadline, Degraded, Error, Fused, Passage, Plan, Ranked, RankedList, Result,
+    Retriever, RetrieverMetric, RowId, SearchFilters, SearchQuery, SearchStrategy, Stage,
 };
 
 use crate::{
@@ -29,6 +29,8 @@ use crate::{
 pub(crate) struct Searcher<'s> {
     pub(crate) state: &'s State,
     pub(crate) view: &'s ReadView,
+    /// When the search has to end. What has not begun by then is left out, and named.
+    pub(crate) deadline: &'s Deadline,
 }
 
 /// What is asked, how it is searched, and in which rows.
@@ -103,7 +105,9 @@ impl Searcher<'_> {
         let before = diagnostics.degraded.len();
         diagnostics.degraded.extend(degraded);
         let mut lists = Vec::new();
-        for (id, duration, outcome) in run_all(&documents.retrievers, plan, allowed, &relationships)
+        let mut timed_out = false;
+        for (id, duration, outcome) in
+            run_all(&documents.retrievers, plan, allowed, &relationships, self.deadline)
         {
             match outcome {
                 Ok(list) => {
@@ -121,6 +125,7 @@ impl Searcher<'_> {
                 // A vector of another model is the caller's mistake, not the retriever's.
                 Err(error @ Error::DimensionMismatch { .. }) => return Err(error),
                 Err(error) => {
+                    timed_out |= matches!(error, Error::TimedOut);
                     let failed = Degraded { stage: id.into(), reason: error.chain() };
                     if !diagnostics.degraded.contains(&failed) {
                         diagnostics.degraded.push(failed);
@@ -129,7 +134,7 @@ impl Searcher<'_> {
             }
         }
         diagnostics.skip();
-        if lists.is_empty() && others.is_empty() {
+        if lists.is_empty() && others.is_empty() && !timed_out {
             let degraded = diagnostics.degraded.get(before..).unwrap_or_default();
             return Err(search_failed(query, degraded));
         }
@@ -144,7 +149,8 @@ impl Searcher<'_> {
     pub(crate) fn lists(self, plan: &Plan, allowed: &Allowed) -> Result<Vec<RankedList>> {
         let mut lists = Vec::new();
         let mut failed = None;
-        for (.., outcome) in run_independent(&self.view.documents.retrievers, plan, allowed) {
+        let retrievers = &self.view.documents.retrievers;
+        for (.., outcome) in run_independent(retrievers, plan, allowed, self.deadline) {
             match outcome {
                 Ok(list) => lists.push(list),
                 Err(error) => failed = Some(error),
@@ -200,7 +206,8 @@ impl Searcher<'_> {
     ) -> Vec<Ranked> {
         let (question, rerankers) = (&plan.question.text, &self.state.rerankers);
         let names = &self.mention_strength(plan);
-        let reranked = rerank(rerankers, plan.rerank.as_ref(), question, passages, names);
+        let (rerank_plan, deadline) = (plan.rerank.as_ref(), self.deadline);
+        let reranked = rerank(rerankers, rerank_plan, question, passages, names, deadline);
         if let Some(reason) = reranked.degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
