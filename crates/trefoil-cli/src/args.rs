@@ -441,6 +441,12 @@ pub(crate) struct SearchArgs {
     /// Grade the evidence and repair it
     #[arg(long)]
     pub(crate) crag: bool,
+    /// How long the search may take, 1–600,000; what is not done by then is left out
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(crate) timeout: Option<u32>,
+    /// Print what is found by keyword before the model is loaded, then the results
+    #[arg(long)]
+    pub(crate) progressive: bool,
     /// The least score, 0–1 [default: 0.3]
     #[arg(long, value_name = "SCORE", value_parser = score, help_heading = "Filters")]
     pub(crate) min_relevance: Option<Score>,

@@ -49,6 +49,12 @@ pub(crate) fn results(found: &SearchResult, extent: Extent, width: usize) -> Str
     page.text
 }
 
+/// What was found by keyword, before the rest is known.
+pub(crate) fn provisional(found: &SearchResult, extent: Extent, width: usize) -> String {
+    let results = results(found, extent, width);
+    format!("{DIM}by keyword:{DIM:#}\n{results}{DIM}with everything:{DIM:#}\n")
+}
+
 /// Where a passage was lost, and how far it had come.
 pub(crate) fn why_not(chunk: &ChunkId, answer: &WhyNot) -> String {
     let stage = match answer.lost_at {

@@ -1,5 +1,6 @@
 use trefoil::{
-    Degraded, Engine, Score, SearchFilters, SearchOptions, SearchQuery,
+    Degraded, Engine, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery,
+    SearchStrategy,
     search::{DateRange, QueryText},
 };
 
@@ -18,9 +19,17 @@ const LEAST_RELEVANCE: f32 = 0.3;
 /// Answers one question.
 pub(super) fn run(args: SearchArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let extent = if args.full { Extent::Whole } else { Extent::Fragment };
+    let progressive = args.progressive;
+    if progressive && settings.console.json {
+        anyhow::bail!("`--progressive` prints for a person; leave it out with `--json`");
+    }
     let query = query(args)?;
     query.check()?;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    if let Some(first) = by_keyword(&query).filter(|_| progressive) {
+        let found = engine.search(&first)?;
+        print(show::provisional(&found, extent, columns()))?;
+    }
     let found = engine.search(&query)?;
     if settings.console.json {
         print_json(&found)?;
@@ -38,6 +47,24 @@ pub(super) fn run(args: SearchArgs, settings: &Settings) -> anyhow::Result<Outco
         note_degraded(&found.degraded, settings.console);
     }
     Ok(if found.results.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+/// The part of a search that needs no model; none if it is the whole, or not asked for.
+fn by_keyword(query: &SearchQuery) -> Option<SearchQuery> {
+    let strategies = &query.options.strategies;
+    let is_wanted = |id| SearchStrategy::wants(strategies, id);
+    let is_whole = strategies.as_slice() == [SearchStrategy::KEYWORD];
+    let needs_none = is_whole && !query.options.rerank_enabled;
+    if needs_none || !is_wanted(RetrieverId::KEYWORD) || query.options.cursor.is_some() {
+        return None;
+    }
+    let mut first = query.clone();
+    first.options.strategies = vec![SearchStrategy::KEYWORD];
+    first.options.weights = None;
+    first.options.rerank_enabled = false;
+    first.options.crag_enabled = false;
+    first.options.explain = false;
+    Some(first)
 }
 
 /// Says what did not run as asked.
@@ -59,6 +86,7 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         adjoining: args.adjoining,
         diverse: args.diverse,
         min_similarity: args.min_similarity,
+        timeout_ms: args.timeout,
         result_types: args.results,
         ..SearchOptions::default()
     };
