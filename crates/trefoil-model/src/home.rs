@@ -11,6 +11,7 @@ use crate::{
     file,
     manifest::{Entry, Manifest, RUNTIME},
     model::{Model, ModelSource},
+    session::Runtime,
 };
 
 /// The folder that models are kept in.
@@ -25,13 +26,6 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelHome {
     root: PathBuf,
-}
-
-/// ONNX Runtime on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Runtime {
-    pub(crate) library: PathBuf,
-    pub(crate) version: String,
 }
 
 /// What is known of a model of the manifest.

@@ -92,6 +92,7 @@ impl ModelHome {
         if let Err(error) = derived {
             tracing::warn!("`{name}` has no optimised form: {}", error.chain());
         }
+        progress.advance(entry.size());
     }
 
     /// Holds the folder until the file is dropped.

@@ -19,12 +19,18 @@ use trefoil_core::{Deadline, Error, Part, Result};
 
 use crate::{
     file,
-    home::Runtime,
     lending::{Lending, Loan, Purpose},
     manifest::RUNTIME,
     optimized::{Optimized, WEIGHTS},
     tokenizer::Tokens,
 };
+
+/// ONNX Runtime on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Runtime {
+    pub(crate) library: PathBuf,
+    pub(crate) version: String,
+}
 
 /// Sessions of one model. ONNX Runtime's own concurrent runs of one session are not
 /// relied upon: each text borrows a session, and one is made when all are out.

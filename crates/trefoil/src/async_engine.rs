@@ -236,3 +236,75 @@ async fn blocking<T: Send + 'static>(
         Err(error) => Err(Error::backend(Part::Store, "run on the blocking pool", error)),
     }
 }
+
+#[cfg(all(test, feature = "keyword"))]
+mod tests {
+    use std::{
+        future::{Future, poll_fn},
+        sync::{
+            Barrier,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::Poll,
+    };
+
+    use trefoil_core::{Reranker, Score};
+
+    use super::*;
+    use crate::{Model, config::Rerankers};
+
+    /// Waits at its first passage, twice: until others know, and until it may go on.
+    #[derive(Debug)]
+    struct Waits {
+        barrier: Barrier,
+        scored: AtomicUsize,
+    }
+
+    impl Reranker for Waits {
+        fn model(&self) -> &'static str {
+            "waits"
+        }
+
+        fn reads(&self, _: &str) -> bool {
+            true
+        }
+
+        fn score(&self, _: &str, passages: &[&str]) -> Result<Vec<Score>> {
+            if self.scored.fetch_add(passages.len(), Ordering::Relaxed) == 0 {
+                self.barrier.wait();
+                self.barrier.wait();
+            }
+            Ok(vec![Score::ONE; passages.len()])
+        }
+    }
+
+    #[test]
+    fn a_search_whose_future_is_dropped_reads_no_further() {
+        let reranker = Arc::new(Waits { barrier: Barrier::new(2), scored: 0.into() });
+        let dir = tempfile::tempdir().unwrap();
+        let config = EngineConfig {
+            model: Model::None,
+            rerank_budget: None,
+            rerankers: Rerankers::Custom(vec![Arc::clone(&reranker) as _]),
+            ..EngineConfig::default()
+        };
+        let engine = Engine::open_with(dir.path().join("index"), config).unwrap();
+        let walrus = |n: usize| Document::new(format!("{n}"), "A walrus. ".repeat(n + 1));
+        engine.ingest(&(0..5).map(walrus).collect::<Vec<_>>()).unwrap();
+        let engine = AsyncEngine::from(engine);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut search = Box::pin(engine.search(SearchQuery::new("walrus").unwrap()));
+            poll_fn(|context| {
+                assert!(search.as_mut().poll(context).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            reranker.barrier.wait();
+        });
+        // The future is gone; the search goes on, and ends.
+        reranker.barrier.wait();
+        drop(runtime);
+        assert_eq!(reranker.scored.load(Ordering::Relaxed), 1);
+    }
+}
