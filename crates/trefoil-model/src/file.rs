@@ -3,7 +3,9 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use sha2::{Digest, Sha256};
@@ -48,11 +50,19 @@ fn hexadecimal(bytes: &[u8]) -> String {
         .collect()
 }
 
+/// A name next to `path` that nobody else writes to: other processes and threads may make the
+/// same file at the same time.
+pub(crate) fn partial(path: &Path) -> PathBuf {
+    static NAMED: AtomicUsize = AtomicUsize::new(0);
+    let number = NAMED.fetch_add(1, Ordering::Relaxed);
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".partial-{}-{number}", process::id()));
+    partial.into()
+}
+
 /// Writes a file that appears under its name only when it is whole and durable.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    // Another process may write the same file.
-    partial.push(format!(".partial-{}", std::process::id()));
+    let partial = partial(path);
     let write = || -> io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(bytes)?;

@@ -18,13 +18,11 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
-    process,
-    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use trefoil_core::{Error, Part, Result};
 
-use crate::file::empty_folder;
+use crate::file::{empty_folder, partial};
 
 /// What the name of each folder begins with.
 const PREFIX: &str = "optimized";
@@ -83,11 +81,7 @@ impl Optimized {
     /// # Errors
     /// [`Error::Io`], and what `optimize` returns.
     pub(crate) fn make(&self, optimize: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-        static MADE: AtomicUsize = AtomicUsize::new(0);
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
-        let mut partial = self.folder.clone().into_os_string();
-        partial.push(format!(".partial-{}-{number}", process::id()));
-        let partial = PathBuf::from(partial);
+        let partial = partial(&self.folder);
         let made = self.make_in(&partial, optimize);
         // After a rename there is nothing to remove.
         let _ = fs::remove_dir_all(&partial);
@@ -108,6 +102,10 @@ impl Optimized {
                     file => file?.sync_all()?,
                 }
             }
+            // Another process may have been faster.
+            if self.check().is_ok() {
+                return Ok(());
+            }
             if self.exists() {
                 // What is mapped stays until it is unmapped.
                 fs::remove_dir_all(&self.folder)?;
@@ -115,7 +113,6 @@ impl Optimized {
             fs::rename(partial, &self.folder)
         };
         match publish() {
-            // Another process was faster.
             Err(_) if self.check().is_ok() => Ok(()),
             outcome => outcome.map_err(|error| Error::io("write", &self.folder, error)),
         }
