@@ -77,7 +77,7 @@ fn damage_that_a_question_finds_fails_it_until_the_index_is_built_again() {
     assert!(!indexer.damaged());
     indexer.add(&entries).unwrap();
     indexer.commit(Seq::new(2)).unwrap();
-    retriever.refresh().unwrap();
+    let retriever = retriever.newest().unwrap().unwrap();
     assert_eq!(rows(&ask(&retriever, "tide", &Allowed::All)), [1, 2]);
     assert!(!indexer.damaged());
 }

@@ -148,7 +148,7 @@ impl Searcher<'_> {
             return Ok(Candidates::default());
         }
         let filters = SearchFilters { languages, ..found.filters.clone() };
-        let allowed = self.state.allowed(&filters)?;
+        let allowed = self.allowed(&filters)?;
         // Whatever language the question is in, these are in another.
         let question = Question { cross_lingual: true, ..found.plan.question.clone() };
         let list = self.ask(found, <dyn Retriever>::crosses_languages, question, &allowed)?;

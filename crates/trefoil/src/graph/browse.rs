@@ -24,7 +24,7 @@ impl State {
         &self,
         filters: &SearchFilters,
     ) -> Result<Option<Arc<GraphIndex>>> {
-        let Allowed::Only(rows) = self.allowed(filters)? else {
+        let Allowed::Only(rows) = self.allowed(&self.view(), filters)? else {
             return Ok(self.graph_index());
         };
         if self.graph_index().is_none() {
@@ -54,7 +54,7 @@ impl State {
     ) -> Result<Option<EntityView>> {
         let Some(index) = self.graph_index_within(filters)? else { return Ok(None) };
         let Some(entity) = index.find(&normalize_name(name)) else { return Ok(None) };
-        let is_whole = matches!(self.allowed(filters)?, Allowed::All);
+        let is_whole = matches!(self.allowed(&self.view(), filters)?, Allowed::All);
         let mut neighbours: Vec<(Node, f32)> = index.all_related().edges(entity.node).collect();
         // The sort is stable: of equals the first in the alphabet.
         neighbours.sort_by(|a, b| b.1.total_cmp(&a.1));

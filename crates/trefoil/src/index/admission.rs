@@ -3,9 +3,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use globset::{Glob, GlobMatcher};
+#[cfg(feature = "graph")]
+use trefoil_core::Retriever as _;
 use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, SearchFilters, StoredChunk};
 
-use crate::state::State;
+use crate::{index::read_view::ReadView, state::State};
 
 /// The filters of a query as a test of one chunk: the second look, independent of how
 /// the rows were chosen.
@@ -50,16 +52,15 @@ impl<'q> Admission<'q> {
 impl State {
     /// The rows that the filters let through: of types of entities those that the graph knows, of
     /// all else those of the store.
-    pub(crate) fn allowed(&self, filters: &SearchFilters) -> Result<Allowed> {
+    pub(crate) fn allowed(&self, view: &ReadView, filters: &SearchFilters) -> Result<Allowed> {
         let within = self.store.allowed(filters)?;
         if filters.entity_types.is_empty() {
             return Ok(within);
         }
         let types = capitals(&filters.entity_types);
         #[cfg(feature = "graph")]
-        if let Some(graph) = &self.graph {
-            let (index, seq) = graph.shown();
-            return Ok(self.typed_rows.allowed(&index, seq, types, within));
+        if let Some(graph) = view.graph() {
+            return Ok(self.typed_rows.allowed(graph.index(), graph.seq(), types, within));
         }
         let rows = self.store.rows_of_types(&types)?;
         Ok(Allowed::Only(Arc::new(match within {
@@ -70,13 +71,18 @@ impl State {
 
     /// Those of `rows` that mention an entity of one of these types; nothing if no type is asked
     /// for.
-    pub(crate) fn of_types(&self, types: &[String], rows: &[RowId]) -> Result<Option<RowSet>> {
+    pub(crate) fn of_types(
+        &self,
+        view: &ReadView,
+        types: &[String],
+        rows: &[RowId],
+    ) -> Result<Option<RowSet>> {
         if types.is_empty() {
             return Ok(None);
         }
         let types = capitals(types);
         #[cfg(feature = "graph")]
-        if let Some(graph) = &self.graph {
+        if let Some(graph) = view.graph() {
             let index = graph.index();
             let is_of = |row: &RowId| {
                 index.entities_of(*row).any(|entity| types.contains(entity.entity_type.as_str()))

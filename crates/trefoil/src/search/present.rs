@@ -38,7 +38,7 @@ impl Searcher<'_> {
         selected: &Selected<GradedPassage>,
         mut diagnostics: Diagnostics,
     ) -> Result<SearchResult> {
-        let Self { state, view } = self;
+        let Self { state, view, .. } = self;
         let Graded { total, best_read, report, .. } = graded;
         let Retrieved { lists, relationships, others } = retrieved;
         let kept: Vec<&GradedPassage> = selected.kept.iter().collect();

@@ -52,7 +52,7 @@ pub(crate) struct ReadPassages {
 impl Searcher<'_> {
     /// The rows that the filters let through.
     pub(crate) fn allowed(self, filters: &SearchFilters) -> Result<Allowed> {
-        self.state.allowed(filters)
+        self.state.allowed(self.view, filters)
     }
 
     /// Every decision of a search: what is asked, of what kind it is, by the names that the
@@ -172,7 +172,7 @@ impl Searcher<'_> {
         let rows: Vec<_> = fused.iter().map(|hit| hit.row).collect();
         let chunks = self.state.store.chunks(&rows)?;
         let admission = Admission::new(filters)?;
-        let typed = self.state.of_types(&filters.entity_types, &rows)?;
+        let typed = self.state.of_types(self.view, &filters.entity_types, &rows)?;
         let mut chunks = chunks.into_iter().peekable();
         let mut passages: Vec<Passage> = Vec::with_capacity(scored);
         for fused in fused {
