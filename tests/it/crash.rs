@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Every step at which a commit can be cut off.
-pub(crate) const FAILPOINTS: [&str; 9] = [
+pub(crate) const FAILPOINTS: [&str; 10] = [
     "store-written",
     "store-committed",
     "keyword-prepared",
@@ -27,6 +27,7 @@ pub(crate) const FAILPOINTS: [&str; 9] = [
     "vectors-manifest-written",
     "vectors-manifest-renamed",
     "graph-written",
+    "graph-manifest-written",
     "graph-renamed",
 ];
 

@@ -206,7 +206,7 @@ fn whatever_fails_the_rest_answers_every_type_of_question() {
     engine.wait_until_indexed().unwrap();
     drop(engine);
     let indexes =
-        ["documents/keyword/meta.json", "documents/semantic/MANIFEST", "documents/graph/EVIDENCE"];
+        ["documents/keyword/meta.json", "documents/semantic/MANIFEST", "documents/graph/MANIFEST"];
     for damaged in 0_u8..8 {
         let index = folder.path().join(format!("{damaged}"));
         copy(&whole, &index);
@@ -369,7 +369,7 @@ fn an_index_that_cannot_be_shown_anew_leaves_the_others() {
     let reader = Engine::open_read_only(&index, with_trigrams()).unwrap();
     writer.ingest(&[Document::new("late", "The heron came late.")]).unwrap();
     writer.wait_until_indexed().unwrap();
-    fs::write(index.join("documents/graph/EVIDENCE"), "damaged").unwrap();
+    fs::write(index.join("documents/graph/MANIFEST"), "damaged").unwrap();
     assert!(finds(&reader, "heron", "late"));
     let found = reader.search(&SearchQuery::new("heron").unwrap()).unwrap();
     assert!(
@@ -651,7 +651,7 @@ fn every_file_of_an_index_is_its_owners_alone() {
     Engine::import(path("snapshot"), path("imported")).unwrap();
     drop(Engine::open_with(path("imported"), with_trigrams()).unwrap());
     check(&path("imported"));
-    fs::write(path("imported/documents/graph/EVIDENCE"), "damaged").unwrap();
+    fs::write(path("imported/documents/graph/MANIFEST"), "damaged").unwrap();
     Engine::repair(path("imported"), &with_trigrams()).unwrap();
     drop(Engine::reindex(path("imported"), with_trigrams()).unwrap());
     check(&path("imported"));

@@ -105,7 +105,7 @@ fn a_commit_that_cannot_be_read_leaves_the_one_before_and_the_other_retrievers()
         write(&index, "b", "The Walrus Club met in Bergen.");
         let file = match folder {
             "keyword" => index.join("documents/keyword/meta.json"),
-            _ => index.join("documents/graph/EVIDENCE"),
+            _ => index.join("documents/graph/MANIFEST"),
         };
         let whole = fs::read(&file).unwrap();
         fs::write(&file, &whole[..whole.len() - 3]).unwrap();

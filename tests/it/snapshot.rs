@@ -124,11 +124,11 @@ fn nothing_that_is_there_is_replaced() {
 fn an_index_that_is_not_sound_is_not_exported() {
     let (folder, _) = exported();
     let index = folder.path().join("index");
-    let evidence = index.join("documents/graph/EVIDENCE");
-    let mut bytes = fs::read(&evidence).unwrap();
+    let manifest = index.join("documents/graph/MANIFEST");
+    let mut bytes = fs::read(&manifest).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
-    fs::write(evidence, bytes).unwrap();
+    fs::write(manifest, bytes).unwrap();
     let error = Engine::export(&index, folder.path().join("other")).unwrap_err();
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     assert_eq!(names(folder.path()), ["index", "snapshot"]);

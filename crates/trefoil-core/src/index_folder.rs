@@ -1,6 +1,12 @@
 //! The folder that an index is kept in.
 
+mod checksummed_file;
+mod manifest_file;
+mod merge;
 mod mount;
 mod private;
+mod tombstones;
 
-pub use self::{mount::*, private::*};
+pub use self::{
+    checksummed_file::*, manifest_file::*, merge::*, mount::*, private::*, tombstones::*,
+};

@@ -60,7 +60,10 @@ pub use id::{
     ChunkId, ClaimId, CommunityId, ContextId, EntityId, EvidenceId, FeedbackId, FileId, LoopId,
     ObservationId, RelationId, RowId, Seq, SessionId, SummaryId, tie_break,
 };
-pub use index_folder::{create_private_folder, is_remote, make_private, private_file, sync};
+pub use index_folder::{
+    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, ManifestFile, Replacing, Size, Stamp,
+    Tombstones, create_private_folder, is_remote, make_private, plan_merges, private_file, sync,
+};
 pub use language::Language;
 pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;

@@ -2,7 +2,6 @@ use trefoil_core::{Allowed, Result, RowId};
 
 use crate::{
     Csr, Node,
-    column::Column,
     pagerank::{PageRank, Walk},
     ranking::top,
 };
@@ -15,13 +14,15 @@ use crate::{
 /// "HippoRAG", arXiv 2405.14831; with chunks as seeds next to the entities, 2025, "From RAG to
 /// memory", arXiv 2502.14802).
 ///
-/// Entities come first, by their numbers; then the chunks, by their rows.
+/// Entities come first, by their numbers; then the chunks, by their rows or another order.
 #[derive(Clone, Debug)]
 pub struct EntityChunks {
     pagerank: PageRank,
     entities: u32,
-    /// The row of each chunk, ascending.
+    /// The row of each chunk, in the order of the nodes.
     rows: Vec<RowId>,
+    /// The rows, ascending, with the places of their chunks in that order.
+    places: Vec<(RowId, u32)>,
 }
 
 impl EntityChunks {
@@ -36,18 +37,42 @@ impl EntityChunks {
         let mut rows: Vec<RowId> = mentions.iter().map(|&(_, row, _)| row).collect();
         rows.sort_unstable();
         rows.dedup();
+        Self::in_order(entities, mentions, rows, damping)
+    }
+
+    /// The same with the chunks in the order of `rows`: that of equals.
+    pub(crate) fn in_order(
+        entities: &Csr,
+        mentions: &[(Node, RowId, f32)],
+        rows: Vec<RowId>,
+        damping: f32,
+    ) -> Result<Self> {
+        let places = places(&rows);
         let count = entities.node_count();
-        let chunk = |row| chunk_node(count, &rows, row).unwrap_or(Node::MAX);
+        let chunk = |row| chunk_node(count, &places, row).unwrap_or(Node::MAX);
         let mentions = mentions.iter().map(|&(entity, row, weight)| {
             // An entity beyond the graph would be taken for a chunk.
             (if entity < count { entity } else { Node::MAX }, chunk(row), weight)
         });
         let nodes = chunk_at(count, rows.len()).unwrap_or(Node::MAX);
         let graph = Csr::from_edges(nodes, entities.all_edges().chain(mentions))?;
-        Ok(Self { pagerank: PageRank::new(graph, damping)?, entities: count, rows })
+        Self::restored(graph, count, rows, damping)
     }
 
-    /// The `count` best of the chunks that are allowed, best first, equals by lower row.
+    /// What was taken apart: the graph that is walked, how many of its nodes are entities, and
+    /// the rows of the others.
+    pub(crate) fn restored(
+        graph: Csr,
+        entities: u32,
+        rows: Vec<RowId>,
+        damping: f32,
+    ) -> Result<Self> {
+        let places = places(&rows);
+        Ok(Self { pagerank: PageRank::new(graph, damping)?, entities, rows, places })
+    }
+
+    /// The `count` best of the chunks that are allowed, best first, equals in the order of the
+    /// chunks.
     ///
     /// Seeds are entities and chunks with weights above 0; those that are not in the graph
     /// are left out. Scores are comparable for one question only.
@@ -59,59 +84,39 @@ impl EntityChunks {
         allowed: &Allowed,
         count: usize,
     ) -> Vec<(RowId, f32)> {
+        self.rank_where(entities, chunks, walk, |row| allowed.contains(row), count)
+    }
+
+    /// The same of the chunks for which `admits` holds.
+    pub(crate) fn rank_where(
+        &self,
+        entities: &[(Node, f32)],
+        chunks: &[(RowId, f32)],
+        walk: Walk,
+        admits: impl Fn(RowId) -> bool,
+        count: usize,
+    ) -> Vec<(RowId, f32)> {
         let entities = entities.iter().copied().filter(|&(entity, _)| entity < self.entities);
         let chunks = chunks.iter().filter_map(|&(row, weight)| {
-            Some((chunk_node(self.entities, &self.rows, row)?, weight))
+            Some((chunk_node(self.entities, &self.places, row)?, weight))
         });
         let seeds: Vec<(Node, f32)> = entities.chain(chunks).collect();
         let scores = self.pagerank.scores(&seeds, walk);
-        let is_allowed =
-            |&(node, _): &(Node, f32)| self.row(node).is_some_and(|row| allowed.contains(row));
+        let is_allowed = |&(node, _): &(Node, f32)| self.row(node).is_some_and(&admits);
         let best = top(scores.iter().filter(is_allowed), count);
         best.into_iter().filter_map(|(node, score)| Some((self.row(node)?, score))).collect()
     }
 
-    /// The chunks that share entities with the one at `row`, by row, and how strongly each
-    /// is linked to it: L / (1 + L), where L is Σ over the shared entities of the product
-    /// of the weights of both mentions. Empty if the chunk is not in the graph.
-    pub fn links(&self, row: RowId) -> Vec<(RowId, f32)> {
-        let Some(chunk) = chunk_node(self.entities, &self.rows, row) else { return Vec::new() };
-        let graph = self.graph();
-        let mut strength = Column::filled(graph.node_count(), 0.0_f32);
-        for (entity, weight) in graph.edges(chunk) {
-            for (other, other_weight) in graph.edges(entity) {
-                strength[other] += weight * other_weight;
-            }
-        }
-        let linked = self.rows.iter().zip(self.entities..).filter_map(|(&other, node)| {
-            let strength = strength[node];
-            (other != row && strength > 0.0).then_some((other, strength / (1.0 + strength)))
-        });
-        linked.collect()
-    }
-
-    /// The entities that the chunk at `row` mentions, ascending, with the weights of the
-    /// mentions.
-    pub fn entities_of(&self, row: RowId) -> impl Iterator<Item = (Node, f32)> + '_ {
-        let chunk = chunk_node(self.entities, &self.rows, row);
-        chunk.into_iter().flat_map(|chunk| self.graph().edges(chunk))
-    }
-
-    /// The chunks that mention an entity, by row.
-    pub fn chunks_of(&self, entity: Node) -> impl Iterator<Item = RowId> + '_ {
+    /// The chunks that mention an entity, in their order.
+    pub fn chunks_of(&self, entity: Node) -> impl ExactSizeIterator<Item = RowId> + '_ {
         let is_entity = entity < self.entities;
         let linked = if is_entity { self.graph().neighbours(entity) } else { &[] };
-        linked.iter().filter_map(|&node| self.row(node))
+        // The entities that it is related to come first.
+        let (_, chunks) = linked.split_at(linked.partition_point(|&node| node < self.entities));
+        chunks.iter().map(|&node| self.row(node).unwrap_or(RowId::new(u64::MAX)))
     }
 
-    /// The same with how strongly each mentions it.
-    pub fn mentions_of(&self, entity: Node) -> impl Iterator<Item = (RowId, f32)> + '_ {
-        let is_entity = entity < self.entities;
-        let linked = is_entity.then(|| self.graph().edges(entity)).into_iter().flatten();
-        linked.filter_map(|(node, weight)| Some((self.row(node)?, weight)))
-    }
-
-    /// The row of every chunk, ascending.
+    /// The row of every chunk, in their order.
     pub fn rows(&self) -> &[RowId] {
         &self.rows
     }
@@ -126,9 +131,17 @@ impl EntityChunks {
     }
 }
 
+/// The rows, ascending, with their places.
+fn places(rows: &[RowId]) -> Vec<(RowId, u32)> {
+    let mut places: Vec<(RowId, u32)> = rows.iter().copied().zip(0..).collect();
+    places.sort_unstable();
+    places
+}
+
 /// The node of a row's chunk.
-fn chunk_node(entities: u32, rows: &[RowId], row: RowId) -> Option<Node> {
-    chunk_at(entities, rows.binary_search(&row).ok()?)
+fn chunk_node(entities: u32, places: &[(RowId, u32)], row: RowId) -> Option<Node> {
+    let found = places.binary_search_by_key(&row, |&(row, _)| row).ok()?;
+    chunk_at(entities, places.get(found)?.1 as usize)
 }
 
 /// The node of the chunk at a place.
@@ -176,21 +189,6 @@ mod tests {
         check(&[99], &[99], &[], 9, &[]);
         // The node of the first chunk is no entity.
         check(&[4], &[], &[], 9, &[]);
-    }
-
-    #[test]
-    fn chunks_are_linked_by_the_entities_they_share() {
-        let linked = |row| -> Vec<(u64, f32)> {
-            let links = graph().links(RowId::new(row)).into_iter();
-            links.map(|(row, strength)| (row.get(), strength)).collect()
-        };
-        assert_eq!(linked(11), [(12, 0.5)]);
-        assert_eq!(linked(12), [(11, 0.5)]);
-        assert_eq!(linked(10), []);
-        assert_eq!(linked(99), []);
-        let entities: Vec<Node> =
-            graph().entities_of(RowId::new(12)).map(|(entity, _)| entity).collect();
-        assert_eq!(entities, [1, 2]);
     }
 
     #[test]

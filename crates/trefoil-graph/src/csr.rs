@@ -143,6 +143,28 @@ impl Csr {
         self.nodes().find(|&node| self.degree(node) == most)
     }
 
+    /// Where the rows begin and the last one ends, neighbours and weights, as in memory.
+    pub(crate) fn parts(&self) -> (&[u32], &[Node], &[f32]) {
+        (&self.offsets, &self.neighbours, &self.weights)
+    }
+
+    /// The graph of such parts; none if they are those of no graph.
+    pub(crate) fn from_parts(
+        offsets: Vec<u32>,
+        neighbours: Vec<Node>,
+        weights: Vec<f32>,
+    ) -> Option<Self> {
+        let nodes = u32::try_from(offsets.len().checked_sub(1)?).ok()?;
+        let entries = u32::try_from(neighbours.len()).ok()?;
+        let is_graph = offsets.first() == Some(&0)
+            && offsets.last() == Some(&entries)
+            && offsets.is_sorted()
+            && weights.len() == neighbours.len()
+            && neighbours.iter().all(|&neighbour| neighbour < nodes)
+            && weights.iter().all(|weight| weight.is_finite() && *weight > 0.0);
+        is_graph.then_some(Self { nodes, offsets, neighbours, weights })
+    }
+
     /// The same graph with all edges of `node` left out; the numbers stay.
     #[must_use]
     pub fn without(&self, node: Node) -> Self {

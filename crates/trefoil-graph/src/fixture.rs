@@ -1,11 +1,26 @@
 //! Graphs, and what they are made from, for tests.
 
+use std::{borrow::Cow, sync::Arc};
+
 use proptest::prelude::*;
 use trefoil_core::{
-    ByteSpan, EntityType, Extraction, Mention, MentionKind, Relation, RelationType, RowId, Score,
+    ByteSpan, EntityType, Extraction, Mention, MentionKind, Relation, RelationType, Result, RowId,
+    Score,
 };
 
-use crate::{Csr, random::Random};
+use crate::{
+    Csr, GraphConfig, GraphIndex,
+    index::{
+        frozen::Frozen,
+        snapshot::{Snapshot, View},
+    },
+    random::Random,
+    segment::{
+        Segment,
+        encode::{Source, encode},
+        said::{self, Said},
+    },
+};
 
 /// Groups of equal size; each pair of nodes is tied with one chance inside a group and
 /// another between groups. `node % groups` is the group.
@@ -66,4 +81,64 @@ pub(crate) fn names() -> impl Strategy<Value = String> {
     let name =
         prop::sample::select(vec!["Ada", "ADA", "#Ada", "Babbage", "Engine", "서울", "東京"]);
     prop::collection::vec(name, 0..5).prop_map(|names| names.join(" "))
+}
+
+/// An index of names with aliases, however short they are, each mentioned by a chunk of its own,
+/// in so many segments.
+pub(crate) fn named(names: &[(String, Vec<String>)], segments: usize) -> GraphIndex {
+    let views = (0..segments).map(|nth| {
+        let names = names.iter().skip(nth).step_by(segments).cloned().collect();
+        View::of(Segment::in_memory(encode(&[&Named(names, nth)]).unwrap()).unwrap())
+    });
+    let snapshot = Snapshot { views: views.collect(), ..Snapshot::default() };
+    let config = GraphConfig::default();
+    let frozen = Frozen::of(&snapshot, &config).unwrap();
+    GraphIndex::new(Arc::new(snapshot), Arc::new(frozen), &config)
+}
+
+struct Named(Vec<(String, Vec<String>)>, usize);
+
+impl Named {
+    /// All texts: the label, then the names and aliases.
+    fn texts(&self) -> Vec<&str> {
+        let names = self.0.iter().flat_map(|(name, aliases)| [name].into_iter().chain(aliases));
+        ["NAME"].into_iter().chain(names.map(String::as_str)).collect()
+    }
+}
+
+impl Source for Named {
+    fn text_count(&self) -> usize {
+        self.texts().len()
+    }
+
+    fn text(&self, text: u32) -> Result<&str> {
+        Ok(self.texts()[text as usize])
+    }
+
+    fn chunks(&self) -> Result<Vec<(RowId, u32)>> {
+        Ok((0..self.0.len() as u64)
+            .zip(0..)
+            .map(|(row, chunk)| (RowId::new(row * 8 + self.1 as u64), chunk))
+            .collect())
+    }
+
+    fn tie(&self, chunk: u32) -> Result<u64> {
+        Ok(u64::from(chunk))
+    }
+
+    fn said(&self, chunk: u32) -> Result<Cow<'_, Said>> {
+        let before = self.0.iter().take(chunk as usize).map(|(_, aliases)| 1 + aliases.len());
+        let key = u32::try_from(1 + before.sum::<usize>()).unwrap();
+        let aliases = u32::try_from(self.0[chunk as usize].1.len()).unwrap();
+        let mention = said::Named {
+            key,
+            name: key,
+            label: 0,
+            confidence: 0.75,
+            is_title: false,
+            is_above: false,
+            aliases: (key + 1..=key + aliases).collect(),
+        };
+        Ok(Cow::Owned(Said { mentions: vec![mention], relations: Vec::new() }))
+    }
 }

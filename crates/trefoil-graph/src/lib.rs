@@ -1,13 +1,16 @@
 //! Entities and how they hang together: the graph retriever.
 //!
 //! ```text
-//! extractions ─▶ GraphIndexer ─commit─▶ EVIDENCE ─▶ GraphIndex ─▶ GraphRetriever ─▶ RankedList
+//! extractions ─▶ GraphIndexer ─commit─▶ segments + MANIFEST ─▶ GraphIndex ─▶ GraphRetriever ─▶ RankedList
+//!                                                └──▶ frozen form ──┘
 //! ```
 //!
-//! An index is one file that holds what each chunk mentions ([`GraphIndexer`] writes it, as a
-//! whole). From that the graph is made when it is opened ([`GraphIndex`]), so that it is the
-//! same however the chunks came and went. A question is answered by a walk from the entities
-//! that it names ([`GraphRetriever`]).
+//! An index is a directory of segments that never change, and a manifest that names those that
+//! count ([`GraphIndexer`] writes them). A segment says what each of its chunks mentions and
+//! which chunks mention an entity. What few of them tell is read from them when it is asked
+//! ([`GraphIndex`]); what needs the whole graph works on a form of it that is frozen from time to
+//! time. Neither depends on how the chunks came and went. A question is answered by a step from
+//! what others found, or by a walk from the entities that it names ([`GraphRetriever`]).
 //!
 //! # Algorithms
 //!
@@ -50,6 +53,7 @@ mod pmi;
 mod random;
 mod ranking;
 mod retriever;
+mod segment;
 #[cfg(test)]
 mod tests;
 
@@ -68,7 +72,9 @@ pub use index::{
     Degrees, Entity, GraphIndex,
     export::{EntityNode, RelationEdge},
     files::GraphFiles,
+    frozen::FrozenAt,
     indexer::GraphIndexer,
+    manifest::Changes,
     relations::{ProvenRelation, RelationPath},
     step::Stepped,
 };

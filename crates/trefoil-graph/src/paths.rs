@@ -35,6 +35,34 @@ impl Path {
 /// path of every pair comes before the second of any; within that, shorter ones come first,
 /// then those with the greater product of weights, then those through lower numbers.
 pub fn shortest_paths(graph: &Csr, ends: &[Node], max_hops: u32, count: usize) -> Vec<Path> {
+    shortest_paths_in(graph, ends, max_hops, count)
+}
+
+/// A graph as far as a search for paths sees it.
+pub(crate) trait Rows {
+    /// How many nodes there are.
+    fn node_count(&self) -> u32;
+    /// The edges of a node: neighbour, ascending, and weight.
+    fn edges(&self, node: Node) -> impl Iterator<Item = (Node, f32)>;
+}
+
+impl Rows for Csr {
+    fn node_count(&self) -> u32 {
+        self.node_count()
+    }
+
+    fn edges(&self, node: Node) -> impl Iterator<Item = (Node, f32)> {
+        self.edges(node)
+    }
+}
+
+/// As [`shortest_paths`].
+pub(crate) fn shortest_paths_in(
+    graph: &impl Rows,
+    ends: &[Node],
+    max_hops: u32,
+    count: usize,
+) -> Vec<Path> {
     let mut seen = BTreeSet::new();
     let ends: Vec<Node> = ends.iter().copied().filter(|&end| seen.insert(end)).collect();
     let mut found = Vec::new();
@@ -52,7 +80,7 @@ pub fn shortest_paths(graph: &Csr, ends: &[Node], max_hops: u32, count: usize) -
 
 /// Shortest paths between two nodes, strongest first: a breadth-first search from both
 /// ends, a step at a time on the side with fewer edges to follow, until they meet.
-fn between(graph: &Csr, from: Node, to: Node, max_hops: u32, count: usize) -> Vec<Path> {
+fn between(graph: &impl Rows, from: Node, to: Node, max_hops: u32, count: usize) -> Vec<Path> {
     if from.max(to) >= graph.node_count() {
         return Vec::new();
     }
@@ -76,7 +104,7 @@ fn between(graph: &Csr, from: Node, to: Node, max_hops: u32, count: usize) -> Ve
 }
 
 /// The paths through a node where the sides meet.
-fn joined(near: &Side<'_>, far: &Side<'_>, node: Node, count: usize) -> Vec<Path> {
+fn joined<G: Rows>(near: &Side<'_, G>, far: &Side<'_, G>, node: Node, count: usize) -> Vec<Path> {
     let (firsts, seconds) = (near.paths_to(node, count), far.paths_to(node, count));
     let pairs = firsts.iter().flat_map(|first| seconds.iter().map(move |second| (first, second)));
     let mut paths: Vec<Path> = pairs
@@ -91,34 +119,35 @@ fn joined(near: &Side<'_>, far: &Side<'_>, node: Node, count: usize) -> Vec<Path
     paths
 }
 
-const UNKNOWN: u8 = u8::MAX;
+/// Memory of zeros costs nothing until it is written to, however many nodes there are.
+const UNKNOWN: u8 = 0;
 
 /// What one side of the search has reached.
-#[derive(Debug)]
-struct Side<'a> {
-    graph: &'a Csr,
+struct Side<'a, G> {
+    graph: &'a G,
+    /// Steps from the root, and one.
     distance: Column<u8>,
     frontier: Vec<Node>,
     depth: u8,
 }
 
-impl<'a> Side<'a> {
-    fn new(graph: &'a Csr, root: Node) -> Self {
+impl<'a, G: Rows> Side<'a, G> {
+    fn new(graph: &'a G, root: Node) -> Self {
         let mut distance = Column::filled(graph.node_count(), UNKNOWN);
-        distance[root] = 0;
-        Self { graph, distance, frontier: vec![root], depth: 0 }
+        distance[root] = 1;
+        Self { graph, distance, frontier: vec![root], depth: 1 }
     }
 
     /// Edges to follow in the next step.
     fn effort(&self) -> usize {
-        self.frontier.iter().map(|&node| self.graph.degree(node)).sum()
+        self.frontier.iter().map(|&node| self.graph.edges(node).count()).sum()
     }
 
     fn step(&mut self) {
         self.depth += 1;
         let mut next = Vec::new();
         for &node in &self.frontier {
-            for &neighbour in self.graph.neighbours(node) {
+            for (neighbour, _) in self.graph.edges(node) {
                 if self.distance[neighbour] == UNKNOWN {
                     self.distance[neighbour] = self.depth;
                     next.push(neighbour);
@@ -131,7 +160,7 @@ impl<'a> Side<'a> {
     /// The strongest shortest paths from the root to a node that was reached.
     fn paths_to(&self, node: Node, count: usize) -> Vec<Path> {
         let distance = self.distance[node];
-        if distance == 0 {
+        if distance == 1 {
             return vec![Path { nodes: vec![node], weight: 1.0 }];
         }
         let mut paths = Vec::new();

@@ -1,18 +1,22 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use trefoil_core::{
-    After, Allowed, Error, Hit, IndexInput, KnownName, NameLookup, Question, RankedList, Result,
-    Retriever, RetrieverId, RowId, Score, SeedContext, Seq,
+    After, Allowed, Hit, IndexInput, KnownName, NameLookup, Question, RankedList, Result,
+    Retriever, RetrieverId, RowId, Score, SeedContext, Seq, Stamp,
 };
 
 use crate::{
     GraphConfig, GraphIndex, Node,
-    index::evidence::Packed,
-    index::format::{self, Header},
+    index::{
+        frozen::{Frozen, FrozenAt},
+        frozen_file,
+        manifest::Manifest,
+        snapshot::Snapshot,
+    },
 };
 
 /// Makes the key under which spellings of a name are one; the extractor's, for that made
@@ -33,6 +37,9 @@ const PASSAGES: usize = 2;
 /// questions on English ones.
 const CROSS_LINGUAL_DISCOUNT: f32 = 0.3;
 
+/// Walks, paths and communities are of a graph that is at most one in so many chunks behind.
+const LAG: u64 = 20;
+
 /// The read half of the graph retriever, as of one commit: finds the entities that a question
 /// names, and ranks the chunks that a walk from them is met at.
 #[derive(Clone, Debug)]
@@ -40,48 +47,158 @@ pub struct GraphRetriever {
     dir: PathBuf,
     config: GraphConfig,
     normalize: Normalize,
-    header: Option<Header>,
-    index: Arc<GraphIndex>,
+    stamp: Option<Stamp>,
+    /// The commit, with the best frozen form so far.
+    shown: Arc<RwLock<Arc<GraphIndex>>>,
+    /// The form that was made or read last, for whatever commit; locked while one is.
+    last: Arc<Mutex<Arc<Frozen>>>,
 }
 
 impl GraphRetriever {
     /// Opens the newest commit in `dir`. Without one, the graph is empty and at [`Seq::ZERO`].
     ///
     /// # Errors
-    /// [`Corrupt`](trefoil_core::Error::Corrupt) if it is damaged,
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) if it is damaged or an older version wrote it,
     /// [`UnsupportedFormat`](trefoil_core::Error::UnsupportedFormat),
     /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig), [`Io`](trefoil_core::Error::Io).
     pub fn open(dir: &Path, config: &GraphConfig, normalize: Normalize) -> Result<Self> {
-        let (header, index) = read(dir, config)?;
-        Ok(Self { dir: dir.to_owned(), config: config.clone(), normalize, header, index })
+        let frozen = Arc::new(Frozen::empty(config)?);
+        let (stamp, snapshot) = newest(dir, &Snapshot::default())?;
+        let index = GraphIndex::new(Arc::new(snapshot), Arc::clone(&frozen), config);
+        Ok(Self {
+            dir: dir.to_owned(),
+            config: config.clone(),
+            normalize,
+            stamp,
+            shown: Arc::new(RwLock::new(Arc::new(index))),
+            last: Arc::new(Mutex::new(frozen)),
+        })
     }
 
     /// The same as of the newest commit; none if that is this one.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), and if this one was found to be damaged.
     pub fn newest(&self) -> Result<Option<Self>> {
-        if Header::read(&self.dir)? == self.header {
+        let index = self.index();
+        if self.stamp.is_some() && Manifest::read_stamp(&self.dir)? == self.stamp {
+            index.check()?;
             return Ok(None);
         }
-        let (header, index) = read(&self.dir, &self.config)?;
-        Ok(Some(Self { header, index, ..self.clone() }))
+        let (stamp, snapshot) = newest(&self.dir, index.snapshot())?;
+        if stamp == self.stamp {
+            return Ok(None);
+        }
+        let index = self.with(&Arc::new(snapshot), Arc::clone(index.frozen()));
+        let shown = Arc::new(RwLock::new(Arc::new(index)));
+        Ok(Some(Self { stamp, shown, ..self.clone() }))
     }
 
-    /// The graph of the commit.
-    pub fn index(&self) -> &Arc<GraphIndex> {
-        &self.index
+    /// The graph of the commit. Its frozen form may be any number of changes behind: ask this of
+    /// entities and chunks.
+    pub fn index(&self) -> Arc<GraphIndex> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The numbers of the entities that a text names, each once, from left to right.
+    /// The same with a frozen form that is at most one in twenty chunks behind, for walks, paths
+    /// and communities. Where there is none, it is made.
+    ///
+    /// # Errors
+    /// [`Corrupt`](trefoil_core::Error::Corrupt) if what it is made from is damaged.
+    pub fn near(&self) -> Result<Arc<GraphIndex>> {
+        self.frozen_until(is_near)
+    }
+
+    /// The same with a frozen form that is not behind.
+    ///
+    /// # Errors
+    /// As [`near`](Self::near).
+    pub fn whole(&self) -> Result<Arc<GraphIndex>> {
+        self.frozen_until(|index| index.lag() == 0)
+    }
+
+    /// Freezes the graph where the form on disk is more than one in twenty chunks behind, and
+    /// keeps the new one there. The state of the form that is kept.
+    /// For the one process that writes.
+    ///
+    /// # Errors
+    /// As [`near`](Self::near), and [`Io`](trefoil_core::Error::Io).
+    pub fn freeze(&self) -> Result<FrozenAt> {
+        let index = self.index();
+        if let Some(kept) = frozen_file::frozen_at(&self.dir, &self.config)
+            && is_few(index.changes().between(kept.changes), index.chunk_count())
+        {
+            return Ok(kept);
+        }
+        let index = self.whole()?;
+        let at = index.frozen_at();
+        if self.stamp.is_none() {
+            return Ok(at);
+        }
+        frozen_file::write(&self.dir, index.frozen(), &self.config)?;
+        // What went meanwhile may be meant to be erased, names included.
+        let now = Manifest::read(&self.dir)?.map(|(_, manifest)| manifest.changes);
+        if now.is_none_or(|now| now.removed != at.changes.removed) {
+            frozen_file::remove(&self.dir)?;
+        }
+        Ok(at)
+    }
+
+    /// How many chunks came or went since the graph was frozen that walks, paths and communities
+    /// would be of now: the form in use or the one on disk.
+    pub fn lag(&self) -> u64 {
+        let index = self.index();
+        let kept = frozen_file::frozen_at(&self.dir, &self.config);
+        let lag = index.lag();
+        kept.map_or(lag, |kept| index.changes().between(kept.changes).min(lag))
+    }
+
+    /// The numbers of the entities that a text names, each once, from left to right, in
+    /// [`index`](Self::index).
     pub fn link(&self, text: &str) -> Vec<Node> {
+        self.linked(&self.index(), text)
+    }
+
+    /// The same in an index that is this retriever's.
+    pub fn linked(&self, index: &GraphIndex, text: &str) -> Vec<Node> {
         let mut nodes = Vec::new();
-        for (_, entity) in self.index().link(&(self.normalize)(text)) {
+        for (_, entity) in index.link(&(self.normalize)(text)) {
             if !nodes.contains(&entity.node) {
                 nodes.push(entity.node);
             }
         }
         nodes
+    }
+
+    /// The index with a frozen form that is good enough: the one in use, the last one, the one on
+    /// disk, or a new one.
+    fn frozen_until(&self, is_enough: impl Fn(&GraphIndex) -> bool) -> Result<Arc<GraphIndex>> {
+        let index = self.index();
+        if is_enough(&index) {
+            return Ok(index);
+        }
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || frozen_file::read(&self.dir, &self.config).map(Arc::new);
+        let forms = std::iter::once(Arc::clone(&last)).chain(std::iter::once_with(kept).flatten());
+        for form in forms {
+            let index = self.with(index.snapshot(), form);
+            if is_enough(&index) {
+                *last = Arc::clone(index.frozen());
+                return Ok(self.show(index));
+            }
+        }
+        *last = Arc::new(Frozen::of(index.snapshot(), &self.config)?);
+        Ok(self.show(self.with(index.snapshot(), Arc::clone(&last))))
+    }
+
+    fn with(&self, snapshot: &Arc<Snapshot>, frozen: Arc<Frozen>) -> GraphIndex {
+        GraphIndex::new(Arc::clone(snapshot), frozen, &self.config)
+    }
+
+    fn show(&self, index: GraphIndex) -> Arc<GraphIndex> {
+        let index = Arc::new(index);
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
+        index
     }
 }
 
@@ -91,13 +208,14 @@ impl Retriever for GraphRetriever {
     }
 
     /// Ranks by personalised PageRank from the entities that the question names, each as
-    /// strongly as it is specific. A question that names none has no hits.
+    /// strongly as it is specific, in a graph that may be some changes behind
+    /// ([`near`](GraphRetriever::near)). A question that names none has no hits.
     ///
     /// The relevance is .6 · the share of the named entities that the chunk mentions, by
     /// specificity, and .4 · its score ÷ the best. The confidence is the chance that one of the
     /// entities tells something: 1 − Π (1 − specificity).
     fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
-        let index = self.index();
+        let index = self.near()?;
         let linked = index.link(&(self.normalize)(&question.text));
         let seeds: BTreeMap<Node, f32> =
             linked.iter().map(|(_, entity)| (entity.node, entity.specificity)).collect();
@@ -113,7 +231,9 @@ impl Retriever for GraphRetriever {
             let relevance = Score::clamped(RELEVANCE.0 * named + RELEVANCE.1 * score / top);
             Hit { row, raw_score: score, relevance }
         });
-        Ok(RankedList::new(RetrieverId::GRAPH, hits.collect()).with_confidence(1.0 - doubt))
+        let list = RankedList::new(RetrieverId::GRAPH, hits.collect());
+        index.check()?;
+        Ok(list.with_confidence(1.0 - doubt))
     }
 
     fn after(&self) -> After {
@@ -142,6 +262,7 @@ impl Retriever for GraphRetriever {
         });
         let confidence = if question.cross_lingual { CROSS_LINGUAL_DISCOUNT } else { 1.0 };
         let list = RankedList::new(RetrieverId::GRAPH, hits.collect());
+        index.check()?;
         Ok(list.with_floor(0.0).with_confidence(confidence))
     }
 
@@ -154,7 +275,7 @@ impl Retriever for GraphRetriever {
     }
 
     fn seq(&self) -> Seq {
-        self.header.map_or(Seq::ZERO, Header::seq)
+        self.index().snapshot().manifest.seq
     }
 
     fn inputs(&self) -> &[IndexInput] {
@@ -162,7 +283,7 @@ impl Retriever for GraphRetriever {
     }
 
     fn rows(&self) -> u64 {
-        self.index.chunk_count() as u64
+        self.index().chunk_count() as u64
     }
 }
 
@@ -181,16 +302,25 @@ impl NameLookup for GraphRetriever {
     }
 }
 
-/// The last commit in `dir`, frozen.
-fn read(dir: &Path, config: &GraphConfig) -> Result<(Option<Header>, Arc<GraphIndex>)> {
-    let (header, packed) = match format::read(dir)? {
-        Some((header, packed)) => (Some(header), packed),
-        None => (None, Packed::default()),
-    };
-    let index = GraphIndex::freeze(packed, config).map_err(|error| {
-        // Not by the settings: an entity or relation that cannot be.
-        let is_damage = matches!(error, Error::InvalidLabel { .. } | Error::InvalidEdge { .. });
-        if is_damage { format::damaged(dir, &error.to_string()) } else { error }
-    })?;
-    Ok((header, Arc::new(index)))
+/// The newest commit in `dir`, taking from an earlier state what is the same.
+fn newest(dir: &Path, earlier: &Snapshot) -> Result<(Option<Stamp>, Snapshot)> {
+    loop {
+        let Some((stamp, manifest)) = Manifest::read(dir)? else {
+            return Ok((None, Snapshot::default()));
+        };
+        let opened = Snapshot::open(dir, manifest, Some(earlier));
+        // A commit in between may have removed files before they were mapped.
+        if opened.is_ok() || Manifest::read_stamp(dir)?.as_ref() == Some(&stamp) {
+            return Ok((Some(stamp), opened?));
+        }
+    }
+}
+
+/// True if the frozen form is near enough for walks, paths and communities.
+fn is_near(index: &GraphIndex) -> bool {
+    is_few(index.lag(), index.chunk_count())
+}
+
+fn is_few(changes: u64, chunks: usize) -> bool {
+    changes.saturating_mul(LAG) <= chunks as u64
 }

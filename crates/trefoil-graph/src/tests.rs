@@ -5,13 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 use proptest::prelude::*;
 use tempfile::tempdir;
 use trefoil_core::{
-    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo, Fused,
-    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Question, RankedList,
-    Retriever, RetrieverId, RowId, RowSet, Score, SeedContext, Seq, StoredChunk, TermCoverage,
+    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityId, Error, Extraction, FileId, FileInfo,
+    Fused, IndexEntry, IndexFiles, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Mention,
+    Question, RankedList, Retriever, RetrieverId, RowId, RowSet, Score, SeedContext, Seq,
+    StoredChunk, TermCoverage, merge_all,
 };
 
 use crate::{
-    GraphConfig, GraphIndex, GraphIndexer, GraphRetriever, PruneConfig,
+    Entity, GraphConfig, GraphFiles, GraphIndex, GraphIndexer, GraphRetriever, Node, PruneConfig,
     fixture::{chunk, names},
 };
 
@@ -190,20 +191,126 @@ fn a_retriever_shows_one_commit() {
 
 #[test]
 fn a_damaged_index_is_corrupt_and_an_absent_one_is_empty() {
-    let (dir, retriever) = committed(CHAIN);
-    std::fs::write(dir.path().join("EVIDENCE"), "TREFGRPH and no more than that").unwrap();
-    for error in [
-        GraphIndexer::open(dir.path()).unwrap_err(),
-        GraphRetriever::open(dir.path(), &config(), normalize).unwrap_err(),
-        retriever.newest().unwrap_err(),
-    ] {
-        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    for (name, bytes) in [("MANIFEST", "trefoil-graph and no more than that"), ("EVIDENCE", "")] {
+        let (dir, retriever) = committed(CHAIN);
+        if name == "EVIDENCE" {
+            std::fs::remove_file(dir.path().join("MANIFEST")).unwrap();
+        }
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+        for error in [
+            GraphIndexer::open(dir.path()).unwrap_err(),
+            GraphRetriever::open(dir.path(), &config(), normalize).unwrap_err(),
+            retriever.newest().unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Corrupt { .. }), "{name}: {error}");
+        }
+        assert_eq!(rows(&retrieve(&retriever, "ada", 1, &Allowed::All)), [1]);
     }
-    assert_eq!(rows(&retrieve(&retriever, "ada", 1, &Allowed::All)), [1]);
     let empty = tempdir().unwrap();
     let retriever = GraphRetriever::open(empty.path(), &config(), normalize).unwrap();
     assert_eq!((retriever.seq(), retriever.rows()), (Seq::ZERO, 0));
     assert!(rows(&retrieve(&retriever, "ada", 9, &Allowed::All)).is_empty());
+}
+
+#[test]
+fn damage_to_a_segment_is_found_when_it_is_opened() {
+    let (dir, _retriever) = committed(CHAIN);
+    let path = dir.path().join("00000000.mentions");
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(&path, bytes).unwrap();
+        let opened = GraphRetriever::open(dir.path(), &config(), normalize);
+        assert!(
+            matches!(opened, Err(Error::Corrupt { .. } | Error::UnsupportedFormat { .. })),
+            "{at}"
+        );
+        assert!(GraphFiles::new(dir.path()).contents().is_err(), "{at}");
+    }
+    for end in (0..whole.len()).step_by(7) {
+        std::fs::write(&path, &whole[..end]).unwrap();
+        assert!(GraphIndexer::open(dir.path()).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn a_crash_between_two_files_leaves_the_commit_before() {
+    let (dir, _retriever) = committed(&CHAIN[..2]);
+    let manifest = std::fs::read(dir.path().join("MANIFEST")).unwrap();
+    let segment = std::fs::read(dir.path().join("00000000.mentions")).unwrap();
+    let mut indexer = GraphIndexer::open(dir.path()).unwrap();
+    indexer.add(&entries(&CHAIN[2..])).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    drop(indexer);
+    // The new segment is written, the manifest is not, and nothing was removed.
+    std::fs::write(dir.path().join("MANIFEST"), manifest).unwrap();
+    std::fs::write(dir.path().join("00000000.mentions"), segment).unwrap();
+    std::fs::write(dir.path().join("MANIFEST.tmp"), "half").unwrap();
+    let mut indexer = GraphIndexer::open(dir.path()).unwrap();
+    assert_eq!(indexer.committed(), Seq::new(1));
+    let retriever = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
+    assert_eq!(retriever.rows(), 2);
+    indexer.add(&entries(&CHAIN[2..])).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    let retriever = retriever.newest().unwrap().unwrap();
+    assert_eq!((retriever.seq(), retriever.rows()), (Seq::new(2), 5));
+}
+
+#[test]
+fn the_frozen_form_follows_in_time_and_is_kept() {
+    let dir = tempdir().unwrap();
+    let mut indexer = GraphIndexer::open(dir.path()).unwrap();
+    let many: Vec<(u64, &str)> = (0..40).map(|row| (row, "Ada Babbage")).collect();
+    indexer.add(&entries(&many)).unwrap();
+    indexer.commit(Seq::new(1)).unwrap();
+    let mut retriever = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
+    assert_eq!(retriever.index().lag(), 40);
+    let at = retriever.freeze().unwrap();
+    assert_eq!((at.changes.added, retriever.index().lag()), (40, 0));
+    indexer.add(&entries(&[(40, "Byron Babbage")])).unwrap();
+    indexer.remove(&[RowId::new(0)]).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    retriever = retriever.newest().unwrap().unwrap();
+    // Two of forty are few, and what is asked of a chunk or an entity knows of them.
+    assert_eq!(retriever.freeze().unwrap(), at);
+    let index = retriever.near().unwrap();
+    assert_eq!(index.lag(), 2);
+    let byron = index.find("byron").unwrap();
+    assert_eq!((byron.name, byron.chunks), ("Byron", 1));
+    assert_eq!(index.find("ada").unwrap().chunks, 39);
+    assert_eq!(index.entity(byron.node), Some(byron));
+    assert_eq!(index.chunks_of(byron.node).collect::<Vec<_>>(), [RowId::new(40)]);
+    assert_eq!(index.degrees(byron.node, &Allowed::All).degree, 1);
+    assert!(rows(&retrieve(&retriever, "ada", 99, &Allowed::All)).iter().all(|&row| row != 0));
+    // Another process reads the form that is kept, and not the chunks.
+    let reader = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
+    assert_eq!(reader.near().unwrap().frozen_at(), at);
+    assert_eq!(reader.whole().unwrap().lag(), 0);
+    // A third change is too many.
+    indexer.add(&entries(&[(41, "Byron")])).unwrap();
+    indexer.commit(Seq::new(3)).unwrap();
+    retriever = retriever.newest().unwrap().unwrap();
+    assert_eq!(retriever.freeze().unwrap().changes.added, 42);
+    indexer.compact().unwrap();
+    assert!(!dir.path().join("FROZEN").exists(), "it holds names of what was removed");
+}
+
+#[test]
+fn segments_are_few() {
+    let dir = tempdir().unwrap();
+    let mut indexer = GraphIndexer::open(dir.path()).unwrap();
+    for row in 0..100 {
+        indexer.add(&entries(&[(row, "Ada Babbage")])).unwrap();
+        indexer.commit(Seq::new(row + 1)).unwrap();
+        merge_all(&mut indexer, &|| false).unwrap();
+    }
+    assert!(indexer.segment_count() <= 5, "{}", indexer.segment_count());
+    indexer.remove(&[RowId::new(0), RowId::new(99)]).unwrap();
+    indexer.commit(Seq::new(101)).unwrap();
+    indexer.compact().unwrap();
+    let payloads = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(payloads, indexer.segment_count() + 1, "no file holds what was removed");
 }
 
 #[test]
@@ -255,27 +362,130 @@ proptest! {
 
     #[test]
     fn what_is_left_is_the_graph_built_without_the_rest(
-        steps in prop::collection::vec((0..8_u64, prop::option::of(names()), any::<bool>()), 1..20)
+        steps in prop::collection::vec((0..8_u64, prop::option::of(names()), 0..8_u8), 1..24)
     ) {
         let dir = tempdir()?;
         let mut indexer = GraphIndexer::open(dir.path())?;
-        let mut left = BTreeMap::new();
-        for (seq, (row, names, reopen)) in (1..).zip(steps) {
+        let mut retriever = GraphRetriever::open(dir.path(), &config(), normalize)?;
+        let (mut left, mut merging) = (BTreeMap::new(), None);
+        for (seq, (row, names, then)) in (1..).zip(steps) {
             if let Some(names) = names {
-                let (row, extraction) = chunk(row, &names);
+                let (row, extraction) = called(row, &names);
                 indexer.add(&[entry((row, extraction.clone()))])?;
                 left.insert(row, extraction);
             } else {
                 indexer.remove(&[RowId::new(row)])?;
                 left.remove(&RowId::new(row));
             }
-            indexer.commit(Seq::new(seq))?;
-            if reopen {
-                indexer = GraphIndexer::open(dir.path())?;
+            match then {
+                0 => {}
+                1 => {
+                    indexer.commit(Seq::new(seq))?;
+                    indexer = GraphIndexer::open(dir.path())?;
+                }
+                2 => {
+                    indexer.commit(Seq::new(seq))?;
+                    indexer.compact()?;
+                }
+                3 => {
+                    indexer.commit(Seq::new(seq))?;
+                    retriever = retriever.newest()?.unwrap_or(retriever);
+                    retriever.freeze()?;
+                }
+                4 => {
+                    indexer.commit(Seq::new(seq))?;
+                    // What changes while a merge is prepared is not lost by it.
+                    merging = indexer.plan_merge()?;
+                    if let Some(merge) = &mut merging {
+                        merge.prepare(&|| false)?;
+                    }
+                }
+                5 => {
+                    if let Some(merge) = merging.take() {
+                        indexer.apply_merge(merge)?;
+                    }
+                }
+                _ => indexer.commit(Seq::new(seq))?,
             }
         }
-        let retriever = GraphRetriever::open(dir.path(), &config(), normalize)?;
+        indexer.commit(Seq::new(99))?;
+        let retriever = retriever.newest()?.unwrap_or(retriever);
         let new = GraphIndex::build(left, &config())?;
-        prop_assert_eq!(format!("{:?}", retriever.index()), format!("{new:?}"));
+        // Of the segments with whatever frozen form there is, and of a new form.
+        prop_assert_eq!(told(&retriever.index()), told(&new));
+        let whole = retriever.whole()?;
+        prop_assert_eq!(told(&whole), told(&new));
+        prop_assert_eq!(whole.entity_count(), new.entity_count());
+        prop_assert_eq!(whole.related(), new.related());
+        prop_assert_eq!(whole.all_related(), new.all_related());
+        let seeds: Vec<(Node, f32)> = (0..new.entity_count()).map(|node| (node, 1.0)).collect();
+        for seed in &seeds {
+            let ranked = |index: &GraphIndex| index.rank(&[*seed], &[], &Allowed::All, 9);
+            prop_assert_eq!(ranked(&whole), ranked(&new));
+        }
+        let ids = |name: &str| EntityId::new(format!("ent_{name}"));
+        let exported = |index: &GraphIndex| format!("{:?}", index.to_petgraph(ids));
+        prop_assert_eq!(exported(&whole), exported(&new));
+        retriever.index().check()?;
     }
+}
+
+/// A chunk whose names are also called by their first letters and, all of them, "it".
+fn called(row: u64, names: &str) -> (RowId, Extraction) {
+    let (row, extraction) = chunk(row, names);
+    let (mentions, relations) = extraction.into_parts();
+    let mentions = mentions.into_iter().map(|mention| {
+        let first = mention.normalized_name.chars().take(2).collect();
+        Mention { aliases: vec![first, "it".to_owned()], ..mention }
+    });
+    (row, Extraction::new(mentions.collect()).with_relations(relations))
+}
+
+/// All that an index tells of chunks and entities, by names and rows.
+fn told(index: &GraphIndex) -> Vec<String> {
+    let all = Allowed::All;
+    let even = only((0..8).filter(|row| row % 2 == 0));
+    let entities = (0..index.entity_count()).filter_map(|node| index.entity(node));
+    let mut entities: Vec<_> = entities.collect();
+    entities.sort_by_key(|entity| entity.normalized_name);
+    let name = |node: Node| index.normalized_name(node).unwrap().to_owned();
+    let mut told = vec![format!("{} chunks", index.chunk_count())];
+    for entity in &entities {
+        let node = entity.node;
+        told.push(format!("{:?}", Entity { node: 0, ..*entity }));
+        told.push(format!("{:?}", index.aliases(node).collect::<Vec<_>>()));
+        told.push(format!("{:?}", index.chunks_of(node).collect::<Vec<_>>()));
+        for allowed in [&all, &even] {
+            told.push(format!("{:?}", index.mentions_of(node, allowed)));
+            told.push(format!("{:?}", index.degrees(node, allowed)));
+            for other in &entities {
+                let relations = index.relations_between(node, other.node, allowed).into_iter();
+                let relations = relations.map(|one| {
+                    let ends = (name(one.source), name(one.target));
+                    (ends, one.relation_type, one.proofs)
+                });
+                told.push(format!("{:?}", relations.collect::<Vec<_>>()));
+            }
+        }
+    }
+    for row in (0..8).map(RowId::new) {
+        let named = index.entities_of(row).map(|one| one.normalized_name.to_owned());
+        told.push(format!("{row:?} {:?}", named.collect::<Vec<_>>()));
+        told.push(format!("{:?} {:?}", index.links(row, &all), index.links(row, &even)));
+        for other in (0..8).map(RowId::new) {
+            told.push(format!("{}", index.names(row, other)));
+        }
+        let stepped = index.step(&[(row, 1.0)], |_| Ok(TermCoverage::default()), &all, 5);
+        told.push(format!("{stepped:?}"));
+    }
+    for spelling in ["ada", "ad", "it", "서울", "engine", "nobody"] {
+        told.push(format!("{:?}", index.find(spelling).map(|one| one.normalized_name)));
+    }
+    let text = "ada of engine ba 서울의 ad";
+    let linked = index.link(text).into_iter().map(|(span, one)| (span, one.normalized_name));
+    told.push(format!("{:?}", linked.collect::<Vec<_>>()));
+    let starts = index.starts(text).into_iter().map(|(len, one)| (len, one.normalized_name));
+    told.push(format!("{:?}", starts.collect::<Vec<_>>()));
+    told.push(format!("{:?}", index.names_beyond(&even)));
+    told
 }

@@ -5,15 +5,12 @@ use std::{
 };
 
 use trefoil_core::{
-    Contents, Digest, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, Indexer, Part, Result,
-    RetrieverId,
+    Contents, Digest, Error, IndexEntry, IndexFile, IndexFiles, IndexInput, Indexer, ManifestFile,
+    Part, Result, RetrieverId,
 };
 
 use crate::{
-    VectorConfig, VectorIndex, VectorIndexer,
-    manifest::{MANIFEST, Manifest},
-    snapshot::Snapshot,
-    vector,
+    VectorConfig, VectorIndex, VectorIndexer, manifest::Manifest, snapshot::Snapshot, vector,
 };
 
 /// The vector index in a directory, as files and rows, of whatever space its vectors are.
@@ -100,14 +97,14 @@ impl IndexFiles for VectorFiles {
                     files.push(self.file(&name)?);
                 }
             }
-            let path = self.dir.join(MANIFEST);
+            let path = self.dir.join(ManifestFile::NAME);
             let bytes = fs::read(&path).map_err(|error| Error::io("read", path, error))?;
             // Of another commit: the files above are not its.
             if !bytes.ends_with(&manifest.json()?) {
                 return Err(changed());
             }
             let content = Box::new(Cursor::new(bytes));
-            files.push(IndexFile { name: MANIFEST.to_owned(), content });
+            files.push(IndexFile { name: ManifestFile::NAME.to_owned(), content });
             Ok(files)
         });
         Ok(files?.unwrap_or_default())

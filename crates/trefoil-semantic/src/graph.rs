@@ -1,6 +1,6 @@
 //! The neighbour graph of a segment: the ground layer of an HNSW graph, and the walk.
 //!
-//! The payload of a [checksummed file](crate::checksummed_file) whose numbers are nodes and links:
+//! The payload of a [checksummed file](ChecksummedFile) whose numbers are nodes and links:
 //! where each node's links begin, and where the last one's end (u32), then, aligned to
 //! 64 bytes, the links (u32 ordinals).
 //!
@@ -11,17 +11,23 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, path::Path};
 
-use trefoil_core::{Error, Result};
+use trefoil_core::{
+    ALIGN, ChecksummedFile, ChecksummedWriter, Error, FileKind, Part, Result, RetrieverId,
+};
 
 use crate::{
     VectorConfig,
-    checksummed_file::{ALIGN, ChecksummedFile, ChecksummedWriter},
     hnsw::{Codes, links},
     quantize::{inner_product, stride},
     segment::Segment,
 };
 
-const MAGIC: [u8; 8] = *b"TREFGRA\0";
+const KIND: FileKind = FileKind {
+    magic: *b"TREFGRA\0",
+    version: 2,
+    oldest: 2,
+    part: Part::Index(RetrieverId::SEMANTIC),
+};
 
 /// A graph file, mapped.
 #[derive(Debug)]
@@ -48,7 +54,7 @@ impl Graph {
         };
         let Some(mut links) = links(&codes, config, is_stopped)? else { return Ok(None) };
         connect(&mut links);
-        let mut writer = ChecksummedWriter::create(path, MAGIC)?;
+        let mut writer = ChecksummedWriter::create(path, KIND)?;
         let mut end = 0_u64;
         writer.write(&0_u32.to_le_bytes())?;
         for links in &links {
@@ -64,13 +70,13 @@ impl Graph {
         for link in links.iter().flatten() {
             writer.write(&link.to_le_bytes())?;
         }
-        writer.finish([links.len() as u64, end]).map(Some)
+        writer.finish([links.len() as u64, end, 0, 0]).map(Some)
     }
 
     /// Maps the graph of a segment of so many vectors.
     pub(crate) fn open(path: &Path, count: usize) -> Result<Self> {
-        let file = ChecksummedFile::open(path, MAGIC)?;
-        let [nodes, links] = file.numbers().map(usize::try_from);
+        let file = ChecksummedFile::open(path, KIND)?;
+        let [nodes, links, ..] = file.numbers().map(usize::try_from);
         let (Ok(nodes), Ok(links)) = (nodes, links) else {
             return Err(file.damaged("its counts are out of range"));
         };

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use trefoil_core::{Allowed, Result, RowId, Seq};
+use trefoil_core::{Allowed, Result, RowId, Seq, Stamp};
 
 use crate::{
     VectorConfig,
-    manifest::{Manifest, Stamp},
+    manifest::Manifest,
     snapshot::{Search, Snapshot, View},
     vector,
 };

@@ -5,13 +5,13 @@ use std::{
 };
 
 use trefoil_core::{
-    Error, IndexEntry, IndexInput, Indexer, Merge, Result, RetrieverId, RowId, Seq,
+    Error, IndexEntry, IndexInput, Indexer, Merge, Result, RetrieverId, RowId, Seq, Size,
+    plan_merges,
 };
 
 use crate::{
     VectorConfig,
     manifest::{Manifest, SegmentEntry, segment_name},
-    merge::{self, Size},
     merging::{VectorMerge, live},
     segment::{Content, Encoded, Segment, Source},
     snapshot::{Snapshot, View},
@@ -140,7 +140,7 @@ impl VectorIndexer {
 
     /// The manifest after the segments with deletions were written into one without.
     fn write_compacted(&mut self) -> Result<Manifest> {
-        let is_clean = |view: &View| view.deleted.len() == 0;
+        let is_clean = |view: &View| view.deleted.is_empty();
         let (clean, others): (Vec<View>, Vec<View>) =
             self.snapshot.views.iter().cloned().partition(is_clean);
         let mut segments: Vec<SegmentEntry> = clean.iter().map(View::committed).collect();
@@ -183,7 +183,7 @@ impl VectorIndexer {
     fn mergeable(&self) -> Option<Vec<View>> {
         let views = &self.snapshot.views;
         let size = |view: &View| Size { live: view.live(), deleted: view.deleted.len() };
-        let groups = merge::plan(&views.iter().map(size).collect::<Vec<_>>());
+        let groups = plan_merges(&views.iter().map(size).collect::<Vec<_>>());
         let group = groups.into_iter().next()?;
         Some(group.into_iter().filter_map(|place| views.get(place).cloned()).collect())
     }

@@ -35,7 +35,6 @@
 //! ```
 
 mod candidates;
-mod checksummed_file;
 mod config;
 mod files;
 mod graph;
@@ -43,7 +42,6 @@ mod hnsw;
 mod index;
 mod indexer;
 mod manifest;
-mod merge;
 mod merging;
 mod quantize;
 mod retriever;
@@ -52,7 +50,6 @@ mod segment;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod tombstones;
 mod vector;
 
 pub use config::VectorConfig;

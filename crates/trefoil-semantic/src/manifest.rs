@@ -1,30 +1,17 @@
-//! The manifest: which files of the directory count. It is replaced as a whole, by
-//! renaming, and that is the moment at which a commit happens.
-//!
-//! Text: a line with the format, the number of the commit and the CRC-32 of the rest,
-//! then JSON.
+//! The manifest: which files of the directory count.
 
-use std::{
-    fs::File,
-    io::{ErrorKind, Read, Write},
-    path::Path,
-};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Part, Result, RetrieverId, Seq, private_file};
+use trefoil_core::{Error, ManifestFile, Part, Replacing, Result, RetrieverId, Seq, Stamp};
 
-/// Name of the manifest's file.
-pub(crate) const MANIFEST: &str = "MANIFEST";
-const TEMPORARY: &str = "MANIFEST.tmp";
 const SEGMENT: &str = "vectors";
 const GRAPH: &str = "graph";
-const FORMAT: &str = "trefoil-vectors";
-const VERSION: u32 = 1;
-/// Bytes of `trefoil-vectors 0001 0123456789abcdef 01234567\n`.
-const STAMP: usize = FORMAT.len() + 32;
-
-/// The first line of a manifest: another one means another manifest.
-pub(crate) type Stamp = [u8; STAMP];
+const FILE: ManifestFile = ManifestFile {
+    format: "trefoil-vectors",
+    version: 1,
+    part: Part::Index(RetrieverId::SEMANTIC),
+};
 
 /// What an index consists of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,75 +100,24 @@ impl Manifest {
 
     /// Reads the manifest of a directory; `None` if there is none.
     pub(crate) fn read(dir: &Path) -> Result<Option<(Stamp, Self)>> {
-        let path = dir.join(MANIFEST);
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Error::io("read", path, e)),
-        };
-        let damaged = |reason: &str| corrupt(&path, reason);
-        let (&stamp, json) =
-            bytes.split_first_chunk::<STAMP>().ok_or_else(|| damaged("it ends early"))?;
-        let line = std::str::from_utf8(&stamp).map_err(|_| damaged("it is not a manifest"))?;
-        let mut words = line.trim_end_matches('\n').split(' ');
-        let (format, version, crc) = (words.next(), words.next(), words.nth(1));
-        let version = version.and_then(|v| v.parse().ok());
-        match (format, version) {
-            (Some(FORMAT), Some(VERSION)) => {}
-            (Some(FORMAT), Some(found)) if found > VERSION => {
-                return Err(Error::UnsupportedFormat { found, supported: VERSION });
-            }
-            _ => return Err(damaged("it is not a manifest")),
-        }
-        let expected = stamp_line(VERSION, 0, crc32fast::hash(json));
-        if crc != expected.trim_end().split(' ').next_back() {
-            return Err(damaged("it has another checksum"));
-        }
-        let manifest: Self = serde_json::from_slice(json).map_err(|e| damaged(&e.to_string()))?;
-        if line != stamp_line(VERSION, manifest.commits, crc32fast::hash(json)) {
-            return Err(damaged("its first line is not its own"));
+        let Some((stamp, json)) = FILE.read(dir)? else { return Ok(None) };
+        let manifest: Result<Self, _> = serde_json::from_slice(&json);
+        let manifest = manifest.map_err(|error| FILE.damaged(dir, &error.to_string()))?;
+        if stamp.commits() != Some(manifest.commits) {
+            return Err(FILE.damaged(dir, "its first line is not its own"));
         }
         Ok(Some((stamp, manifest)))
     }
 
     /// Reads the stamp alone; `None` if there is no manifest.
     pub(crate) fn read_stamp(dir: &Path) -> Result<Option<Stamp>> {
-        let path = dir.join(MANIFEST);
-        let mut stamp = [0; STAMP];
-        let read = File::open(&path).and_then(|mut file| file.read_exact(&mut stamp));
-        match read {
-            Ok(()) => Ok(Some(stamp)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => Err(corrupt(&path, "it ends early")),
-            Err(e) => Err(Error::io("read", path, e)),
-        }
+        FILE.read_stamp(dir)
     }
 
     /// Replaces the manifest of a directory. When this returns, the manifest and the
     /// files that it names are durable; if it fails, the old one or the new one stands.
     pub(crate) fn publish(&self, dir: &Path) -> Result<()> {
-        // The names of the new files must be durable before a manifest that needs them.
-        #[cfg(feature = "failpoints")]
-        fail::fail_point!("vectors-written");
-        sync_directory(dir)?;
-        let temporary = dir.join(TEMPORARY);
-        let json = self.json()?;
-        let stamp = stamp_line(VERSION, self.commits, crc32fast::hash(&json));
-        let write = || {
-            let mut file =
-                private_file().create(true).write(true).truncate(true).open(&temporary)?;
-            file.write_all(stamp.as_bytes())?;
-            file.write_all(&json)?;
-            file.sync_all()
-        };
-        write().map_err(|e| Error::io("write", &temporary, e))?;
-        #[cfg(feature = "failpoints")]
-        fail::fail_point!("vectors-manifest-written");
-        let path = dir.join(MANIFEST);
-        std::fs::rename(&temporary, &path).map_err(|e| Error::io("replace", path, e))?;
-        #[cfg(feature = "failpoints")]
-        fail::fail_point!("vectors-manifest-renamed");
-        sync_directory(dir)
+        FILE.replace(dir, self.commits, &self.json()?, reached)
     }
 
     /// What stands below the first line of its file.
@@ -206,7 +142,7 @@ impl Manifest {
             let kind = name.split_once('.').map(|(_, kind)| kind);
             let is_kept =
                 kept.is_some_and(|file| name == segment_name(file) || name == graph_name(file));
-            let ours = name == TEMPORARY || matches!(kind, Some(SEGMENT | GRAPH));
+            let ours = name == ManifestFile::TEMPORARY || matches!(kind, Some(SEGMENT | GRAPH));
             if ours && !named && !is_kept {
                 let _ = std::fs::remove_file(dir.join(name));
             }
@@ -215,28 +151,20 @@ impl Manifest {
     }
 }
 
-fn stamp_line(version: u32, commits: u64, crc: u32) -> String {
-    format!("{FORMAT} {version:04} {commits:016x} {crc:08x}\n")
-}
-
-fn corrupt(path: &Path, reason: &str) -> Error {
-    let part = Part::Index(RetrieverId::SEMANTIC);
-    Error::Corrupt { part, reason: format!("`{}`: {reason}", path.display()) }
-}
-
-fn sync_directory(dir: &Path) -> Result<()> {
-    // Only Unix lets a directory be synced; elsewhere renaming is as durable as it gets.
-    if cfg!(unix) {
-        let sync = File::open(dir).and_then(|dir| dir.sync_all());
-        sync.map_err(|e| Error::io("sync", dir, e))?;
+#[cfg(feature = "failpoints")]
+fn reached(step: Replacing) {
+    match step {
+        Replacing::Begun => fail::fail_point!("vectors-written"),
+        Replacing::Written => fail::fail_point!("vectors-manifest-written"),
+        Replacing::Renamed => fail::fail_point!("vectors-manifest-renamed"),
     }
-    Ok(())
 }
+
+#[cfg(not(feature = "failpoints"))]
+const fn reached(_step: Replacing) {}
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn example() -> Manifest {
@@ -268,15 +196,6 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_says_so() {
-        let dir = tempfile::tempdir().unwrap();
-        let stamp = stamp_line(7, 0, 0);
-        std::fs::write(dir.path().join(MANIFEST), stamp).unwrap();
-        let error = Manifest::read(dir.path()).unwrap_err();
-        assert!(matches!(error, Error::UnsupportedFormat { found: 7, supported: 1 }), "{error}");
-    }
-
-    #[test]
     fn only_our_unnamed_files_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let names =
@@ -287,19 +206,5 @@ mod tests {
         example().remove_others(dir.path(), None).unwrap();
         let left = names.map(|name| dir.path().join(name).exists());
         assert_eq!(left, [true, true, false, false, true]);
-    }
-
-    proptest! {
-        #[test]
-        fn damage_is_an_error(at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()) {
-            let dir = tempfile::tempdir().unwrap();
-            example().publish(dir.path()).unwrap();
-            let path = dir.path().join(MANIFEST);
-            let mut bytes = std::fs::read(&path).unwrap();
-            let at = at.index(bytes.len());
-            if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
-            std::fs::write(&path, bytes).unwrap();
-            prop_assert!(Manifest::read(dir.path()).is_err());
-        }
     }
 }

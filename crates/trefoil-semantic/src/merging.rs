@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use trefoil_core::{Merge, Result};
+use trefoil_core::{Merge, Result, Tombstones};
 
 use crate::{
     VectorConfig,
@@ -11,7 +11,6 @@ use crate::{
     manifest::{SegmentEntry, graph_name, segment_name},
     segment::{Content, Segment, Source},
     snapshot::View,
-    tombstones::Tombstones,
 };
 
 /// Segments that become one, with a graph if it is large enough; or a single one that keeps its file

@@ -1,20 +1,26 @@
 //! A segment: vectors that were written together, ascending by row.
 //!
-//! The payload of a [checksummed file](crate::checksummed_file) whose numbers are dimensions and
+//! The payload of a [checksummed file](ChecksummedFile) whose numbers are dimensions and
 //! count. Sections follow each other, each aligned to 64 bytes: rows (u64), the numbers that order
 //! them among equals (u64, [`tie_break`](trefoil_core::tie_break)), scales of the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32).
 
 use std::path::Path;
 
-use trefoil_core::{Result, RowId};
+use trefoil_core::{
+    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, Part, Result, RetrieverId, RowId,
+};
 
 use crate::{
-    checksummed_file::{ALIGN, ChecksummedFile, ChecksummedWriter},
     quantize::{QuantizedVector, stride},
     vector::{self, MAX_DIMENSIONS},
 };
 
-const MAGIC: [u8; 8] = *b"TREFVEC\0";
+const KIND: FileKind = FileKind {
+    magic: *b"TREFVEC\0",
+    version: 2,
+    oldest: 2,
+    part: Part::Index(RetrieverId::SEMANTIC),
+};
 
 /// A vector that waits to be written.
 #[derive(Clone, Debug)]
@@ -89,8 +95,8 @@ pub(crate) struct Segment {
 impl Segment {
     /// Maps a segment.
     pub(crate) fn open(path: &Path, dimensions: usize) -> Result<Self> {
-        let file = ChecksummedFile::open(path, MAGIC)?;
-        let [found, count] = file.numbers().map(usize::try_from);
+        let file = ChecksummedFile::open(path, KIND)?;
+        let [found, count, ..] = file.numbers().map(usize::try_from);
         let (Ok(found), Ok(count)) = (found, count) else {
             return Err(file.damaged("its counts are out of range"));
         };
@@ -105,7 +111,7 @@ impl Segment {
 
     /// Writes vectors, which ascend by row, and gives the seal.
     pub(crate) fn write(path: &Path, dimensions: usize, sources: &[Source<'_>]) -> Result<u32> {
-        let mut writer = ChecksummedWriter::create(path, MAGIC)?;
+        let mut writer = ChecksummedWriter::create(path, KIND)?;
         for source in sources {
             writer.write(&source.row.get().to_le_bytes())?;
         }
@@ -125,7 +131,7 @@ impl Segment {
         for source in sources {
             writer.write(source.vector()?)?;
         }
-        writer.finish([dimensions as u64, sources.len() as u64])
+        writer.finish([dimensions as u64, sources.len() as u64, 0, 0])
     }
 
     /// What stands for the content.

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId};
+use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId, Tombstones};
 
 use crate::{
     VectorConfig,
@@ -12,7 +12,6 @@ use crate::{
     quantize::QuantizedVector,
     scan::scan,
     segment::Segment,
-    tombstones::Tombstones,
     vector,
 };
 

@@ -67,6 +67,9 @@ pub struct EngineStats {
     pub embedding: Option<String>,
     /// Rows that each retriever can find.
     pub rows: Vec<(RetrieverId, u64)>,
+    /// Chunks that came or went since the graph was frozen for walks, paths and communities: at
+    /// most one in twenty once nothing is left to do in the background.
+    pub graph_lag: u64,
     /// Texts that were embedded since the engine was opened, reports included.
     pub embedded: usize,
     /// Retrievers that cannot run, and why.
@@ -287,6 +290,7 @@ impl Engine {
             store: self.state.store.stats()?,
             bytes: directory_bytes(&self.state.dir),
             embedding: self.state.store.fingerprint()?,
+            graph_lag: self.state.graph_lag(),
             embedded: self.state.embedded.load(Ordering::Relaxed),
             rows: documents.retrievers.iter().map(|one| (one.id(), one.rows())).collect(),
             absent: documents.absent.clone(),

@@ -41,7 +41,7 @@ impl GraphIndex {
     /// are, for each new chunk changes that of all.
     pub fn ties(&self) -> Vec<u64> {
         let graph = self.without_hub();
-        let name = |node| self.entity(node).map_or("", |entity| entity.normalized_name);
+        let name = |node| self.frozen().names.get(node).unwrap_or_default();
         let names: Vec<u64> = graph.nodes().map(|node| fnv(name(node).bytes())).collect();
         let hash = |&node: &Node| names.get(node as usize).copied().unwrap_or_default();
         let ties = graph.nodes().map(|node| match graph.neighbours(node) {

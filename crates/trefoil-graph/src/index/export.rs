@@ -1,7 +1,7 @@
 use petgraph::Graph;
 use trefoil_core::{EntityId, EntityType, RelationType, Result, Score};
 
-use crate::GraphIndex;
+use super::{GraphIndex, frozen::all_relations};
 
 /// A node of the graph that [`GraphIndex::to_petgraph`] makes: an entity.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,18 +53,21 @@ impl GraphIndex {
                 name: entity.name.to_owned(),
                 entity_type: entity.entity_type.clone(),
                 chunks: entity.chunks,
-                importance: Score::clamped(entity.importance),
+                importance: Score::clamped(self.importance(entity.node)),
             }))
         });
         let nodes: Vec<_> = nodes.collect::<Result<_>>()?;
-        for (a, b, weight) in related.all_edges() {
-            for relation in self.relations_between(a, b, &trefoil_core::Allowed::All) {
-                let ends = [relation.source, relation.target].map(|end| nodes.get(end as usize));
-                let [Some(&source), Some(&target)] = ends else { continue };
-                let relation_type = relation.relation_type;
-                let proofs = relation.proofs.len();
-                graph.add_edge(source, target, RelationEdge { relation_type, weight, proofs });
-            }
+        let relations = all_relations(&self.snapshot().views, &self.frozen().names)?;
+        for ((ends, source, relation_type), proofs) in relations {
+            let [a, b] = ends;
+            let target = if source == a { b } else { a };
+            let nodes = [source, target].map(|end| nodes.get(end as usize));
+            let (Some(weight), [Some(&source), Some(&target)]) = (related.weight(a, b), nodes)
+            else {
+                continue;
+            };
+            let relation_type = relation_type.clone();
+            graph.add_edge(source, target, RelationEdge { relation_type, weight, proofs });
         }
         Ok(graph)
     }

@@ -1,101 +1,84 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-    sync::Arc,
-};
+//! The names and aliases of entities, to find them in a question.
 
-use crate::Node;
+use std::ops::Range;
 
-/// The names and aliases of entities, to find them in a question.
-#[derive(Debug)]
-pub(crate) struct Gazetteer(Vec<(Arc<str>, Node)>);
+use trefoil_core::Result;
 
-impl Gazetteer {
-    /// Takes normalised names, each of one entity, and aliases. An alias of several
-    /// entities, and one that is a name, stands for none.
-    pub(crate) fn new(
-        names: impl Iterator<Item = (Arc<str>, Node)>,
-        aliases: impl Iterator<Item = (Arc<str>, Node)>,
-    ) -> Self {
-        let names: BTreeMap<Arc<str>, Node> = names.collect();
-        let mut owners: BTreeMap<Arc<str>, BTreeSet<Node>> = BTreeMap::new();
-        for (alias, node) in aliases {
-            if !alias.is_empty() && !names.contains_key(&alias) {
-                owners.entry(alias).or_default().insert(node);
-            }
-        }
-        let aliases = owners.into_iter().filter(|(_, nodes)| nodes.len() == 1);
-        let aliases = aliases.filter_map(|(alias, nodes)| Some((alias, *nodes.first()?)));
-        let mut spellings: Vec<_> = names.into_iter().chain(aliases).collect();
-        spellings.sort();
-        Self(spellings)
-    }
+use crate::{Node, index::snapshot::View};
 
-    /// The entity that a normalised name or alias stands for.
-    pub(crate) fn get(&self, spelling: &str) -> Option<Node> {
-        let place = self.0.binary_search_by(|(known, _)| (**known).cmp(spelling)).ok()?;
-        self.0.get(place).map(|&(_, node)| node)
-    }
+/// The spellings in some segments, and what each stands for; one that stands for nothing is
+/// none.
+pub(crate) struct Gazetteer<'v, F> {
+    pub(crate) views: &'v [View],
+    pub(crate) resolve: F,
+}
 
+impl<F: Fn(&str) -> Result<Option<Node>>> Gazetteer<'_, F> {
     /// The spellings that a normalised text begins with, the longest first, whatever follows.
-    pub(crate) fn starts(&self, text: &str) -> Vec<(usize, Node)> {
+    pub(crate) fn starts(&self, text: &str) -> Result<Vec<(usize, Node)>> {
         let mut found = Vec::new();
-        let mut alike = self.0.as_slice();
-        for (at, c) in text.char_indices() {
-            let Some(prefix) = text.get(..at + c.len_utf8()) else { break };
-            alike = beginning_with(alike, prefix);
-            let Some((shortest, node)) = alike.first() else { break };
-            if shortest.len() == prefix.len() {
-                found.push((prefix.len(), *node));
-            }
-        }
+        self.each_beginning(text, |end, node| found.push((end, node)))?;
         found.reverse();
-        found
+        Ok(found)
     }
 
     /// The spellings in a normalised text and what they stand for, from left to right, the
     /// longest first where they overlap. Between letters of a script with spaces no spelling
     /// begins or ends.
-    pub(crate) fn find(&self, text: &str) -> Vec<(Range<usize>, Node)> {
+    pub(crate) fn find(&self, text: &str) -> Result<Vec<(Range<usize>, Node)>> {
         let mut found = Vec::new();
         let mut end = 0;
         for (start, _) in text.char_indices() {
             if start >= end
                 && is_boundary(text, start)
-                && let Some((stop, node)) = self.longest(text, start)
+                && let Some((stop, node)) = self.longest(text, start)?
             {
                 found.push((start..stop, node));
                 end = stop;
             }
         }
-        found
+        Ok(found)
     }
 
     /// The longest spelling that stands at `start`: its end and what it stands for.
-    fn longest(&self, text: &str, start: usize) -> Option<(usize, Node)> {
-        let rest = text.get(start..)?;
-        // What begins like the text so far, which gets less with each character.
-        let mut alike = self.0.as_slice();
+    fn longest(&self, text: &str, start: usize) -> Result<Option<(usize, Node)>> {
         let mut longest = None;
-        for (at, c) in rest.char_indices() {
-            let prefix = rest.get(..at + c.len_utf8())?;
-            alike = beginning_with(alike, prefix);
-            let Some((shortest, node)) = alike.first() else { break };
-            if shortest.len() == prefix.len() && is_boundary(text, start + prefix.len()) {
-                longest = Some((start + prefix.len(), *node));
+        let rest = text.get(start..).unwrap_or_default();
+        self.each_beginning(rest, |len, node| {
+            if is_boundary(text, start + len) {
+                longest = Some((start + len, node));
             }
-            if alike.len() == 1 && shortest.len() == prefix.len() {
+        })?;
+        Ok(longest)
+    }
+
+    /// Tells the spellings that a text begins with, from the shortest.
+    fn each_beginning(&self, text: &str, mut tell: impl FnMut(usize, Node)) -> Result<()> {
+        // Of each segment, the first spelling that is not before the text so far.
+        let mut places: Vec<(&View, u32)> = self.views.iter().map(|view| (view, 0)).collect();
+        for (at, c) in text.char_indices() {
+            let end = at + c.len_utf8();
+            let Some(prefix) = text.get(..end) else { break };
+            let mut is_known = false;
+            let mut left = Vec::with_capacity(places.len());
+            for (view, place) in places {
+                let place = view.segment.spelling_from(place, prefix)?;
+                let spelling = view.segment.spelling(place)?;
+                is_known |= spelling == Some(prefix);
+                if spelling.is_some_and(|spelling| spelling.starts_with(prefix)) {
+                    left.push((view, place));
+                }
+            }
+            if is_known && let Some(node) = (self.resolve)(prefix)? {
+                tell(end, node);
+            }
+            if left.is_empty() {
                 break;
             }
+            places = left;
         }
-        longest
+        Ok(())
     }
-}
-
-/// Of sorted spellings, those that begin with `prefix`.
-fn beginning_with<'s>(sorted: &'s [(Arc<str>, Node)], prefix: &str) -> &'s [(Arc<str>, Node)] {
-    let (_, from) = sorted.split_at(sorted.partition_point(|(known, _)| **known < *prefix));
-    from.split_at(from.partition_point(|(known, _)| known.starts_with(prefix))).0
 }
 
 fn is_boundary(text: &str, at: usize) -> bool {
@@ -116,11 +99,43 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{GraphIndex, fixture::named};
 
-    fn spellings(names: &[&str], aliases: &[(&str, Node)]) -> Gazetteer {
-        let names = names.iter().zip(0..).map(|(&name, node)| (Arc::from(name), node));
-        let aliases = aliases.iter().map(|&(alias, node)| (Arc::from(alias), node));
-        Gazetteer::new(names, aliases)
+    /// What some names are called, each mentioned by a chunk of its own, in two segments.
+    struct Known {
+        names: Vec<String>,
+        index: GraphIndex,
+    }
+
+    impl Known {
+        fn place(&self, node: Node) -> Node {
+            let name = self.index.normalized_name(node).unwrap();
+            (0..).zip(&self.names).find(|(_, one)| *one == name).unwrap().0
+        }
+
+        fn find(&self, text: &str) -> Vec<(Range<usize>, Node)> {
+            let found = self.index.link(text).into_iter();
+            found.map(|(span, entity)| (span, self.place(entity.node))).collect()
+        }
+
+        fn starts(&self, text: &str) -> Vec<(usize, Node)> {
+            let found = self.index.starts(text).into_iter();
+            found.map(|(len, entity)| (len, self.place(entity.node))).collect()
+        }
+
+        fn get(&self, spelling: &str) -> Option<Node> {
+            self.index.find(spelling).map(|entity| self.place(entity.node))
+        }
+    }
+
+    fn spellings(names: &[&str], aliases: &[(&str, Node)]) -> Known {
+        let said = (0..).zip(names).map(|(node, &name)| {
+            let called = aliases.iter().filter(|(_, of)| *of == node);
+            (name.to_owned(), called.map(|(alias, _)| (*alias).to_owned()).collect())
+        });
+        let said: Vec<(String, Vec<String>)> = said.collect();
+        let index = named(&said, 2);
+        Known { names: names.iter().map(|&name| name.to_owned()).collect(), index }
     }
 
     fn check(text: &str, expected: &[&str]) {

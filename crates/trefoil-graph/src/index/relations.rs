@@ -1,26 +1,18 @@
-use std::collections::{BTreeMap, BTreeSet};
+//! How entities are related, and which chunks show it.
 
-use trefoil_core::{Allowed, RelationType, RowId};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
-use crate::{GraphIndex, Node, column::Column, index::evidence::Text, paths::shortest_paths};
+use trefoil_core::{Allowed, RelationType, Result, RowId};
 
-/// What the chunks say of any two entities.
-#[derive(Debug)]
-pub(crate) struct Relations {
-    /// Ascending, each once.
-    shown: Vec<Shown>,
-    types: BTreeMap<Text, RelationType>,
-}
-
-/// A relation and one chunk that shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Shown {
-    /// The lower number first.
-    ends: [Node; 2],
-    source: Node,
-    label: Text,
-    row: RowId,
-}
+use super::{Degrees, GraphIndex, snapshot::View};
+use crate::{
+    Csr, Node, npmi,
+    paths::{Rows, shortest_paths, shortest_paths_in},
+};
 
 /// How one entity is related to another, and what shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +23,7 @@ pub struct ProvenRelation {
     pub target: Node,
     /// The relation to the other.
     pub relation_type: RelationType,
-    /// The chunks that show it, by row; at least one.
+    /// The chunks that show it, by id; at least one.
     pub proofs: Vec<RowId>,
 }
 
@@ -46,10 +38,23 @@ pub struct RelationPath {
     pub steps: Vec<Vec<ProvenRelation>>,
 }
 
+/// What chunks say of an entity and another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bond {
+    /// How often they stand together.
+    together: u64,
+    /// Whether the text relates them.
+    stated: bool,
+    /// Whether an allowed chunk says either.
+    shown: bool,
+    /// Whether an allowed chunk relates the other to the entity, in this direction.
+    points: bool,
+}
+
 impl GraphIndex {
     /// The relations between two entities, in either direction, that an allowed chunk shows.
     pub fn relations_between(&self, a: Node, b: Node, allowed: &Allowed) -> Vec<ProvenRelation> {
-        self.relations.between(a, b, allowed)
+        self.noted(self.between(a, b, allowed)).unwrap_or_default()
     }
 
     /// The strongest of the shortest paths between every two of some entities, at most
@@ -62,87 +67,199 @@ impl GraphIndex {
         count: usize,
         allowed: &Allowed,
     ) -> Vec<RelationPath> {
+        let related = self.all_related();
         let paths = match allowed {
-            Allowed::All => shortest_paths(self.all_related(), ends, max_hops, count),
+            Allowed::All => shortest_paths(related, ends, max_hops, count),
             Allowed::Only(_) => {
-                let shown =
-                    self.all_related().filtered(|a, b| self.relations.is_shown(a, b, allowed));
-                shortest_paths(&shown, ends, max_hops, count)
+                let shown = Shown { index: self, related, allowed, around: RefCell::default() };
+                shortest_paths_in(&shown, ends, max_hops, count)
             }
         };
         let proven = paths.into_iter().map(|path| {
             let steps = path.nodes.iter().zip(path.nodes.iter().skip(1));
-            let steps = steps.map(|(&a, &b)| self.relations.between(a, b, allowed)).collect();
+            let steps = steps.map(|(&a, &b)| self.relations_between(a, b, allowed)).collect();
             RelationPath { entities: path.nodes, weight: path.weight, steps }
         });
         proven.collect()
     }
+
+    /// How well an entity is connected, as far as the allowed chunks show it.
+    pub fn degrees(&self, node: Node, allowed: &Allowed) -> Degrees {
+        if self.lag() == 0 && matches!(allowed, Allowed::All) {
+            return self.frozen_degrees(node);
+        }
+        self.noted(self.read_degrees(node, allowed)).unwrap_or_default()
+    }
+
+    /// What an entity is worth showing, by all chunks: see [`Degrees::importance`].
+    pub fn importance(&self, node: Node) -> f32 {
+        self.degrees(node, &Allowed::All).importance()
+    }
+
+    fn frozen_degrees(&self, node: Node) -> Degrees {
+        if node >= self.frozen.names.len() {
+            return Degrees::default();
+        }
+        let degree = u32::try_from(self.all_related().degree(node)).unwrap_or(u32::MAX);
+        Degrees { degree, in_degree: self.frozen.in_degrees[node] }
+    }
+
+    fn read_degrees(&self, node: Node, allowed: &Allowed) -> Result<Degrees> {
+        let df = u64::from(self.df(&self.located_node(node)?)?);
+        let mut degrees = Degrees::default();
+        for (other, bond) in self.bonds(node, allowed)? {
+            if !bond.shown {
+                continue;
+            }
+            let other = || -> Result<u64> { Ok(u64::from(self.df(&self.located(other)?)?)) };
+            #[expect(clippy::cast_possible_truncation, reason = "graphs are in f32")]
+            let is_related =
+                bond.stated || npmi(bond.together, df, other()?, self.live as u64) as f32 > 0.0;
+            degrees.degree += u32::from(is_related);
+            degrees.in_degree += u32::from(is_related && bond.points);
+        }
+        Ok(degrees)
+    }
+
+    /// What chunks say of an entity and each other one, by normalised name.
+    fn bonds(&self, node: Node, allowed: &Allowed) -> Result<BTreeMap<&str, Bond>> {
+        let located = self.located_node(node)?;
+        let mut bonds: BTreeMap<&str, Bond> = BTreeMap::new();
+        for &(place, entity) in &located {
+            let Some(view) = self.views().get(place) else { continue };
+            let together = view.segment.together();
+            let mut here: BTreeMap<u32, Bond> = BTreeMap::new();
+            each_relation(view, entity, |row, relation| {
+                let is_source = relation.source == entity;
+                let other = if is_source { relation.target } else { relation.source };
+                let bond = here.entry(other).or_default();
+                let is_together = Some(relation.label) == together;
+                bond.together += u64::from(is_together);
+                bond.stated |= !is_together;
+                if allowed.contains(row) {
+                    bond.shown = true;
+                    bond.points |= !is_together && !is_source;
+                }
+            })?;
+            for (other, bond) in here {
+                let sum = bonds.entry(view.segment.key(other)?).or_default();
+                sum.together += bond.together;
+                sum.stated |= bond.stated;
+                sum.shown |= bond.shown;
+                sum.points |= bond.points;
+            }
+        }
+        Ok(bonds)
+    }
+
+    /// The entities of the frozen form that an allowed chunk relates to one, ascending.
+    fn shown_around(&self, node: Node, allowed: &Allowed) -> Result<BTreeSet<Node>> {
+        let located = self.located_node(node)?;
+        let mut around = BTreeSet::new();
+        for (view, entity) in self.views_of(&located) {
+            let mut here = BTreeSet::new();
+            each_relation(view, entity, |row, relation| {
+                if allowed.contains(row) {
+                    let is_source = relation.source == entity;
+                    here.insert(if is_source { relation.target } else { relation.source });
+                }
+            })?;
+            for other in here {
+                around.extend(self.frozen.names.find(view.segment.key(other)?));
+            }
+        }
+        Ok(around)
+    }
+
+    fn between(&self, a: Node, b: Node, allowed: &Allowed) -> Result<Vec<ProvenRelation>> {
+        let (one, other) = (self.located_node(a)?, self.located_node(b)?);
+        // Which of both the text speaks of, by name; the type; what shows it.
+        let mut shown: BTreeMap<(bool, &RelationType), Vec<(u64, RowId)>> = BTreeMap::new();
+        let a_is_first = self.name_of(a)? < self.name_of(b)?;
+        for &(place, first) in &one {
+            let second = other.iter().find(|(at, _)| *at == place).map(|&(_, it)| it);
+            let (Some(view), Some(second)) = (self.views().get(place), second) else { continue };
+            let segment = &view.segment;
+            let (few, many) = if segment.posting_count(first)? <= segment.posting_count(second)? {
+                (first, second)
+            } else {
+                (second, first)
+            };
+            for posting in segment.postings(few)? {
+                let chunk = posting.chunk;
+                if !view.is_live(chunk) || segment.posting(many, chunk)?.is_none() {
+                    continue;
+                }
+                let row = segment.row(chunk)?;
+                if !allowed.contains(row) {
+                    continue;
+                }
+                for relation in segment.said(chunk)?.relations {
+                    let ends = (relation.source, relation.target);
+                    if ends == (first, second) || ends == (second, first) {
+                        let is_first = (relation.source == first) == a_is_first;
+                        let key = (!is_first, segment.relation_type(relation.label)?);
+                        let proofs = shown.entry(key).or_default();
+                        proofs.push((segment.tie(chunk)?, row));
+                    }
+                }
+            }
+        }
+        let relations = shown.into_iter().map(|((is_second, relation_type), mut proofs)| {
+            proofs.sort_unstable();
+            proofs.dedup();
+            let (source, target) = if is_second == a_is_first { (b, a) } else { (a, b) };
+            let proofs = proofs.into_iter().map(|(_, row)| row).collect();
+            ProvenRelation { source, target, relation_type: relation_type.clone(), proofs }
+        });
+        Ok(relations.collect())
+    }
 }
 
-impl Relations {
-    /// Takes `(source, target, label, row)`, and the type that each label is.
-    pub(crate) fn new(
-        shown: impl Iterator<Item = (Node, Node, Text, RowId)>,
-        types: BTreeMap<Text, RelationType>,
-    ) -> Self {
-        let shown: BTreeSet<Shown> = shown
-            .map(|(source, target, label, row)| {
-                let ends = [source.min(target), source.max(target)];
-                Shown { ends, source, label, row }
-            })
-            .collect();
-        Self { shown: shown.into_iter().collect(), types }
-    }
-
-    fn between(&self, a: Node, b: Node, allowed: &Allowed) -> Vec<ProvenRelation> {
-        let same = |x: &Shown, y: &Shown| (x.source, x.label) == (y.source, y.label);
-        let relations = self.of([a.min(b), a.max(b)]).chunk_by(same).filter_map(|same| {
-            let &Shown { source, label, .. } = same.first()?;
-            let proofs = same.iter().map(|shown| shown.row).filter(|&row| allowed.contains(row));
-            let proofs: Vec<RowId> = proofs.collect();
-            let relation_type = self.types.get(&label)?.clone();
-            let target = if source == a { b } else { a };
-            let relation = ProvenRelation { source, target, relation_type, proofs };
-            (!relation.proofs.is_empty()).then_some(relation)
-        });
-        relations.collect()
-    }
-
-    pub(crate) fn is_shown(&self, a: Node, b: Node, allowed: &Allowed) -> bool {
-        self.of([a.min(b), a.max(b)]).iter().any(|shown| allowed.contains(shown.row))
-    }
-
-    /// True if an allowed chunk relates one entity to another, in this direction.
-    pub(crate) fn points(&self, source: Node, target: Node, allowed: &Allowed) -> bool {
-        let of_both = self.of([source.min(target), source.max(target)]).iter();
-        let points = |shown: &Shown| shown.source == source && self.is_directed(shown.label);
-        of_both.filter(|shown| points(shown)).any(|shown| allowed.contains(shown.row))
-    }
-
-    /// Of each of so many entities, how many others are related to it, in this direction.
-    pub(crate) fn in_degrees(&self, entities: u32) -> Column<u32> {
-        let directed = self.shown.iter().filter(|shown| self.is_directed(shown.label));
-        // They are sorted by their ends and then by their source.
-        let mut pointing: Vec<([Node; 2], Node)> =
-            directed.map(|shown| (shown.ends, shown.source)).collect();
-        pointing.dedup();
-        let mut degrees = Column::filled(entities, 0);
-        for ([a, b], source) in pointing {
-            degrees[if source == a { b } else { a }] += 1;
+/// Tells the relations of an entity that live chunks show.
+fn each_relation(
+    view: &View,
+    entity: u32,
+    mut tell: impl FnMut(RowId, crate::segment::said::Related),
+) -> Result<()> {
+    for posting in view.segment.postings(entity)? {
+        if !view.is_live(posting.chunk) {
+            continue;
         }
-        degrees
+        let row = view.segment.row(posting.chunk)?;
+        for relation in view.segment.said(posting.chunk)?.relations {
+            let is_of = relation.source == entity || relation.target == entity;
+            if is_of && relation.source != relation.target {
+                tell(row, relation);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The graph of paths, as far as allowed chunks show it.
+struct Shown<'i> {
+    index: &'i GraphIndex,
+    related: &'i Csr,
+    allowed: &'i Allowed,
+    /// Of each node that was looked at, those that allowed chunks relate to it.
+    around: RefCell<BTreeMap<Node, Rc<BTreeSet<Node>>>>,
+}
+
+impl Rows for Shown<'_> {
+    fn node_count(&self) -> u32 {
+        self.related.node_count()
     }
 
-    /// Standing together has no direction.
-    fn is_directed(&self, label: Text) -> bool {
-        self.types.get(&label).is_some_and(|one| *one != RelationType::CO_OCCURS)
-    }
-
-    /// All that is shown of two entities.
-    fn of(&self, ends: [Node; 2]) -> &[Shown] {
-        let from = self.shown.partition_point(|shown| shown.ends < ends);
-        let (_, rest) = self.shown.split_at(from);
-        rest.split_at(rest.partition_point(|shown| shown.ends == ends)).0
+    fn edges(&self, node: Node) -> impl Iterator<Item = (Node, f32)> {
+        let known = self.around.borrow().get(&node).cloned();
+        let around = known.unwrap_or_else(|| {
+            let around = self.index.shown_around(node, self.allowed);
+            let around = Rc::new(self.index.noted(around).unwrap_or_default());
+            self.around.borrow_mut().insert(node, Rc::clone(&around));
+            around
+        });
+        self.related.edges(node).filter(move |(other, _)| around.contains(other))
     }
 }
 
@@ -262,7 +379,7 @@ mod tests {
             assert_eq!(found, Degrees { degree, in_degree }, "{name}");
             assert!((found.importance() - importance).abs() < 1e-6, "{name}: {found:?}");
             if matches!(allowed, Allowed::All) {
-                let of_graph = graph.entity(node).unwrap().importance;
+                let of_graph = graph.importance(node);
                 assert!((of_graph - importance).abs() < 1e-6, "{name}: {of_graph}");
             }
         };

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use trefoil_core::{Allowed, Result, RowId, RowSet, TermCoverage};
 
-use crate::GraphIndex;
+use super::{GraphIndex, links::Link};
 
 /// A weaker link leads nowhere.
 const LEAST_LINK: f32 = 0.05;
@@ -26,7 +26,7 @@ pub struct Stepped {
 impl GraphIndex {
     /// One step, chunk to entity to chunk, from the best passages of other retrievers: what it
     /// reaches counts by how specific the shared entities are, and by how much of the question
-    /// it adds. The `count` best of the allowed chunks, best first, equals by lower row.
+    /// it adds. The `count` best of the allowed chunks, best first, equals by id.
     ///
     /// `passages` are rows with the scores F that they have so far, 0–1; `terms` tells which
     /// of the question's terms some rows hold. With l of [`links`](Self::links) and
@@ -35,7 +35,8 @@ impl GraphIndex {
     /// Nothing is reached from passages that lead nowhere, not even they.
     ///
     /// # Errors
-    /// Those of `terms`.
+    /// Those of `terms`, and [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is
+    /// damaged.
     pub fn step(
         &self,
         passages: &[(RowId, f32)],
@@ -43,42 +44,44 @@ impl GraphIndex {
         allowed: &Allowed,
         count: usize,
     ) -> Result<Vec<Stepped>> {
-        let links: Vec<(RowId, f32, Vec<_>)> = passages
-            .iter()
-            .map(|&(passage, score)| {
-                let mut links = self.links(passage, allowed);
-                links.retain(|&(_, link)| link >= LEAST_LINK);
-                (passage, score, links)
-            })
-            .collect();
+        let mut links: Vec<(RowId, f32, Vec<Link>)> = Vec::with_capacity(passages.len());
+        for &(passage, score) in passages {
+            let mut linked = self.linked(passage, LEAST_LINK)?;
+            linked.retain(|one| allowed.contains(one.row));
+            links.push((passage, score, linked));
+        }
         if links.iter().all(|(.., links)| links.is_empty()) {
             return Ok(Vec::new());
         }
         let mut rows: RowSet =
-            links.iter().flat_map(|(.., links)| links).map(|one| one.0).collect();
+            links.iter().flat_map(|(.., links)| links).map(|one| one.row).collect();
         for &(passage, _) in passages {
             rows.insert(passage);
         }
         let terms = terms(&rows)?;
-        let mut reached: BTreeMap<RowId, Stepped> = BTreeMap::new();
-        let mut reach = |row, from, fit, score| {
+        let mut reached: BTreeMap<RowId, (Stepped, u64)> = BTreeMap::new();
+        let mut reach = |row, tie, from, fit, score| {
             let stepped = Stepped { row, from, fit, score: score * fit };
-            let best = reached.entry(row).or_insert(stepped);
+            let (best, _) = reached.entry(row).or_insert((stepped, tie));
             if stepped.score > best.score {
                 *best = stepped;
             }
         };
         for (passage, score, links) in links {
             if allowed.contains(passage) {
-                reach(passage, passage, BASE, score);
+                reach(passage, self.tie(passage), passage, BASE, score);
             }
-            for (row, link) in links {
-                reach(row, passage, link * (BASE + terms.gain(passage, row).sqrt()), score);
+            for Link { row, tie, strength } in links {
+                let fit = strength * (BASE + terms.gain(passage, row).sqrt());
+                reach(row, tie, passage, fit, score);
             }
         }
-        let mut best: Vec<Stepped> = reached.into_values().filter(|one| one.score > 0.0).collect();
-        // The sort is stable, and the rows ascend.
-        best.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let mut best: Vec<(Stepped, u64)> =
+            reached.into_values().filter(|(one, _)| one.score > 0.0).collect();
+        best.sort_by(|(a, tie), (b, other)| {
+            b.score.total_cmp(&a.score).then((tie, a.row).cmp(&(other, b.row)))
+        });
+        let mut best: Vec<Stepped> = best.into_iter().map(|(one, _)| one).collect();
         best.truncate(count);
         Ok(best)
     }

@@ -96,7 +96,7 @@ impl State {
             Ok(SubgraphNode {
                 entity: named(&entity)?,
                 chunks: entity.chunks as usize,
-                importance: Score::clamped(entity.importance),
+                importance: Score::clamped(index.importance(entity.node)),
                 community: communities.get(&entity.node).copied(),
             })
         });
@@ -150,15 +150,16 @@ impl State {
 /// The entities, the most important first, of equals the first in the alphabet: what one long
 /// passage lists among much else is related to more than what the documents are about.
 fn ranked(index: &GraphIndex) -> Vec<Node> {
-    let mut nodes: Vec<Node> = (0..index.entity_count()).collect();
-    let weight = |node: &Node| {
-        index.entity(*node).map_or(0.0, |entity| {
-            let is_name = *entity.entity_type != EntityType::CONCEPT;
-            if is_name { entity.mentioned } else { COMMON_NOUNS * entity.mentioned }
-        })
-    };
-    nodes.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    nodes
+    let entities = (0..index.entity_count()).filter_map(|node| index.entity(node));
+    let weighed = entities.map(|entity| {
+        let is_name = *entity.entity_type != EntityType::CONCEPT;
+        let weight = if is_name { entity.mentioned } else { COMMON_NOUNS * entity.mentioned };
+        (entity.node, weight)
+    });
+    let mut weighed: Vec<(Node, f32)> = weighed.collect();
+    // The sort is stable.
+    weighed.sort_by(|a, b| b.1.total_cmp(&a.1));
+    weighed.into_iter().map(|(node, _)| node).collect()
 }
 
 fn view(
@@ -166,13 +167,14 @@ fn view(
     entity: &Entity<'_>,
     related: Vec<RelatedEntity>,
 ) -> Result<EntityView> {
+    let degrees = index.degrees(entity.node, &Allowed::All);
     Ok(EntityView {
         entity: named(entity)?,
         description: String::new(),
-        degree: index.degrees(entity.node, &Allowed::All).degree as usize,
+        degree: degrees.degree as usize,
         aliases: index.aliases(entity.node).map(str::to_owned).collect(),
         chunks: entity.chunks as usize,
-        importance: Score::clamped(entity.importance),
+        importance: Score::clamped(degrees.importance()),
         related,
     })
 }

@@ -64,13 +64,12 @@ pub(crate) fn update_communities(
         let Members { ids: members, ties, chunks: mentions } = entities.members(community);
         let evidence = draft.evidence(&chunks);
         let names = draft.names(graph);
-        let told = names.get(..NAMES).unwrap_or(&names);
-        let content_hash = hash(id, &fingerprint, told, &evidence);
-        let name = community_name(&names);
+        let content_hash = hash(id, &fingerprint, &names, &evidence);
+        let name = draft.name(&names);
         let known = known.get(content_hash.as_str());
         let (summary, sources) = match known {
             Some(known) => (known.summary.clone(), known.sources.clone()),
-            None => summarize(store, summarizer, &name, told, &evidence)?,
+            None => summarize(store, summarizer, &name, &names, &evidence)?,
         };
         let row = CommunityRow {
             id: CommunityId::clone(id),
@@ -117,10 +116,11 @@ struct Members {
 
 impl Entities {
     fn of(graph: &GraphIndex) -> Result<Self> {
-        let each = || (0..graph.entity_count()).filter_map(|node| graph.entity(node));
-        let ids = each().map(|entity| entity_id(entity.normalized_name)).collect::<Result<_>>()?;
-        let chunks = each().map(|entity| entity.chunks).collect();
-        Ok(Self { ids, ties: graph.ties(), chunks })
+        let nodes = || graph.related().nodes();
+        let each = nodes().filter_map(|node| graph.normalized_name(node));
+        let ids = each.map(entity_id).collect::<Result<_>>()?;
+        let count = |node| u32::try_from(graph.frozen_chunks_of(node).len()).unwrap_or(u32::MAX);
+        Ok(Self { ids, ties: graph.ties(), chunks: nodes().map(count).collect() })
     }
 
     /// The communities of the graph; from those that are stored where there are any.
@@ -189,9 +189,18 @@ impl Draft {
         Self { ranked: ranked(graph, &community.members), said: said(graph, &community.members) }
     }
 
+    /// The names of the first members, as many as anybody is told.
     fn names<'g>(&self, graph: &'g GraphIndex) -> Vec<&'g str> {
-        let entities = self.ranked.iter().filter_map(|&node| graph.entity(node));
-        entities.map(|entity| entity.name).collect()
+        let first = self.ranked.iter().take(NAMES).filter_map(|&node| graph.entity(node));
+        first.map(|entity| entity.name).collect()
+    }
+
+    /// The name of the community.
+    fn name(&self, names: &[&str]) -> String {
+        // Of the others only their number is told.
+        let others = self.ranked.len().saturating_sub(names.len());
+        let all: Vec<&str> = names.iter().copied().chain((0..others).map(|_| "")).collect();
+        community_name(&all)
     }
 
     fn rows(&self) -> impl Iterator<Item = RowId> + '_ {
@@ -218,8 +227,8 @@ fn ranked(graph: &GraphIndex, members: &[Node]) -> Vec<Node> {
         let inside = graph.related().edges(node);
         let inside = inside.filter(|(other, _)| members.binary_search(other).is_ok());
         let inside: f64 = inside.map(|(_, weight)| f64::from(weight)).sum();
-        let chunks = graph.entity(node).map_or(0, |entity| entity.chunks);
-        inside * f64::from(chunks).ln_1p()
+        let chunks = graph.frozen_chunks_of(node).len();
+        inside * (chunks as f64).ln_1p()
     };
     let mut ranked: Vec<(Node, f64)> = members.iter().map(|&node| (node, weight(node))).collect();
     // The sort is stable, and the members are in the order of the alphabet.
@@ -233,9 +242,9 @@ fn ranked(graph: &GraphIndex, members: &[Node]) -> Vec<Node> {
 fn said(graph: &GraphIndex, members: &[Node]) -> Vec<(RowId, f64)> {
     let mut said: BTreeMap<RowId, f64> = BTreeMap::new();
     for &node in members {
-        let df = graph.entity(node).map_or(1, |entity| entity.chunks.max(1));
-        let weight = 1.0 / (1.0 + f64::from(df).ln());
-        for row in graph.chunks_of(node) {
+        let chunks = graph.frozen_chunks_of(node);
+        let weight = 1.0 / (1.0 + (chunks.len().max(1) as f64).ln());
+        for row in chunks {
             *said.entry(row).or_default() += weight;
         }
     }
@@ -253,8 +262,11 @@ fn keywords(graph: &GraphIndex, ranked: &[Node]) -> Vec<String> {
     let mut keywords: Vec<(&str, &str)> = Vec::new();
     for entity in ranked.iter().filter_map(|&node| graph.entity(node)) {
         let key = entity.normalized_name;
+        if keywords.len() == KEYWORDS {
+            break;
+        }
         let is_new = |(_, other): &(&str, &str)| !other.contains(key) && !key.contains(other);
-        if keywords.len() < KEYWORDS && keywords.iter().all(is_new) {
+        if keywords.iter().all(is_new) {
             keywords.push((entity.name, key));
         }
     }

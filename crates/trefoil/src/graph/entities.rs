@@ -53,12 +53,12 @@ impl State {
         let types = &query.filters.entity_types;
         let language = Some(plan.question.language);
         let mut items = Vec::new();
-        for Asked { node, spelling, share } in asked(plan, index, self.analyzer()) {
+        for Asked { node, spelling, share } in asked(plan, &index, self.analyzer()) {
             if items.len() == ENTITIES || share < query.filters.min_relevance {
                 break;
             }
             let admits = |chunk: &_| admission.admits(chunk);
-            let known = self.known(index, node, allowed, admits, language)?;
+            let known = self.known(&index, node, allowed, admits, language)?;
             let is_asked = |known: &Known| {
                 let is_noun = known.entity.entity_type == EntityType::CONCEPT;
                 let is_of = |kind: &EntityType| {

@@ -9,8 +9,9 @@ use std::{
 
 use trefoil_core::{
     Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
-    Retriever, RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Seq, Stage,
+    RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Stage,
 };
+use trefoil_graph::FrozenAt;
 use trefoil_store::{CommunityRow, entity_id};
 use trefoil_text::language_of;
 
@@ -33,20 +34,20 @@ const COMMUNITIES: usize = 3;
 const WHOLE: Score = Score::HALF;
 
 impl State {
-    /// Finds communities and makes reports again where the graph changed since they were made.
-    /// Whether there was something to do.
+    /// Freezes the graph where enough of it changed, finds its communities and makes their reports
+    /// again where they are of another form. Whether there was something to do.
     pub(crate) fn update_reports(&self) -> Result<bool> {
         let view = self.view();
         let Some(graph) = view.graph() else { return Ok(false) };
-        let summarizer = self.config.summarizer.as_ref();
-        let (index, seq) = (graph.index(), graph.seq());
-        let embedder = self.embedder();
-        let made_from = self.made_from(seq);
+        let made_from = self.made_from(graph.freeze()?);
         if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
             return Ok(false);
         }
-        update_communities(&self.store, index, summarizer, &self.config.communities)?;
-        if let Some(embedder) = &embedder {
+        // The form in use may be a newer one than that on disk, which tells when to do it again.
+        let index = graph.near()?;
+        let summarizer = self.config.summarizer.as_ref();
+        update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        if let Some(embedder) = self.embedder() {
             let embedded = embed_reports(&self.store, embedder.as_ref())?;
             self.embedded.fetch_add(embedded, Ordering::Relaxed);
         }
@@ -59,14 +60,15 @@ impl State {
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
         let view = self.view();
         let Some(graph) = view.graph() else { return Ok(()) };
-        self.store.set_meta(REPORTS, &self.made_from(graph.seq()))
+        self.store.set_meta(REPORTS, &self.made_from(graph.freeze()?))
     }
 
-    /// What reports that are made now are made from.
-    fn made_from(&self, seq: Seq) -> String {
+    /// What reports are made from that are made of a form of the graph.
+    fn made_from(&self, FrozenAt { seq, changes }: FrozenAt) -> String {
         let model = self.embedder().map(|embedder| embedder.space().fingerprint());
         format!(
-            "{} {} {}",
+            "{} {} {} {}",
+            changes.removed,
             seq.get(),
             self.config.summarizer.fingerprint(),
             model.as_deref().unwrap_or("no model")
@@ -109,7 +111,7 @@ impl State {
             let shown = self.shown_reports();
             (Arc::clone(&shown.reports), shown.made_from.clone())
         };
-        let supported = supported(view, &reports, made_from.as_deref(), allowed);
+        let supported = supported(view, &reports, made_from.as_deref(), allowed)?;
         let may_show = |id: &CommunityId| supported.as_ref().is_none_or(|ids| ids.contains(id));
         let semantic = view.documents.retriever(RetrieverId::SEMANTIC);
         let vector = semantic.map_or(Ok(None), |semantic| {
@@ -185,32 +187,25 @@ fn community(
 /// The communities that the filters let through; none where there are no filters.
 ///
 /// A community is made of every chunk that mentions one of its members: their names, its
-/// keywords and what a summariser says may come from each. Reports of a graph that has
-/// changed since may be made of chunks that are gone.
+/// keywords and what a summariser says may come from each. Reports that were made before a
+/// chunk went may be made of it.
 fn supported<'r>(
     view: &ReadView,
     reports: &'r Reports,
     made_from: Option<&str>,
     allowed: &Allowed,
-) -> Option<BTreeSet<&'r CommunityId>> {
-    let Allowed::Only(_) = allowed else { return None };
-    let Some(graph) = view.graph() else { return Some(BTreeSet::new()) };
-    let (index, seq) = (graph.index(), graph.seq().get().to_string());
-    if made_from.and_then(|made| made.split(' ').next()) != Some(seq.as_str()) {
-        return Some(BTreeSet::new());
+) -> Result<Option<BTreeSet<&'r CommunityId>>> {
+    let Allowed::Only(_) = allowed else { return Ok(None) };
+    let Some(graph) = view.graph() else { return Ok(Some(BTreeSet::new())) };
+    let index = graph.index();
+    let removed = made_from.and_then(|made| made.split(' ').next());
+    if removed != Some(index.changes().removed.to_string().as_str()) {
+        return Ok(Some(BTreeSet::new()));
     }
-    let mut hidden: BTreeSet<EntityId> = BTreeSet::new();
-    let mut known: BTreeSet<EntityId> = BTreeSet::new();
-    for entity in (0..index.entity_count()).filter_map(|node| index.entity(node)) {
-        let Ok(id) = entity_id(entity.normalized_name) else { continue };
-        if !index.chunks_of(entity.node).all(|row| allowed.contains(row)) {
-            hidden.insert(id.clone());
-        }
-        known.insert(id);
-    }
+    let hidden = index.names_beyond(allowed)?.into_iter().map(entity_id);
+    let hidden: BTreeSet<EntityId> = hidden.collect::<Result<_>>()?;
     let supported = reports.rows().filter(|row| {
-        !row.members.is_empty()
-            && row.members.iter().all(|member| known.contains(member) && !hidden.contains(member))
+        !row.members.is_empty() && row.members.iter().all(|member| !hidden.contains(member))
     });
-    Some(supported.map(|row| &row.id).collect())
+    Ok(Some(supported.map(|row| &row.id).collect()))
 }

@@ -8,7 +8,7 @@ use trefoil_core::{
     Question, RankedList, RelationView, RelationshipPath, Result, RetrieverId, RowId, RowSet,
     Score, StoredChunk,
 };
-use trefoil_graph::{Entity, GraphIndex, ProvenRelation, RelationPath};
+use trefoil_graph::{Entity, GraphIndex, GraphRetriever, ProvenRelation, RelationPath};
 use trefoil_store::{entity_id, relation_id};
 use trefoil_text::sentences;
 
@@ -28,10 +28,18 @@ pub(crate) const PROOFS: usize = 3;
 const EXCERPT: usize = 500;
 
 impl State {
-    /// The graph of what the chunks mention, as the searches see it that start now; none in an
-    /// engine without an extractor.
+    /// The graph of what the chunks mention, as the searches see it that start now, frozen as it
+    /// is now; none in an engine without an extractor.
     pub(crate) fn graph_index(&self) -> Option<Arc<GraphIndex>> {
-        Some(Arc::clone(self.view().graph()?.index()))
+        let view = self.view();
+        let graph = view.graph()?;
+        // What is damaged tells what can be read.
+        Some(graph.whole().unwrap_or_else(|_| graph.index()))
+    }
+
+    /// How far the frozen form of the graph is behind what the chunks mention.
+    pub(crate) fn graph_lag(&self) -> u64 {
+        self.view().graph().map_or(0, GraphRetriever::lag)
     }
 
     /// How the entities that a question about a relationship names hang together; nothing
@@ -49,11 +57,11 @@ impl State {
         if plan.query_type != QueryType::Relationship {
             return Ok(Relationships::default());
         }
-        let named = graph.link(&plan.question.text);
+        let index = graph.near()?;
+        let named = graph.linked(&index, &plan.question.text);
         if named.len() < 2 {
             return Ok(Relationships::default());
         }
-        let index = graph.index();
         let paths = index.relationships(&named, HOPS, PATHS, allowed);
         let rows: Vec<RowId> = paths
             .iter()
@@ -68,7 +76,7 @@ impl State {
         };
         let mut found = Relationships::default();
         for path in &paths {
-            found.push(index, path, &chunks, spelled.as_ref())?;
+            found.push(&index, path, &chunks, spelled.as_ref())?;
         }
         Ok(found)
     }

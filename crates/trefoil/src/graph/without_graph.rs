@@ -8,6 +8,10 @@ use trefoil_core::{
 use crate::{graph::relationships::Relationships, index::read_view::ReadView, state::State};
 
 impl State {
+    pub(crate) fn graph_lag(&self) -> u64 {
+        0
+    }
+
     pub(crate) fn relationships(
         &self,
         _: &ReadView,

@@ -60,7 +60,7 @@ impl State {
         let types = capitals(&filters.entity_types);
         #[cfg(feature = "graph")]
         if let Some(graph) = view.graph() {
-            return Ok(self.typed_rows.allowed(graph.index(), graph.seq(), types, within));
+            return Ok(self.typed_rows.allowed(&graph.index(), graph.seq(), types, within));
         }
         let rows = self.store.rows_of_types(&types)?;
         Ok(Allowed::Only(Arc::new(match within {

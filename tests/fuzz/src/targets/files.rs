@@ -40,7 +40,7 @@ pub(crate) fn vectors(bytes: &[u8]) {
     } else {
         entry["graph"] = seal.into();
     }
-    write_manifest(&dir, &manifest);
+    write_manifest(&dir, "trefoil-vectors 0001", &manifest);
     search(&dir);
 }
 
@@ -57,30 +57,37 @@ pub(crate) fn manifest(bytes: &[u8]) {
         .ok()
         .and_then(|json| json["commits"].as_u64())
         .unwrap_or(0);
-    let line = stamp(commits, bytes);
+    let line = stamp("trefoil-vectors 0001", commits, bytes);
     replace(&dir, "MANIFEST", &[line.as_bytes(), bytes].concat());
     search(&dir);
 }
 
-/// The evidence of a graph: the number of words, then the payload.
+/// What chunks mention: the payload of a segment of the graph's index.
 pub(crate) fn evidence(bytes: &[u8]) {
-    let Some((words, payload)) = bytes.split_first_chunk::<8>() else { return };
-    let mut file = b"TREFGRPH".to_vec();
-    file.extend(2_u32.to_le_bytes());
-    let rest = [&7_u64.to_le_bytes(), words.as_slice(), payload].concat();
-    file.extend(crc32fast::hash(&rest).to_le_bytes());
-    file.extend(rest);
+    let Some(numbers) = bytes.first_chunk::<16>() else { return };
+    let (sealed, seal) = seal(*b"TREFMEN\0", *numbers, bytes);
     let dir = super::folder().join("graph");
     fs::create_dir_all(&dir).unwrap();
-    replace(&dir, "EVIDENCE", &file);
+    replace(&dir, "00000000.mentions", &sealed);
+    let chunks = u64::from_le_bytes(*numbers.first_chunk().unwrap());
+    let manifest = serde_json::json!({
+        "seq": 7, "commits": 1, "changes": { "added": chunks, "removed": 0 }, "nextFile": 1,
+        "segments": [{ "file": 0, "seal": seal, "chunks": chunks, "deleted": [] }],
+    });
+    write_manifest(&dir, "trefoil-graph 0003", &manifest);
     let opened = GraphRetriever::open(&dir, &GraphConfig::default(), trefoil_text::normalize_name);
-    if let Ok(retriever) = opened {
-        let index = retriever.index();
-        for node in 0..index.entity_count() {
-            index.entity(node);
+    let Ok(retriever) = opened else { return };
+    let index = retriever.near().unwrap_or_else(|_| retriever.index());
+    for node in 0..index.entity_count() {
+        index.entity(node);
+        index.degrees(node, &Allowed::All);
+        for row in index.chunks_of(node).take(2).collect::<Vec<_>>() {
+            index.links(row, &Allowed::All);
+            index.entities_of(row).count();
         }
-        retriever.link("Ada Babbage met Charles in 서울");
     }
+    index.link("ada babbage met charles in 서울");
+    let _ = index.check();
 }
 
 /// An index of a few vectors and their graph.
@@ -125,14 +132,14 @@ fn seal(magic: [u8; 8], numbers: [u8; 16], payload: &[u8]) -> (Vec<u8>, u32) {
     (file, seal)
 }
 
-fn write_manifest(dir: &Path, manifest: &serde_json::Value) {
+fn write_manifest(dir: &Path, format: &str, manifest: &serde_json::Value) {
     let json = serde_json::to_vec(manifest).unwrap();
-    let line = stamp(manifest["commits"].as_u64().unwrap(), &json);
+    let line = stamp(format, manifest["commits"].as_u64().unwrap(), &json);
     replace(dir, "MANIFEST", &[line.as_bytes(), &json].concat());
 }
 
-fn stamp(commits: u64, json: &[u8]) -> String {
-    format!("trefoil-vectors 0001 {commits:016x} {:08x}\n", crc32fast::hash(json))
+fn stamp(format: &str, commits: u64, json: &[u8]) -> String {
+    format!("{format} {commits:016x} {:08x}\n", crc32fast::hash(json))
 }
 
 /// A file under a new inode: the old one may still be mapped.

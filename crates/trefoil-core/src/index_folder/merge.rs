@@ -1,6 +1,6 @@
 //! Which segments a commit rewrites.
 
-/// A segment of more than this share of deleted vectors, 1 in 4, is rewritten.
+/// A segment of more than this share of deleted rows, 1 in 4, is rewritten.
 const DELETED_SHARE: usize = 4;
 /// A segment takes part in a merge if it is at most this many times as large as all
 /// the smaller ones together.
@@ -8,20 +8,20 @@ const RATIO: usize = 2;
 
 /// A segment, as far as merging cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size {
-    /// Vectors that count.
-    pub(crate) live: usize,
-    /// Vectors that only take room.
-    pub(crate) deleted: usize,
+pub struct Size {
+    /// Rows that count.
+    pub live: usize,
+    /// Rows that only take room.
+    pub deleted: usize,
 }
 
 /// Groups of places in `sizes`, the smallest first: each group should become one segment. What is
 /// in no group stays as it is.
 ///
 /// Afterwards each segment is more than [`RATIO`] times as large as all the smaller
-/// ones together, so there are at most 1 + log₃ n of them, and a vector is written
+/// ones together, so there are at most 1 + log₃ n of them, and a row is written
 /// O(log n) times in its life.
-pub(crate) fn plan(sizes: &[Size]) -> Vec<Vec<usize>> {
+pub fn plan_merges(sizes: &[Size]) -> Vec<Vec<usize>> {
     let mut ascending: Vec<(usize, &Size)> =
         sizes.iter().enumerate().filter(|(_, size)| size.live > 0).collect();
     ascending.sort_by_key(|&(place, size)| (size.live, place));
@@ -58,19 +58,19 @@ mod tests {
     #[test]
     fn equals_merge_and_giants_stay() {
         let none: Vec<Vec<usize>> = Vec::new();
-        assert_eq!(plan(&[]), none);
-        assert_eq!(plan(&[new(10)]), none);
-        assert_eq!(plan(&[new(10), new(1)]), none);
-        assert_eq!(plan(&[new(10), new(10)]), [[0, 1]]);
-        assert_eq!(plan(&[new(100), new(10), new(5)]), [[2, 1]]);
-        assert_eq!(plan(&[new(30), new(10), new(5)]), [[2, 1, 0]]);
+        assert_eq!(plan_merges(&[]), none);
+        assert_eq!(plan_merges(&[new(10)]), none);
+        assert_eq!(plan_merges(&[new(10), new(1)]), none);
+        assert_eq!(plan_merges(&[new(10), new(10)]), [[0, 1]]);
+        assert_eq!(plan_merges(&[new(100), new(10), new(5)]), [[2, 1]]);
+        assert_eq!(plan_merges(&[new(30), new(10), new(5)]), [[2, 1, 0]]);
     }
 
     #[test]
     fn the_deleted_go_in_time() {
-        assert_eq!(plan(&[file(75, 25)]), Vec::<Vec<usize>>::new());
-        assert_eq!(plan(&[file(74, 26)]), [[0]]);
-        assert_eq!(plan(&[file(0, 26)]), Vec::<Vec<usize>>::new());
+        assert_eq!(plan_merges(&[file(75, 25)]), Vec::<Vec<usize>>::new());
+        assert_eq!(plan_merges(&[file(74, 26)]), [[0]]);
+        assert_eq!(plan_merges(&[file(0, 26)]), Vec::<Vec<usize>>::new());
     }
 
     proptest! {
@@ -85,7 +85,7 @@ mod tests {
                 files.extend(batch.into_iter().map(new));
                 total += committed;
                 written += committed;
-                while let Some(group) = plan(&files).into_iter().next() {
+                while let Some(group) = plan_merges(&files).into_iter().next() {
                     let live = group.iter().map(|&place| files[place].live).sum();
                     written += live;
                     let kept = (0..files.len()).filter(|place| !group.contains(place));

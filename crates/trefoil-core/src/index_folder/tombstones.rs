@@ -2,14 +2,14 @@
 
 /// A bitmap of ordinals, as long as its last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tombstones {
+pub struct Tombstones {
     words: Vec<u64>,
     len: usize,
 }
 
 impl Tombstones {
     /// Of half-open ranges that lie below `limit`; `None` if one does not.
-    pub(crate) fn of(ranges: &[[u32; 2]], limit: usize) -> Option<Self> {
+    pub fn of(ranges: &[[u32; 2]], limit: usize) -> Option<Self> {
         let mut tombstones = Self::default();
         for &[start, end] in ranges {
             if end as usize > limit {
@@ -23,7 +23,7 @@ impl Tombstones {
     }
 
     /// The same as maximal half-open ranges, ascending.
-    pub(crate) fn ranges(&self) -> Vec<[u32; 2]> {
+    pub fn ranges(&self) -> Vec<[u32; 2]> {
         let mut ranges: Vec<[u32; 2]> = Vec::new();
         for ordinal in self.iter() {
             match ranges.last_mut() {
@@ -36,12 +36,12 @@ impl Tombstones {
 
     /// True if the vector is deleted.
     #[inline]
-    pub(crate) fn contains(&self, ordinal: usize) -> bool {
+    pub fn contains(&self, ordinal: usize) -> bool {
         self.words.get(ordinal / 64).is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
     /// Deletes a vector.
-    pub(crate) fn insert(&mut self, ordinal: usize) {
+    pub fn insert(&mut self, ordinal: usize) {
         let (word, bit) = (ordinal / 64, 1 << (ordinal % 64));
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
@@ -52,13 +52,18 @@ impl Tombstones {
         }
     }
 
+    /// True if none is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// How many are deleted.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
     /// The ordinals that were deleted since `earlier`.
-    pub(crate) fn since(&self, earlier: &Self) -> impl Iterator<Item = usize> {
+    pub fn since(&self, earlier: &Self) -> impl Iterator<Item = usize> {
         self.iter().map(|ordinal| ordinal as usize).filter(|&place| !earlier.contains(place))
     }
 

@@ -10,8 +10,8 @@
 //! | 8 | format version, u32 |
 //! | 12 | CRC-32 of the block table, u32 |
 //! | 16 | length of the payload, u64 |
-//! | 24 | two numbers of the payload's own, u64 each |
-//! | 40 | zeros |
+//! | 24 | four numbers of the payload's own, u64 each; those that it does not have are 0 |
+//! | 56 | zeros |
 //! | 60 | CRC-32 of bytes 0–59, u32: the seal, which the manifest repeats |
 //! | 64 | payload |
 //! | end of payload | block table: CRC-32 of each 64 KiB of payload, u32 |
@@ -25,20 +25,34 @@ use std::{
 };
 
 use memmap2::Mmap;
-use trefoil_core::{Error, Part, Result, RetrieverId, is_remote, private_file};
+
+use crate::{Error, Part, Result, is_remote, private_file};
 
 /// Where the payload starts, and what sections within it are aligned to.
-pub(crate) const ALIGN: usize = 64;
+pub const ALIGN: usize = 64;
 const BLOCK: usize = 64 * 1024;
-const VERSION: u32 = 2;
+
+/// What a checksummed file is one of.
+#[derive(Clone, Copy, Debug)]
+pub struct FileKind {
+    /// The first bytes of the file.
+    pub magic: [u8; 8],
+    /// The version of its format.
+    pub version: u32,
+    /// The oldest version that is read.
+    pub oldest: u32,
+    /// The part of the engine that it belongs to.
+    pub part: Part,
+}
 
 /// A checksummed file, mapped; on a network file system, read.
 #[derive(Debug)]
-pub(crate) struct ChecksummedFile {
+pub struct ChecksummedFile {
     path: PathBuf,
+    kind: FileKind,
     map: Bytes,
     len: usize,
-    numbers: [u64; 2],
+    numbers: [u64; 4],
     seal: u32,
     checked: Box<[AtomicBool]>,
 }
@@ -64,14 +78,28 @@ impl Deref for Bytes {
 impl ChecksummedFile {
     /// Maps a file and checks its header, its length and its block table. On a network file
     /// system it is read instead: a mapped file that is cut there ends the process.
-    pub(crate) fn open(path: &Path, magic: [u8; 8]) -> Result<Self> {
-        Self::open_by(path, magic, is_remote(path))
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if it is missing or is not what was written,
+    /// [`Error::UnsupportedFormat`] if another version wrote it, [`Error::Io`].
+    pub fn open(path: &Path, kind: FileKind) -> Result<Self> {
+        Self::open_by(path, kind, is_remote(path))
     }
 
-    fn open_by(path: &Path, magic: [u8; 8], reading: bool) -> Result<Self> {
+    /// The same of a payload that is in no file.
+    pub fn in_memory(kind: FileKind, payload: Vec<u8>, numbers: [u64; 4]) -> Self {
+        let len = payload.len();
+        let mut bytes = vec![0; ALIGN];
+        bytes.extend(payload);
+        let path = PathBuf::from("memory");
+        let checked = (0..len.div_ceil(BLOCK)).map(|_| AtomicBool::new(true)).collect();
+        Self { path, kind, map: Bytes::Read(bytes), len, numbers, seal: 0, checked }
+    }
+
+    fn open_by(path: &Path, kind: FileKind, reading: bool) -> Result<Self> {
         let mut file = File::open(path).map_err(|e| {
             if e.kind() == ErrorKind::NotFound {
-                Fault::Damaged("it is missing").at(path)
+                Fault::Damaged("it is missing").at(path, kind)
             } else {
                 Error::io("open", path, e)
             }
@@ -87,8 +115,8 @@ impl ChecksummedFile {
             let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io("map", path, e))?;
             Bytes::Mapped(map)
         };
-        let header = Header::parse(&map, magic).map_err(|fault| fault.at(path))?;
-        let damaged = || Fault::Damaged("it is not as long as its header says").at(path);
+        let header = Header::parse(&map, kind).map_err(|fault| fault.at(path, kind))?;
+        let damaged = || Fault::Damaged("it is not as long as its header says").at(path, kind);
         let len = usize::try_from(header.len).map_err(|_| damaged())?;
         let table_start = len.checked_add(ALIGN).ok_or_else(damaged)?;
         let table = map.get(table_start..).ok_or_else(damaged)?;
@@ -97,11 +125,12 @@ impl ChecksummedFile {
             return Err(damaged());
         }
         if crc32fast::hash(table) != header.table_crc {
-            return Err(Fault::Damaged("its block table has another checksum").at(path));
+            return Err(Fault::Damaged("its block table has another checksum").at(path, kind));
         }
         let checked = (0..blocks).map(|_| AtomicBool::new(false)).collect();
         Ok(Self {
             path: path.to_owned(),
+            kind,
             len,
             numbers: header.numbers,
             seal: header.seal,
@@ -112,23 +141,31 @@ impl ChecksummedFile {
 
     /// What stands for the whole content: the header's checksum, which covers the
     /// checksum of the table, which covers the blocks.
-    pub(crate) fn seal(&self) -> u32 {
+    pub fn seal(&self) -> u32 {
         self.seal
     }
 
     /// The payload's own numbers.
-    pub(crate) fn numbers(&self) -> [u64; 2] {
+    pub fn numbers(&self) -> [u64; 4] {
         self.numbers
     }
 
     /// Length of the payload.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// True if there is no payload.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Payload bytes, checked.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if they are not in the payload, or not what was written.
     #[inline]
-    pub(crate) fn bytes(&self, start: usize, len: usize) -> Result<&[u8]> {
+    pub fn bytes(&self, start: usize, len: usize) -> Result<&[u8]> {
         let end = start.checked_add(len).filter(|&end| end <= self.len);
         let end = end.ok_or_else(|| self.damaged("it refers to a place outside itself"))?;
         let blocks = start / BLOCK..end.div_ceil(BLOCK);
@@ -144,14 +181,17 @@ impl ChecksummedFile {
     }
 
     /// Checks every block.
-    pub(crate) fn verify(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] with the first that is damaged.
+    pub fn verify(&self) -> Result<()> {
         self.bytes(0, self.len).map(drop)
     }
 
     /// An error that names this file.
     #[cold]
-    pub(crate) fn damaged(&self, reason: &'static str) -> Error {
-        Fault::Damaged(reason).at(&self.path)
+    pub fn damaged(&self, reason: &'static str) -> Error {
+        Fault::Damaged(reason).at(&self.path, self.kind)
     }
 
     #[cold]
@@ -170,10 +210,10 @@ impl ChecksummedFile {
 
 /// Writes a checksummed file from front to back.
 #[derive(Debug)]
-pub(crate) struct ChecksummedWriter {
+pub struct ChecksummedWriter {
     path: PathBuf,
     file: BufWriter<File>,
-    magic: [u8; 8],
+    kind: FileKind,
     len: usize,
     crc: crc32fast::Hasher,
     filled: usize,
@@ -183,7 +223,10 @@ pub(crate) struct ChecksummedWriter {
 impl ChecksummedWriter {
     /// Starts a file under a new name; a leftover of that name is unlinked first, for
     /// somebody may still have it mapped.
-    pub(crate) fn create(path: &Path, magic: [u8; 8]) -> Result<Self> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create(path: &Path, kind: FileKind) -> Result<Self> {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != ErrorKind::NotFound => {
                 return Err(Error::io("remove", path, e));
@@ -195,11 +238,14 @@ impl ChecksummedWriter {
         let mut file = BufWriter::with_capacity(1 << 20, file);
         file.write_all(&[0; ALIGN]).map_err(|e| Error::io("write", path, e))?;
         let crc = crc32fast::Hasher::new();
-        Ok(Self { path: path.to_owned(), file, magic, len: 0, crc, filled: 0, table: Vec::new() })
+        Ok(Self { path: path.to_owned(), file, kind, len: 0, crc, filled: 0, table: Vec::new() })
     }
 
     /// Appends to the payload.
-    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|e| Error::io("write", &self.path, e))?;
         self.len += bytes.len();
         while let Some((now, later)) = bytes.split_at_checked(BLOCK - self.filled) {
@@ -213,18 +259,24 @@ impl ChecksummedWriter {
     }
 
     /// Appends zeros up to the next aligned place.
-    pub(crate) fn align(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn align(&mut self) -> Result<()> {
         let zeros = [0; ALIGN];
         let missing = self.len.next_multiple_of(ALIGN) - self.len;
         self.write(zeros.get(..missing).unwrap_or_default())
     }
 
     /// Makes the file durable and gives its seal.
-    pub(crate) fn finish(mut self, numbers: [u64; 2]) -> Result<u32> {
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn finish(mut self, numbers: [u64; 4]) -> Result<u32> {
         if self.filled > 0 {
             self.end_block();
         }
-        let (header, seal) = Header::encode(self.magic, self.len as u64, &self.table, numbers);
+        let (header, seal) = Header::encode(self.kind, self.len as u64, &self.table, numbers);
         let mut write = || {
             self.file.write_all(&self.table)?;
             self.file.seek(SeekFrom::Start(0))?;
@@ -246,37 +298,37 @@ impl ChecksummedWriter {
 struct Header {
     table_crc: u32,
     len: u64,
-    numbers: [u64; 2],
+    numbers: [u64; 4],
     seal: u32,
 }
 
 impl Header {
-    fn parse(file: &[u8], magic: [u8; 8]) -> Result<Self, Fault> {
+    fn parse(file: &[u8], kind: FileKind) -> Result<Self, Fault> {
         let header = file.get(..60).ok_or(Fault::Damaged("it is shorter than a header"))?;
         let short = Fault::Damaged("it is shorter than a header");
         let u32_at = |at| number(file, at).map(u32::from_le_bytes);
         let u64_at = |at| number(file, at).map(u64::from_le_bytes);
-        let fields = (u32_at(8), u32_at(12), u64_at(16), u64_at(24), u64_at(32), u32_at(60));
-        let (Some(version), Some(table_crc), Some(len), Some(a), Some(b), Some(seal)) = fields
-        else {
+        let fields = (u32_at(8), u32_at(12), u64_at(16), u32_at(60));
+        let (Some(version), Some(table_crc), Some(len), Some(seal)) = fields else {
             return Err(short);
         };
         if crc32fast::hash(header) != seal {
             return Err(Fault::Damaged("its header has another checksum"));
         }
-        if !header.starts_with(&magic) {
+        if !header.starts_with(&kind.magic) {
             return Err(Fault::Damaged("it is a file of another kind"));
         }
-        if version != VERSION {
+        if !(kind.oldest..=kind.version).contains(&version) {
             return Err(Fault::Version(version));
         }
-        Ok(Self { table_crc, len, numbers: [a, b], seal })
+        let numbers = [24, 32, 40, 48].map(|at| u64_at(at).unwrap_or_default());
+        Ok(Self { table_crc, len, numbers, seal })
     }
 
-    fn encode(magic: [u8; 8], len: u64, table: &[u8], numbers: [u64; 2]) -> (Vec<u8>, u32) {
+    fn encode(kind: FileKind, len: u64, table: &[u8], numbers: [u64; 4]) -> (Vec<u8>, u32) {
         let mut header = Vec::with_capacity(ALIGN);
-        header.extend(magic);
-        header.extend(VERSION.to_le_bytes());
+        header.extend(kind.magic);
+        header.extend(kind.version.to_le_bytes());
         header.extend(crc32fast::hash(table).to_le_bytes());
         header.extend(len.to_le_bytes());
         header.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
@@ -293,17 +345,17 @@ enum Fault {
 }
 
 impl Fault {
-    fn at(self, path: &Path) -> Error {
+    fn at(self, path: &Path, kind: FileKind) -> Error {
         let corrupt = |reason: &str| Error::Corrupt {
-            part: Part::Index(RetrieverId::SEMANTIC),
+            part: kind.part,
             reason: format!("`{}`: {reason}", path.display()),
         };
         match self {
             Self::Damaged(reason) => corrupt(reason),
-            Self::Version(found) if found < VERSION => {
+            Self::Version(found) if found < kind.oldest => {
                 corrupt("an older version wrote it; it must be rebuilt")
             }
-            Self::Version(found) => Error::UnsupportedFormat { found, supported: VERSION },
+            Self::Version(found) => Error::UnsupportedFormat { found, supported: kind.version },
         }
     }
 }
@@ -317,17 +369,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::RetrieverId;
 
-    const MAGIC: [u8; 8] = *b"TREFTEST";
+    const KIND: FileKind = FileKind {
+        magic: *b"TREFTEST",
+        version: 1,
+        oldest: 1,
+        part: Part::Index(RetrieverId::SEMANTIC),
+    };
 
     fn written(dir: &Path, payload: &[u8]) -> PathBuf {
         let path = dir.join("file");
-        let mut writer = ChecksummedWriter::create(&path, MAGIC).unwrap();
+        let mut writer = ChecksummedWriter::create(&path, KIND).unwrap();
         for part in payload.chunks(1000) {
             writer.write(part).unwrap();
         }
-        let seal = writer.finish([7, 8]).unwrap();
-        assert_eq!(ChecksummedFile::open(&path, MAGIC).unwrap().seal(), seal);
+        let seal = writer.finish([7, 8, 9, 0]).unwrap();
+        assert_eq!(ChecksummedFile::open(&path, KIND).unwrap().seal(), seal);
         path
     }
 
@@ -337,11 +395,11 @@ mod tests {
         for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
             let payload: Vec<u8> = (0..=250).cycle().take(len).collect();
             let path = written(dir.path(), &payload);
-            let file = ChecksummedFile::open(&path, MAGIC).unwrap();
-            let read = ChecksummedFile::open_by(&path, MAGIC, true).unwrap();
+            let file = ChecksummedFile::open(&path, KIND).unwrap();
+            let read = ChecksummedFile::open_by(&path, KIND, true).unwrap();
             assert_eq!(read.bytes(0, len).unwrap(), payload);
             assert_eq!(file.bytes(0, len).unwrap(), payload);
-            assert_eq!(file.numbers(), [7, 8]);
+            assert_eq!(file.numbers(), [7, 8, 9, 0]);
             assert!(file.bytes(0, len + 1).is_err());
             assert!(file.bytes(usize::MAX, 2).is_err());
         }
@@ -354,7 +412,7 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[ALIGN + BLOCK + 5] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let file = ChecksummedFile::open(&path, MAGIC).unwrap();
+        let file = ChecksummedFile::open(&path, KIND).unwrap();
         assert!(file.bytes(0, BLOCK).is_ok());
         assert!(file.bytes(2 * BLOCK, BLOCK).is_ok());
         assert!(matches!(file.bytes(BLOCK, 1), Err(Error::Corrupt { .. })));
@@ -370,7 +428,7 @@ mod tests {
             let at = at.index(bytes.len());
             if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
             std::fs::write(&path, bytes).unwrap();
-            let read = ChecksummedFile::open(&path, MAGIC).and_then(|file| file.verify());
+            let read = ChecksummedFile::open(&path, KIND).and_then(|file| file.verify());
             prop_assert!(read.is_err());
         }
     }
