@@ -53,10 +53,8 @@ pub(crate) fn inner_product(a: &[u8], b: &[u8]) -> i32 {
 #[inline]
 pub(crate) fn inner_products(query: &[u8], codes: &[u8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        #[expect(unsafe_code, reason = "calls a function that needs a CPU feature")]
-        // SAFETY: the feature was detected.
-        return unsafe { x86::inner_products_avx2(query, codes, out) };
+    if x86::inner_products(query, codes, out) {
+        return;
     }
     inner_products_portable(query, codes, out);
 }
@@ -76,17 +74,78 @@ fn inner_products_portable(query: &[u8], codes: &[u8], out: &mut [i32]) {
 mod x86 {
     use std::arch::x86_64::{
         __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_shuffle_epi32, _mm256_abs_epi8,
-        _mm256_add_epi32, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu_si256,
-        _mm256_madd_epi16, _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_setzero_si256,
-        _mm256_sign_epi8,
+        _mm256_add_epi32, _mm256_castsi256_si128, _mm256_dpbusd_avx_epi32,
+        _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16,
+        _mm256_set1_epi16, _mm256_setzero_si256, _mm256_sign_epi8, _mm512_dpbusd_epi32,
+        _mm512_loadu_si512, _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512,
+        _mm512_xor_si512,
     };
+
+    use super::LANE;
+
+    /// With the best instructions that there are; false if there are none.
+    #[inline]
+    pub(super) fn inner_products(query: &[u8], codes: &[u8], out: &mut [i32]) -> bool {
+        #[expect(unsafe_code, reason = "calls functions that need CPU features")]
+        // SAFETY: each is called after its features were detected.
+        unsafe {
+            if is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512f") {
+                inner_products_avx512(query, codes, out);
+            } else if is_x86_feature_detected!("avxvnni") && is_x86_feature_detected!("avx2") {
+                inner_products_avx_vnni(query, codes, out);
+            } else if is_x86_feature_detected!("avx2") {
+                inner_products_avx2(query, codes, out);
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The instruction multiplies unsigned by signed bytes. A code plus 128 is unsigned, and
+    /// makes the product larger by 128 × the sum of the query.
+    #[target_feature(enable = "avx512f,avx512vnni")]
+    pub(super) fn inner_products_avx512(query: &[u8], codes: &[u8], out: &mut [i32]) {
+        let offset = _mm512_set1_epi8(-128);
+        let lanes = query.as_chunks::<LANE>().0;
+        let mut excess = _mm512_setzero_si512();
+        #[expect(unsafe_code, reason = "vector loads take pointers")]
+        let load = |lane: &[u8; LANE]| {
+            // SAFETY: the load is as long as the lane, and may be unaligned.
+            unsafe { _mm512_loadu_si512(lane.as_ptr().cast()) }
+        };
+        for lane in lanes {
+            excess = _mm512_dpbusd_epi32(excess, offset, load(lane));
+        }
+        let excess = _mm512_reduce_add_epi32(excess);
+        for (code, product) in codes.chunks_exact(query.len().max(1)).zip(out) {
+            let mut sum = _mm512_setzero_si512();
+            for (query, code) in lanes.iter().zip(code.as_chunks::<LANE>().0) {
+                let unsigned = _mm512_xor_si512(load(code), offset);
+                sum = _mm512_dpbusd_epi32(sum, unsigned, load(query));
+            }
+            *product = _mm512_reduce_add_epi32(sum).wrapping_sub(excess);
+        }
+    }
+
+    #[target_feature(enable = "avx2,avxvnni")]
+    pub(super) fn inner_products_avx_vnni(query: &[u8], codes: &[u8], out: &mut [i32]) {
+        for (code, product) in codes.chunks_exact(query.len().max(1)).zip(out) {
+            let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+            for (a, b) in query.as_chunks::<LANE>().0.iter().zip(code.as_chunks::<LANE>().0) {
+                let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
+                even = _mm256_dpbusd_avx_epi32(even, _mm256_abs_epi8(a0), _mm256_sign_epi8(b0, a0));
+                odd = _mm256_dpbusd_avx_epi32(odd, _mm256_abs_epi8(a1), _mm256_sign_epi8(b1, a1));
+            }
+            *product = sum(_mm256_add_epi32(even, odd));
+        }
+    }
 
     #[target_feature(enable = "avx2")]
     pub(super) fn inner_products_avx2(query: &[u8], codes: &[u8], out: &mut [i32]) {
         for (code, product) in codes.chunks_exact(query.len().max(1)).zip(out) {
             let (mut even, mut odd) = (_mm256_setzero_si256(), _mm256_setzero_si256());
-            let (a, b) = (query.as_chunks::<64>().0, code.as_chunks::<64>().0);
-            for (a, b) in a.iter().zip(b) {
+            for (a, b) in query.as_chunks::<LANE>().0.iter().zip(code.as_chunks::<LANE>().0) {
                 let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
                 even = _mm256_add_epi32(even, quadruples(a0, b0));
                 odd = _mm256_add_epi32(odd, quadruples(a1, b1));
@@ -97,7 +156,7 @@ mod x86 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn halves(lane: &[u8; 64]) -> [__m256i; 2] {
+    fn halves(lane: &[u8; LANE]) -> [__m256i; 2] {
         let start = lane.as_ptr();
         #[expect(unsafe_code, reason = "vector loads take pointers")]
         // SAFETY: both loads lie within the 64 bytes, and may be unaligned.
@@ -127,6 +186,30 @@ mod x86 {
 }
 
 #[cfg(test)]
+type Way = fn(&[u8], &[u8], &mut [i32]);
+
+/// Each way of this processor to compute inner products.
+#[cfg(test)]
+fn ways() -> Vec<Way> {
+    let mut ways: Vec<Way> = vec![inner_products, inner_products_portable];
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "calls functions that need CPU features")]
+    // SAFETY: each is called after its features were detected.
+    {
+        if is_x86_feature_detected!("avx512vnni") {
+            ways.push(|q, c, out| unsafe { x86::inner_products_avx512(q, c, out) });
+        }
+        if is_x86_feature_detected!("avxvnni") {
+            ways.push(|q, c, out| unsafe { x86::inner_products_avx_vnni(q, c, out) });
+        }
+        if is_x86_feature_detected!("avx2") {
+            ways.push(|q, c, out| unsafe { x86::inner_products_avx2(q, c, out) });
+        }
+    }
+    ways
+}
+
+#[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
@@ -134,16 +217,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_processor_computes_the_same(
+        fn every_way_gives_the_same_integers(
             lanes in 1..9_usize, count in 1..6_usize, seed in prop::collection::vec(-127..=127_i8, 64 * 9 * 7)
         ) {
             let bytes: Vec<u8> = seed.iter().map(|x| x.cast_unsigned()).collect();
             let (query, codes) = bytes.split_at(lanes * LANE);
             let codes = &codes[..count * lanes * LANE];
-            let (mut fast, mut plain) = (vec![0; count], vec![0; count]);
-            inner_products(query, codes, &mut fast);
-            inner_products_portable(query, codes, &mut plain);
-            prop_assert_eq!(fast, plain);
+            let products = ways().into_iter().map(|way| {
+                let mut out = vec![0; count];
+                way(query, codes, &mut out);
+                out
+            });
+            let products: Vec<Vec<i32>> = products.collect();
+            prop_assert!(products.iter().all(|one| *one == products[0]), "{:?}", products);
         }
 
         #[test]
@@ -161,7 +247,11 @@ mod tests {
     fn the_extremes_do_not_overflow() {
         for (a, b) in [(127_i8, 127_i8), (127, -127), (-127, -127), (0, -127)] {
             let lane = |x: i8| vec![x.cast_unsigned(); 4096];
-            assert_eq!(inner_product(&lane(a), &lane(b)), 4096 * i32::from(a) * i32::from(b));
+            for way in ways() {
+                let mut out = [0];
+                way(&lane(a), &lane(b), &mut out);
+                assert_eq!(out, [4096 * i32::from(a) * i32::from(b)]);
+            }
         }
     }
 }
