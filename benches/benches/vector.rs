@@ -1,5 +1,6 @@
-//! Nearest neighbours: comparing all vectors against walking the graph, by how wide the
-//! walk is and by how many vectors a filter allows, and what the default chooses. Recall is
+//! Nearest neighbours: comparing all vectors against going through lists and against walking
+//! the graph, by how wide the walk is and by how many vectors a filter allows, and what the
+//! default chooses. Recall is
 //! against a comparison of all vectors in `f32`.
 
 use std::{path::PathBuf, sync::Arc};
@@ -11,7 +12,7 @@ use criterion::{BenchmarkId, Criterion};
 use trefoil::index::{Allowed, RowId, RowSet};
 use trefoil_semantic::VectorConfig;
 
-/// Steps of ten, and the size above which the default walks.
+/// Steps of ten, and three times the size up to which the default compares all.
 const SIZES: [usize; 4] = [1_000, 10_000, 30_000, 100_000];
 
 fn main() -> Outcome {
@@ -21,6 +22,7 @@ fn main() -> Outcome {
         for size in SIZES.into_iter().filter(|&size| size <= set.len()) {
             let task = Task::new(&set, size, set.name.to_owned(), label(size), Allowed::All)?;
             task.measure(&mut criterion, "exact", &exact())?;
+            task.measure(&mut criterion, "lists", &lists())?;
             task.measure(&mut criterion, "default", &VectorConfig::default())?;
             for ef in [32, 64, 128, 256] {
                 task.measure(&mut criterion, &format!("hnsw ef {ef}"), &walk(ef))?;
@@ -34,6 +36,7 @@ fn main() -> Outcome {
             let share = format!("{percent} % of {}", label(largest));
             let task = Task::new(&set, largest, group, share, allowed)?;
             task.measure(&mut criterion, "exact", &exact())?;
+            task.measure(&mut criterion, "lists", &lists())?;
             task.measure(&mut criterion, "default", &VectorConfig::default())?;
             task.measure(&mut criterion, "hnsw ef 128", &walk(128))?;
         }
@@ -47,9 +50,14 @@ fn exact() -> VectorConfig {
     VectorConfig { exact_limit: usize::MAX, ..VectorConfig::default() }
 }
 
+/// Goes through the lists of a segment that has some.
+fn lists() -> VectorConfig {
+    VectorConfig { exact_limit: 0, ..VectorConfig::default() }
+}
+
 /// Walks the graph, whatever it costs.
 fn walk(ef_search: usize) -> VectorConfig {
-    VectorConfig { exact_limit: 0, ef_search, ..VectorConfig::default() }
+    VectorConfig { graph_limit: 0, ef_search, ..VectorConfig::default() }
 }
 
 /// Searches whose right answers are known.

@@ -64,7 +64,7 @@ impl VectorSet {
         base.iter().flatten().for_each(|x| hasher.write_u32(x.to_bits()));
         let name = format!("{}-{}-{:016x}", self.name, label(size), hasher.finish());
         let dir = folder()?.join(name.replace(' ', "-"));
-        let always = VectorConfig { exact_limit: 0, ..VectorConfig::default() };
+        let always = VectorConfig { graph_limit: 0, ..VectorConfig::default() };
         let mut indexer = VectorIndexer::open(&dir, self.name, self.dimensions(), &always)?;
         if indexer.is_empty() {
             indexer.put((0..).map(RowId::new).zip(base.iter().map(Vec::as_slice)))?;

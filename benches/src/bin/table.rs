@@ -69,7 +69,7 @@ const SECTIONS: [Section; 15] = [
     Section {
         group: "vector e5",
         what: "The ten nearest of vectors of 384 dimensions; the questions of the fixtures are \
-            searched for. `exact` compares all of them, `hnsw` walks a graph, `default` chooses. \
+            searched for. `exact` compares all of them, `lists` goes through inverted lists, `hnsw` walks a graph, `default` chooses. \
             Recall is against a comparison in `f32`.",
         baseline: "exact",
     },

@@ -1,16 +1,14 @@
-//! The best of what was compared so far.
-
-use std::cmp::Ordering;
+//! What may be among the nearest of the vectors that were compared so far.
 
 use trefoil_core::RowId;
 
 /// A vector that may be among the nearest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Candidate {
-    /// Inner product with the query's code, in units that are the same all over a search.
+    /// Its cosine with the query, by their codes.
     pub(crate) score: f32,
-    /// What orders it among equals, the smaller first.
-    pub(crate) tie_break: u64,
+    /// How far from that the cosine may be.
+    pub(crate) error: f32,
     /// The row.
     pub(crate) row: RowId,
     /// Place of the segment.
@@ -20,58 +18,76 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Better scores first, equals by their numbers.
-    pub(crate) fn best_first(&self, other: &Self) -> Ordering {
-        let by_score = other.score.total_cmp(&self.score);
-        by_score.then(self.tie_break.cmp(&other.tie_break)).then(self.row.cmp(&other.row))
+    fn least(&self) -> f32 {
+        self.score - self.error
+    }
+
+    fn most(&self) -> f32 {
+        self.score + self.error
     }
 }
 
-/// The `keep` best candidates, whatever order they are offered in.
+/// All that may be among the `k` nearest, whatever order they are offered in: those whose
+/// cosine may reach what `k` others have at least.
 #[derive(Debug)]
 pub(crate) struct Candidates {
-    keep: usize,
+    k: usize,
     kept: Vec<Candidate>,
-    worst: Option<Candidate>,
+    /// What `k` of those kept have at least.
+    bar: f32,
+    /// As soon as so many are kept, the bar is raised.
+    limit: usize,
 }
+
+/// Fewer than these are not worth a search for the bar.
+const FEW: usize = 64;
 
 impl Candidates {
     /// Starts with none.
-    pub(crate) fn new(keep: usize) -> Self {
-        Self { keep, kept: Vec::new(), worst: None }
+    pub(crate) fn new(k: usize) -> Self {
+        let bar = if k == 0 { f32::INFINITY } else { f32::NEG_INFINITY };
+        Self { k, kept: Vec::new(), bar, limit: limit(k) }
     }
 
-    /// A candidate of a lower score need not be offered.
+    /// What has a lower cosine for sure need not be offered.
     #[inline]
     pub(crate) fn bar(&self) -> f32 {
-        self.worst.map_or(f32::NEG_INFINITY, |worst| worst.score)
+        self.bar
     }
 
-    /// Takes a candidate if it may be among the best.
+    /// Takes a candidate if it may be among the nearest.
     pub(crate) fn offer(&mut self, candidate: Candidate) {
-        if self.keep == 0 || self.worst.is_some_and(|w| w.best_first(&candidate).is_lt()) {
+        if candidate.most() < self.bar {
             return;
         }
         self.kept.push(candidate);
-        // Dropping the worse half at once costs O(1) a candidate.
-        if self.kept.len() >= self.keep.saturating_mul(2) {
-            self.shrink();
+        if self.kept.len() >= self.limit {
+            self.raise_bar();
+            // Twice as many as there were, so that a candidate costs O(1).
+            self.limit = limit(self.kept.len());
         }
     }
 
-    /// The best, in no particular order.
-    pub(crate) fn into_best(mut self) -> Vec<Candidate> {
-        self.shrink();
+    /// What is to be compared exactly, in no particular order.
+    pub(crate) fn into_kept(mut self) -> Vec<Candidate> {
+        self.raise_bar();
         self.kept
     }
 
-    fn shrink(&mut self) {
-        if self.keep > 0 && self.kept.len() > self.keep {
-            self.kept.select_nth_unstable_by(self.keep - 1, Candidate::best_first);
-            self.kept.truncate(self.keep);
-            self.worst = self.kept.last().copied();
+    fn raise_bar(&mut self) {
+        if self.k == 0 || self.kept.len() < self.k {
+            return;
         }
+        let descending = |a: &Candidate, b: &Candidate| b.least().total_cmp(&a.least());
+        let (_, kth, _) = self.kept.select_nth_unstable_by(self.k - 1, descending);
+        self.bar = kth.least();
+        let bar = self.bar;
+        self.kept.retain(|candidate| candidate.most() >= bar);
     }
+}
+
+fn limit(kept: usize) -> usize {
+    kept.saturating_mul(2).max(FEW)
 }
 
 #[cfg(test)]
@@ -82,26 +98,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_are_kept(scores in prop::collection::vec(0..9_u8, 0..200), keep in 0..30_usize) {
-            let offered: Vec<Candidate> = (0..).zip(&scores).map(|(row, &score)| Candidate {
-                score: f32::from(score),
-                tie_break: row * 5 % 3,
-                row: RowId::new(row * 7 % 211),
-                segment: 0,
-                ordinal: 0,
+        fn what_may_be_near_is_kept(
+            offered in prop::collection::vec((0..99_u8, 0..9_u8), 0..400), k in 0..30_usize
+        ) {
+            let offered: Vec<Candidate> = (0..).zip(&offered).map(|(row, &(score, error))| Candidate {
+                score: f32::from(score), error: f32::from(error), row: RowId::new(row), segment: 0, ordinal: 0,
             }).collect();
-            let mut candidates = Candidates::new(keep);
+            let mut candidates = Candidates::new(k);
             for &candidate in &offered {
-                if candidate.score >= candidates.bar() {
+                if candidate.most() >= candidates.bar() {
                     candidates.offer(candidate);
                 }
             }
-            let mut expected = offered;
-            expected.sort_by(Candidate::best_first);
-            expected.truncate(keep);
-            let mut best = candidates.into_best();
-            best.sort_by(Candidate::best_first);
-            prop_assert_eq!(best, expected);
+            let mut least: Vec<f32> = offered.iter().map(Candidate::least).collect();
+            least.sort_by(|a, b| b.total_cmp(a));
+            let bar = if k == 0 { f32::INFINITY } else { least.get(k - 1).copied().unwrap_or(f32::NEG_INFINITY) };
+            let expected: Vec<Candidate> = offered.into_iter().filter(|one| one.most() >= bar).collect();
+            let mut kept = candidates.into_kept();
+            kept.sort_by_key(|candidate| candidate.row);
+            prop_assert_eq!(kept, expected);
         }
     }
 }

@@ -106,8 +106,8 @@ impl Graph {
         self.file.verify()
     }
 
-    /// Up to `ef` of the nearest nodes that `admit` lets pass, with their scores, in no
-    /// particular order. All nodes are walked through, admitted or not; `None` if more
+    /// Up to `ef` of the nearest nodes that `admit` lets pass, in no particular
+    /// order. All nodes are walked through, admitted or not; `None` if more
     /// than `budget` had to be compared.
     pub(crate) fn walk(
         &self,
@@ -116,7 +116,7 @@ impl Graph {
         ef: usize,
         budget: usize,
         admit: impl Fn(usize) -> bool,
-    ) -> Result<Option<Vec<(f32, usize)>>> {
+    ) -> Result<Option<Vec<usize>>> {
         let mut walk = Walk {
             segment,
             query,
@@ -140,9 +140,7 @@ impl Graph {
                 walk.visit(u32::from_le_bytes(link) as usize, &admit)?;
             }
         }
-        Ok(Some(
-            walk.found.into_iter().map(|Reverse(node)| (node.score(), node.ordinal())).collect(),
-        ))
+        Ok(Some(walk.found.into_iter().map(|Reverse(node)| node.ordinal()).collect()))
     }
 
     fn links_of(&self, node: usize) -> Result<&[[u8; 4]]> {
@@ -247,11 +245,6 @@ impl Node {
         Self(u64::from(sortable) << 32 | u64::from(!(ordinal as u32)))
     }
 
-    fn score(self) -> f32 {
-        let sortable = (self.0 >> 32) as u32;
-        f32::from_bits(if sortable >> 31 == 1 { sortable & !(1 << 31) } else { !sortable })
-    }
-
     #[expect(clippy::cast_possible_truncation, reason = "takes the halves apart")]
     fn ordinal(self) -> usize {
         !(self.0 as u32) as usize
@@ -288,7 +281,7 @@ mod tests {
             let b = if same { (a.0, b.1) } else { b };
             let (x, y) = (Node::new(a.0, a.1), Node::new(b.0, b.1));
             prop_assert_eq!(x.cmp(&y), a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-            prop_assert_eq!((x.score(), x.ordinal()), a);
+            prop_assert_eq!(x.ordinal(), a.1);
         }
     }
 }

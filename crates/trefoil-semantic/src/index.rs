@@ -69,9 +69,10 @@ impl VectorIndex {
     /// The `k` nearest allowed rows with their cosines (-1 to 1), best first, equals by
     /// [`tie_break`](trefoil_core::tie_break); fewer only if fewer are allowed. `vector` may have any length but 0.
     ///
-    /// Vectors are compared as 8-bit codes, and the best 2 `k`, at least 40, again in
-    /// `f32`: a row is missed only if as many others have cosines within about .001 of
-    /// its own, or where a graph is walked, which [`recall`](Self::recall) measures.
+    /// Vectors are compared as 8-bit codes, and those that may be among the `k` nearest by the
+    /// error of the codes again in `f32`. Up to [`VectorConfig::exact_limit`] allowed vectors
+    /// of a segment nothing is missed; above, the lists that are left out are chosen by
+    /// bounds that hold nearly always: [`recall`](Self::recall) measures it.
     ///
     /// # Errors
     /// [`DimensionMismatch`](trefoil_core::Error::DimensionMismatch),
@@ -102,14 +103,14 @@ impl VectorIndex {
     }
 
     /// Recall of a search of the `k` nearest: the share of the true ones that it finds,
-    /// 0–1, over `samples` of the stored vectors taken as queries. 1 if no graph is
-    /// walked.
+    /// 0–1, over `samples` of the stored vectors taken as queries. 1 if each segment is
+    /// too small for lists and for a graph.
     ///
     /// # Errors
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
     pub fn recall(&self, samples: usize, k: usize) -> Result<f32> {
         let (mut found, mut wanted) = (0_usize, 0_usize);
-        for view in self.snapshot.views.iter().filter(|view| view.graph.is_some()) {
+        for view in self.snapshot.views.iter().filter(|view| view.has_shortcut()) {
             let step = view.segment.len() / samples.max(1) + 1;
             for ordinal in (0..view.segment.len()).step_by(step) {
                 let vector = vector::from_bytes(view.segment.vector(ordinal)?);

@@ -190,7 +190,7 @@ impl VectorIndexer {
 
     /// A segment that is large and has no graph.
     fn without_graph(&self) -> Option<View> {
-        let is_slow = |view: &&View| view.graph.is_none() && view.live() > self.config.exact_limit;
+        let is_slow = |view: &&View| view.graph.is_none() && view.live() > self.config.graph_limit;
         self.snapshot.views.iter().find(is_slow).cloned()
     }
 }

@@ -5,15 +5,17 @@
 //! another, map the files and search them.
 //!
 //! ```text
-//! vectors ─▶ VectorIndexer ─commit─▶ segments + graphs + MANIFEST ─▶ SemanticRetriever ─▶ RankedList
+//! vectors ─▶ VectorIndexer ─commit─▶ segments + MANIFEST ─▶ SemanticRetriever ─▶ RankedList
 //! ```
 //!
 //! - A **segment** holds unit vectors twice: in `f32`, and as 8-bit codes that a
 //!   scan compares with SIMD. Each commit writes one; segments of similar size are
-//!   merged ([`trefoil_core::Merge`]), so that there are O(log n) of them.
-//! - A search compares codes and scores the best of them again in `f32`. Up to
-//!   [`VectorConfig::exact_limit`] allowed vectors of a segment it compares all of
-//!   them; above, it walks a **graph** (HNSW).
+//!   merged ([`trefoil_core::Merge`]), so that there are O(log n) of them. A large one has
+//!   **inverted lists** of 1-bit codes.
+//! - A search compares codes, and again in `f32` what may be among the nearest by the
+//!   error of the codes. Up to [`VectorConfig::exact_limit`] allowed vectors of a segment it
+//!   compares all of them; above, it goes through the lists. A segment above
+//!   [`VectorConfig::graph_limit`] has a **graph** (HNSW), which is walked instead.
 //! - Every block of every file is checked against its CRC-32 before it is first
 //!   used: damage is an error, never a wrong answer.
 //!
@@ -41,9 +43,12 @@ mod graph;
 mod hnsw;
 mod index;
 mod indexer;
+mod lists;
 mod manifest;
 mod merging;
+mod probe;
 mod quantize;
+mod query;
 mod retriever;
 mod scan;
 mod segment;

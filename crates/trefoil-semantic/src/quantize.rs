@@ -1,9 +1,8 @@
 //! 8-bit codes of unit vectors, and their inner products.
 //!
 //! A code is symmetric: component ≈ `scale` × an integer from -127 to 127, where
-//! `scale` is the largest magnitude ÷ 127. At 384 dimensions an inner product of two
-//! codes differs from that of the vectors by about .001; see [`crate::VectorIndex::search`]
-//! for what is done about it. Codes are padded with zeros to whole 64-byte lanes.
+//! `scale` is the largest magnitude ÷ 127. Codes are padded with zeros to whole 64-byte
+//! lanes.
 
 /// Bytes of a code are a multiple of this.
 pub(crate) const LANE: usize = 64;
@@ -32,6 +31,16 @@ impl QuantizedVector {
         bytes.resize(stride(vector.len()), 0);
         Self { scale, bytes }
     }
+}
+
+/// How far an inner product of two codes may be from that of the unit vectors, given
+/// what an integer of each is worth.
+///
+/// Each component is off by at most half a step, so the product by a sum of roundings
+/// with a standard deviation of √(a² + b²) ÷ √12. This is at least three of them, and
+/// what counts is that two products together are not off by twice as much.
+pub(crate) fn product_error(a_scale: f32, b_scale: f32) -> f32 {
+    0.75 * (a_scale + b_scale)
 }
 
 /// Bytes of a code of so many dimensions.

@@ -5,6 +5,7 @@ use trefoil_core::{Allowed, Result, RowId};
 use crate::{
     candidates::{Candidate, Candidates},
     quantize::{inner_product, inner_products},
+    query::Query,
     snapshot::View,
 };
 
@@ -18,19 +19,21 @@ const SPARSE: usize = 5;
 pub(crate) fn scan(
     view: &View,
     place: usize,
-    query: &[u8],
+    query: &Query<'_>,
     allowed: &Allowed,
     candidates: &mut Candidates,
 ) -> Result<()> {
     let segment = &*view.segment;
-    let mut offer = |product: i32, scale: f32, row: RowId, ordinal: usize| -> Result<()> {
-        let score = product as f32 * scale;
+    let code = &query.code.bytes;
+    let mut offer = |product: i32, scale: f32, row: RowId, ordinal: usize| {
+        let (score, error) = query.cosine(product, scale);
         // Few pass the bar, so that a filter costs next to nothing behind it.
-        if score >= candidates.bar() && !view.deleted.contains(ordinal) && allowed.contains(row) {
-            let tie_break = segment.tie_break(ordinal)?;
-            candidates.offer(Candidate { score, tie_break, row, segment: place, ordinal });
+        if score + error >= candidates.bar()
+            && !view.deleted.contains(ordinal)
+            && allowed.contains(row)
+        {
+            candidates.offer(Candidate { score, error, row, segment: place, ordinal });
         }
-        Ok(())
     };
     match allowed {
         Allowed::Only(only) if only.len() < segment.len() / SPARSE => {
@@ -39,8 +42,8 @@ pub(crate) fn scan(
             for row in only.iter() {
                 match rows.find(row, from) {
                     Ok(ordinal) => {
-                        let product = inner_product(query, segment.codes(ordinal, 1)?);
-                        offer(product, segment.scale(ordinal)?, row, ordinal)?;
+                        let product = inner_product(code, segment.codes(ordinal, 1)?);
+                        offer(product, segment.scale(ordinal)?, row, ordinal);
                         from = ordinal + 1;
                     }
                     Err(next) => from = next,
@@ -55,10 +58,10 @@ pub(crate) fn scan(
             let mut rows = segment.rows()?.iter();
             for first in (0..segment.len()).step_by(BATCH) {
                 let count = BATCH.min(segment.len() - first);
-                inner_products(query, segment.codes(first, count)?, &mut products);
+                inner_products(code, segment.codes(first, count)?, &mut products);
                 let compared = products.iter().zip(segment.scales(first, count)?).zip(&mut rows);
                 for (ordinal, ((&product, scale), row)) in (first..).zip(compared) {
-                    offer(product, scale, row, ordinal)?;
+                    offer(product, scale, row, ordinal);
                 }
             }
         }

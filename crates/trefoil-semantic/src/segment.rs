@@ -1,8 +1,10 @@
 //! A segment: vectors that were written together, ascending by row.
 //!
-//! The payload of a [checksummed file](ChecksummedFile) whose numbers are dimensions and
-//! count. Sections follow each other, each aligned to 64 bytes: rows (u64), the numbers that order
-//! them among equals (u64, [`tie_break`](trefoil_core::tie_break)), scales of the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32).
+//! The payload of a [checksummed file](ChecksummedFile) whose numbers are dimensions, count, and
+//! those of its [lists](crate::lists), 0 if it has none. Sections follow each other, each aligned
+//! to 64 bytes: rows (u64), the numbers that order them among equals (u64,
+//! [`tie_break`](trefoil_core::tie_break)), scales of the codes (f32), codes (one padded
+//! [`QuantizedVector`] each), vectors (f32), lists.
 
 use std::path::Path;
 
@@ -11,6 +13,7 @@ use trefoil_core::{
 };
 
 use crate::{
+    lists::{self, Lists, Vectors},
     quantize::{QuantizedVector, stride},
     vector::{self, MAX_DIMENSIONS},
 };
@@ -90,23 +93,34 @@ impl<'a> Source<'a> {
 pub(crate) struct Segment {
     file: ChecksummedFile,
     layout: Layout,
+    /// Where the lists are, if it has any.
+    lists: Option<lists::Layout>,
 }
 
 impl Segment {
     /// Maps a segment.
     pub(crate) fn open(path: &Path, dimensions: usize) -> Result<Self> {
         let file = ChecksummedFile::open(path, KIND)?;
-        let [found, count, ..] = file.numbers().map(usize::try_from);
-        let (Ok(found), Ok(count)) = (found, count) else {
+        let [found, count, lists, blocks] = file.numbers().map(usize::try_from);
+        let (Ok(found), Ok(count), Ok(lists), Ok(blocks)) = (found, count, lists, blocks) else {
             return Err(file.damaged("its counts are out of range"));
         };
         if found != dimensions {
             return Err(file.damaged("it holds vectors of another length than its index"));
         }
-        match Layout::of(dimensions, count) {
-            Some(layout) if layout.end == file.len() => Ok(Self { file, layout }),
-            _ => Err(file.damaged("it is not as long as its counts say")),
+        let wrong = || file.damaged("it is not as long as its counts say");
+        let layout = Layout::of(dimensions, count).ok_or_else(wrong)?;
+        let lists = match lists {
+            0 => None,
+            some => {
+                let layout = lists::Layout::of(dimensions, some, blocks, layout.end);
+                Some(layout.ok_or_else(wrong)?)
+            }
+        };
+        if lists.as_ref().map_or(layout.end, |lists| lists.end) != file.len() {
+            return Err(wrong());
         }
+        Ok(Self { file, layout, lists })
     }
 
     /// Writes vectors, which ascend by row, and gives the seal.
@@ -131,7 +145,16 @@ impl Segment {
         for source in sources {
             writer.write(source.vector()?)?;
         }
-        writer.finish([dimensions as u64, sources.len() as u64, 0, 0])
+        let vectors = Vectors {
+            dimensions,
+            codes: sources
+                .iter()
+                .map(|source| Ok((source.code()?, source.scale()?)))
+                .collect::<Result<_>>()?,
+            units: sources.iter().map(Source::vector).collect::<Result<_>>()?,
+        };
+        let [lists, blocks] = lists::write(&vectors, &mut writer)?;
+        writer.finish([dimensions as u64, sources.len() as u64, lists, blocks])
     }
 
     /// What stands for the content.
@@ -185,6 +208,16 @@ impl Segment {
     pub(crate) fn codes(&self, first: usize, count: usize) -> Result<&[u8]> {
         let Layout { codes, stride, .. } = self.layout;
         self.file.bytes(codes + first * stride, count * stride)
+    }
+
+    /// True if there are lists.
+    pub(crate) fn has_lists(&self) -> bool {
+        self.lists.is_some()
+    }
+
+    /// The lists, if there are any.
+    pub(crate) fn lists(&self) -> Result<Option<Lists<'_>>> {
+        self.lists.as_ref().map(|lists| lists.read(&self.file)).transpose()
     }
 
     /// Bytes of one vector.

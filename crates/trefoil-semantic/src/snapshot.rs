@@ -6,10 +6,11 @@ use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId, Tombstones}
 
 use crate::{
     VectorConfig,
-    candidates::{Candidate, Candidates},
+    candidates::Candidates,
     graph::Graph,
     manifest::{Manifest, SegmentEntry},
-    quantize::QuantizedVector,
+    probe::probe,
+    query::Query,
     scan::scan,
     segment::Segment,
     vector,
@@ -18,9 +19,9 @@ use crate::{
 /// Bytes of new files that are checked when they are opened; the rest is checked block
 /// by block as it is read. 64 MiB take about 10 ms.
 const CHECKED_AT_OPEN: usize = 64 << 20;
-/// Candidates by code for each result, and at least, that are scored again in `f32`.
-const RESCORED: usize = 2;
-const RESCORED_LEAST: usize = 40;
+/// A filter that allows fewer than one in this many vectors is followed row by row.
+const SPARSE: usize = 10;
+
 /// A segment with its deletions and its graph.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -86,6 +87,11 @@ impl View {
         self.segment.len() - self.deleted.len()
     }
 
+    /// True if a search need not compare all vectors.
+    pub(crate) fn has_shortcut(&self) -> bool {
+        self.graph.is_some() || self.segment.has_lists()
+    }
+
     /// Bytes of its files.
     pub(crate) fn file_bytes(&self) -> usize {
         self.segment.bytes() + self.graph.as_ref().map_or(0, |graph| graph.bytes())
@@ -102,7 +108,7 @@ impl View {
     fn search(
         &self,
         place: usize,
-        query: &QuantizedVector,
+        query: &Query<'_>,
         search: &Search<'_>,
         candidates: &mut Candidates,
     ) -> Result<()> {
@@ -114,29 +120,45 @@ impl View {
                 !self.deleted.contains(ordinal)
                     && rows.get(ordinal).is_some_and(|row| search.allowed.contains(row))
             };
-            let walked = graph.walk(&self.segment, &query.bytes, search.ef(), budget, admit)?;
+            let code = &query.code.bytes;
+            let walked = graph.walk(&self.segment, code, search.ef(), budget, admit)?;
             // A walk that finds fewer than k proves nothing: then everything is compared.
             if let Some(found) = walked.filter(|found| found.len() >= search.k) {
-                for (score, ordinal) in found {
+                for ordinal in found {
                     if let Some(row) = rows.get(ordinal) {
-                        let tie_break = self.segment.tie_break(ordinal)?;
-                        let candidate =
-                            Candidate { score, tie_break, row, segment: place, ordinal };
-                        candidates.offer(candidate);
+                        candidates.offer(query.candidate(&self.segment, place, ordinal, row)?);
                     }
                 }
                 return Ok(());
             }
         }
-        scan(self, place, &query.bytes, search.allowed, candidates)
+        match self.segment.lists()? {
+            Some(lists) if self.probes(search) => {
+                probe(self, &lists, place, query, search.allowed, candidates)
+            }
+            _ => scan(self, place, query, search.allowed, candidates),
+        }
+    }
+
+    /// Live vectors that are allowed, at most.
+    fn allowed(&self, search: &Search<'_>) -> usize {
+        match search.allowed {
+            Allowed::All => self.live(),
+            Allowed::Only(rows) => rows.len().min(self.live()),
+        }
+    }
+
+    /// True if the lists are to be searched, not all vectors compared.
+    fn probes(&self, search: &Search<'_>) -> bool {
+        let allowed = self.allowed(search);
+        !search.exact
+            && allowed > search.config.exact_limit
+            && allowed > self.segment.len() / SPARSE
     }
 
     /// How many nodes a walk may compare; `None` if all vectors are to be compared.
     fn walk_budget(&self, search: &Search<'_>) -> Option<usize> {
-        let allowed = match search.allowed {
-            Allowed::All => self.live(),
-            Allowed::Only(rows) => rows.len().min(self.live()),
-        };
+        let allowed = self.allowed(search);
         let budget = walk_budget(allowed, self.segment.len(), search.ef(), search.config);
         budget.filter(|_| !search.exact)
     }
@@ -145,15 +167,15 @@ impl View {
 /// How many nodes a walk may compare before a scan of the allowed vectors is cheaper;
 /// `None` if a scan is expected to be.
 ///
-/// `exact_limit` says what a walk with `ef_search` costs in vectors scanned. A walk
+/// `graph_limit` says what a walk with `ef_search` costs in vectors scanned. A walk
 /// follows as many more nodes as its `ef` is larger and as the filter lets fewer pass,
 /// and compares up to `2 m` links of each.
 fn walk_budget(allowed: usize, nodes: usize, ef: usize, config: &VectorConfig) -> Option<usize> {
-    let VectorConfig { exact_limit, m, ef_search, .. } = *config;
-    let wider = exact_limit.saturating_mul(ef) / ef_search.max(1);
+    let VectorConfig { graph_limit, m, ef_search, .. } = *config;
+    let wider = graph_limit.saturating_mul(ef) / ef_search.max(1);
     let walk = wider.saturating_mul(nodes) / allowed.max(1);
     let links = allowed.saturating_mul(2 * m).saturating_mul(ef_search);
-    (walk < allowed).then(|| links.checked_div(exact_limit).unwrap_or(usize::MAX))
+    (walk < allowed).then(|| links.checked_div(graph_limit).unwrap_or(usize::MAX))
 }
 
 /// What is searched for.
@@ -211,22 +233,21 @@ impl Snapshot {
 
     /// The nearest rows with their cosines, best first, equals by their numbers.
     pub(crate) fn search(&self, search: &Search<'_>) -> Result<Vec<(RowId, f32)>> {
-        let query = QuantizedVector::of(search.vector);
-        let keep = search.k.saturating_mul(RESCORED).max(RESCORED_LEAST);
-        let mut candidates = Candidates::new(keep);
+        let query = Query::of(search.vector);
+        let mut candidates = Candidates::new(search.k);
         for (place, view) in self.views.iter().enumerate() {
             view.search(place, &query, search, &mut candidates)?;
         }
         let mut nearest = Vec::new();
-        for candidate in candidates.into_best() {
+        for candidate in candidates.into_kept() {
             let Some(view) = self.views.get(candidate.segment) else { continue };
             let stored = view.segment.vector(candidate.ordinal)?;
-            let score = vector::cosine(search.vector, stored);
-            nearest.push(Candidate { score, ..candidate });
+            let tie_break = view.segment.tie_break(candidate.ordinal)?;
+            nearest.push((vector::cosine(search.vector, stored), tie_break, candidate.row));
         }
-        nearest.sort_unstable_by(Candidate::best_first);
+        nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         nearest.truncate(search.k);
-        Ok(nearest.iter().map(|candidate| (candidate.row, candidate.score)).collect())
+        Ok(nearest.into_iter().map(|(cosine, _, row)| (row, cosine)).collect())
     }
 }
 
@@ -237,7 +258,7 @@ mod tests {
     #[test]
     fn a_walk_must_be_worth_it() {
         let config =
-            VectorConfig { exact_limit: 30_000, ef_search: 100, m: 16, ..VectorConfig::default() };
+            VectorConfig { graph_limit: 30_000, ef_search: 100, m: 16, ..VectorConfig::default() };
         let walks = |allowed, nodes, ef| walk_budget(allowed, nodes, ef, &config).is_some();
         assert!(!walks(30_000, 30_000, 100));
         assert!(walks(30_001, 30_001, 100));

@@ -169,7 +169,7 @@ proptest! {
         steps in steps(), limit in 0..12_usize, filter in prop::collection::btree_set(0..40_u64, 0..20), k in 0..50_usize
     ) {
         let dir = tempfile::tempdir()?;
-        let config = VectorConfig { exact_limit: limit, m: 4, ef_construction: 20, ..VectorConfig::default() };
+        let config = VectorConfig { exact_limit: limit, graph_limit: limit, m: 4, ef_construction: 20, ..VectorConfig::default() };
         let mut indexer = writer(dir.path(), &config)?;
         let mut index = reader(dir.path(), &config)?;
         let (mut committed, mut pending) = (BTreeMap::new(), BTreeMap::new());
@@ -241,7 +241,7 @@ proptest! {
         file in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()
     ) {
         let dir = tempfile::tempdir()?;
-        let config = VectorConfig { exact_limit: 20, ..VectorConfig::default() };
+        let config = VectorConfig { graph_limit: 20, ..VectorConfig::default() };
         let mut indexer = writer(dir.path(), &config)?;
         for (rows, seq) in [(0..100_u64, 1), (100..130, 2), (130..135, 3)] {
             let entries: Vec<_> = rows.map(|row| entry(row, &random(row, DIMENSIONS))).collect();
@@ -381,7 +381,7 @@ fn clustered(count: u64, dimensions: usize) -> Vec<Vec<f32>> {
 #[test]
 fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
     let dir = tempfile::tempdir().unwrap();
-    let config = VectorConfig { exact_limit: 500, ..VectorConfig::default() };
+    let config = VectorConfig { graph_limit: 500, ..VectorConfig::default() };
     let vectors = clustered(4000, 32);
     let mut indexer = VectorIndexer::open(dir.path(), "space", 32, &config).unwrap();
     let entries: Vec<_> = (0..).zip(&vectors).map(|(row, vector)| entry(row, vector)).collect();
@@ -415,10 +415,124 @@ fn a_walk_finds_nearly_all_and_never_what_is_deleted_or_not_allowed() {
     assert!(found * 100 >= 95 * wanted, "{found} of {wanted}");
 }
 
+/// The `k` nearest of some rows by a comparison of all in `f64`.
+fn nearest(vectors: &[Vec<f32>], query: &[f32], k: usize, may: impl Fn(u64) -> bool) -> Vec<u64> {
+    let rows = (0..).zip(vectors).filter(|&(row, _)| may(row));
+    let mut exact: Vec<(f64, u64)> = rows.map(|(row, v)| (cosine(query, v), row)).collect();
+    exact.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    exact.into_iter().take(k).map(|(_, row)| row).collect()
+}
+
+/// Puts vectors into an index, one commit for each number of them.
+fn index_of(dir: &Path, vectors: &[Vec<f32>], commits: &[usize], config: &VectorConfig) {
+    let dimensions = vectors[0].len();
+    let mut indexer = VectorIndexer::open(dir, "space", dimensions, config).unwrap();
+    let mut rows = (0..).map(RowId::new).zip(vectors.iter().map(Vec::as_slice));
+    for (seq, &count) in (1..).zip(commits) {
+        indexer.put(rows.by_ref().take(count)).unwrap();
+        indexer.commit(Seq::new(seq)).unwrap();
+    }
+}
+
+/// Goes through the lists of every segment that has some.
+const LISTS: VectorConfig = VectorConfig {
+    exact_limit: 0,
+    graph_limit: usize::MAX,
+    m: 16,
+    ef_construction: 1,
+    ef_search: 1,
+};
+
+#[test]
+fn lists_miss_next_to_nothing_and_hold_nothing_that_is_deleted_or_not_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors = clustered(12_000, 64);
+    index_of(dir.path(), &vectors, &[12_000], &LISTS);
+    let index = VectorIndex::open(dir.path(), "space", 64, &LISTS).unwrap();
+    let recall = index.recall(100, 10).unwrap();
+    assert!(recall >= 0.99, "{recall}");
+
+    let mut indexer = VectorIndexer::open(dir.path(), "space", 64, &LISTS).unwrap();
+    indexer.remove(&(0..12_000).step_by(5).map(RowId::new).collect::<Vec<_>>()).unwrap();
+    indexer.commit(Seq::new(2)).unwrap();
+    let index = index.newest().unwrap().unwrap();
+    let odd = only((0..12_000).filter(|row| row % 2 == 1));
+    for k in [1, 10, 200] {
+        let (mut found, mut wanted) = (0, 0);
+        for query in vectors.iter().step_by(500) {
+            let may = |row: u64| !row.is_multiple_of(5) && row % 2 == 1;
+            let exact = nearest(&vectors, query, k, may);
+            let near = index.search(query, k, &odd).unwrap();
+            assert_eq!(near.len(), k);
+            assert!(near.iter().all(|(row, _)| may(row.get())));
+            found += near.iter().filter(|(row, _)| exact.contains(&row.get())).count();
+            wanted += k;
+        }
+        assert!(found * 100 >= 99 * wanted, "{found} of {wanted}");
+    }
+    let all = index.search(&vectors[0], 12_000, &Allowed::All).unwrap();
+    assert_eq!(all.len(), 9_600, "a search for more than there is finds all");
+}
+
+#[test]
+fn however_vectors_are_laid_out_answers_are_the_same() {
+    let vectors = clustered(22_000, 48);
+    let layouts: [&[usize]; 3] = [&[22_000], &[13_000, 9_000], &[9_000, 400, 12_500, 100]];
+    let indexes = layouts.map(|commits| {
+        let dir = tempfile::tempdir().unwrap();
+        index_of(dir.path(), &vectors, commits, &LISTS);
+        (VectorIndex::open(dir.path(), "space", 48, &LISTS).unwrap(), dir)
+    });
+    let (mut same, mut all) = (0, 0);
+    for query in vectors.iter().step_by(300) {
+        let answers =
+            indexes.each_ref().map(|(index, _)| index.search(query, 20, &Allowed::All).unwrap());
+        // What one layout misses, one in a hundred at most, another may find.
+        same += answers.iter().filter(|answer| **answer == answers[0]).count();
+        all += answers.len();
+    }
+    assert!(same * 100 >= 98 * all, "{same} of {all}");
+}
+
+#[test]
+fn copies_of_a_vector_are_all_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors: Vec<_> = (0..9_000).map(|row| random(row / 3_000, DIMENSIONS)).collect();
+    index_of(dir.path(), &vectors, &[9_000], &LISTS);
+    let index = reader(dir.path(), &LISTS).unwrap();
+    let found = index.search(&random(1, DIMENSIONS), 3_001, &Allowed::All).unwrap();
+    let rows: Vec<u64> = found.iter().map(|(row, _)| row.get()).collect();
+    assert!(rows[..3_000].iter().copied().eq(3_000..6_000));
+}
+
+#[test]
+fn damage_of_lists_is_an_error_or_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let vectors: Vec<_> = (0..8_500).map(|row| random(row, DIMENSIONS)).collect();
+    index_of(dir.path(), &vectors, &[8_500], &LISTS);
+    let query = random(4711, DIMENSIONS);
+    let search = || reader(dir.path(), &LISTS)?.search(&query, 10, &Allowed::All);
+    let right = search().unwrap();
+    let path = dir.path().join("00000000.vectors");
+    let good = std::fs::read(&path).unwrap();
+    let vectors_end = 8_500 * (8 + 4 + 64 + 4 * DIMENSIONS);
+    assert!(good.len() > vectors_end + 100_000, "there are lists");
+    for at in (vectors_end..good.len()).step_by(2_111).chain([40, 41, 48, 56]) {
+        let mut bytes = good.clone();
+        bytes[at] ^= 4;
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        match search() {
+            Ok(found) => assert_eq!(found, right),
+            Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error}"),
+        }
+    }
+}
+
 #[test]
 fn more_than_a_walk_can_reach_is_still_found() {
     let dir = tempfile::tempdir().unwrap();
-    let config = VectorConfig { exact_limit: 10, ef_search: 1, ..VectorConfig::default() };
+    let config = VectorConfig { graph_limit: 10, ef_search: 1, ..VectorConfig::default() };
     let mut indexer = writer(dir.path(), &config).unwrap();
     // Copies of one vector crowd each other out of every list of links.
     let entries: Vec<_> = (0..300).map(|row| entry(row, &random(row / 100, DIMENSIONS))).collect();

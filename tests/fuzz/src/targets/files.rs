@@ -105,7 +105,7 @@ static INDEX: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// So low a limit that a dozen vectors get a graph, and it is walked.
 fn config() -> VectorConfig {
-    VectorConfig { exact_limit: 1, ef_search: 1, ef_construction: 8, m: 2 }
+    VectorConfig { exact_limit: 1, graph_limit: 1, ef_search: 1, ef_construction: 8, m: 2 }
 }
 
 fn search(dir: &Path) {
