@@ -181,7 +181,7 @@ impl SignQuery {
     /// Estimated products of the residuals of a block with the query, each with its
     /// standard deviation.
     pub(crate) fn estimates(&self, block: &Block<'_>) -> Vec<(f32, f32)> {
-        let sums = sums_portable(&self.table, block.signs);
+        let sums = sums(&self.table, block.signs);
         let there = block.ordinals.iter().zip(block.factors.iter().zip(block.with_mean));
         sums.into_iter()
             .zip(there.map(|(&ordinal, (&factor, &mean))| (ordinal, factor, mean)))
@@ -197,6 +197,15 @@ impl SignQuery {
 
 /// What the signs of each vector of a block are worth, in steps. Integers: the same on
 /// every machine.
+fn sums(table: &[u8], signs: &[u8]) -> [i32; BLOCK] {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(sums) = x86::sums(table, signs) {
+        return sums;
+    }
+    sums_portable(table, signs)
+}
+
+/// The same in plain Rust.
 fn sums_portable(table: &[u8], signs: &[u8]) -> [i32; BLOCK] {
     let mut sums = [0; BLOCK];
     let (low, high) = sums.split_at_mut(FOUR);
@@ -238,6 +247,21 @@ mod x86 {
                 Some(reaching_avx512(query, block, centroid, bar))
             } else if is_x86_feature_detected!("avx2") {
                 Some(reaching_avx2(query, block, centroid, bar))
+            } else {
+                None
+            }
+        }
+    }
+
+    /// The same for sums.
+    pub(super) fn sums(table: &[u8], signs: &[u8]) -> Option<[i32; BLOCK]> {
+        #[expect(unsafe_code, reason = "calls functions that need CPU features")]
+        // SAFETY: each is called after its features were detected.
+        unsafe {
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx2") {
+                Some(sums_avx512(table, signs))
+            } else if is_x86_feature_detected!("avx2") {
+                Some(sums_avx2(table, signs))
             } else {
                 None
             }
