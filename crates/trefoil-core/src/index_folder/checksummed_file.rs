@@ -406,21 +406,25 @@ mod tests {
     }
 
     #[test]
-    fn an_older_version_is_read_and_a_newer_one_refused() {
+    fn an_older_version_is_read_or_rebuilt_and_a_newer_one_refused() {
+        let kind = FileKind { version: 3, oldest: 2, ..KIND };
         let dir = tempfile::tempdir().unwrap();
         let path = written(dir.path(), &[5; 700]);
         let mut bytes = std::fs::read(&path).unwrap();
-        bytes[40..56].fill(0);
         let mut open = |version| {
             bytes[8] = version;
             let seal = crc32fast::hash(&bytes[..60]);
             bytes[60..64].copy_from_slice(&seal.to_le_bytes());
             std::fs::write(&path, &bytes).unwrap();
-            ChecksummedFile::open(&path, MAGIC).map(|file| file.numbers())
+            ChecksummedFile::open(&path, kind).map(|file| file.numbers())
         };
-        assert_eq!(open(1).unwrap(), [7, 8, 0, 0]);
-        let newer = open(3).unwrap_err();
-        assert!(matches!(newer, Error::UnsupportedFormat { found: 3, supported: 2 }), "{newer}");
+        for version in [3, 2] {
+            assert_eq!(open(version).unwrap(), [7, 8, 9, 0]);
+        }
+        let older = open(1).unwrap_err();
+        assert!(matches!(older, Error::Corrupt { .. }), "{older}");
+        let newer = open(4).unwrap_err();
+        assert!(matches!(newer, Error::UnsupportedFormat { found: 4, supported: 3 }), "{newer}");
     }
 
     #[test]
