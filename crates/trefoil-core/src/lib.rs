@@ -20,7 +20,6 @@ mod chunk;
 mod collection;
 mod crag;
 mod cursor;
-mod deadline;
 mod document;
 mod error;
 mod files;
@@ -47,7 +46,6 @@ pub use crag::{
     Correction, CorrectionOutcome, CragAction, CragBasis, CragRelevance, CragReport, CragScore,
 };
 pub use cursor::{Cursor, OrderKey};
-pub use deadline::{Cancel, Deadline};
 pub use document::{Document, DocumentFormat};
 pub use error::{BoxError, Error, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
@@ -72,9 +70,9 @@ pub use plan::{
     WeightedTerm,
 };
 pub use query::{
-    Allowed, DateRange, Embedding, QueryText, QueryType, Recent, RerankConfig, RowSet, RrfConfig,
-    SearchFilters, SearchOptions, SearchQuery, SearchResultType, SearchStrategy, SearchWeights,
-    Weight,
+    Allowed, Cancel, DateRange, Deadline, Embedding, QueryText, QueryType, Recent, RerankConfig,
+    RowSet, RrfConfig, SearchFilters, SearchOptions, SearchQuery, SearchResultType, SearchStrategy,
+    SearchWeights, Weight,
 };
 pub use rank::{Fused, Hit, RankedList, RetrieverHit};
 pub use result::{

@@ -1,3 +1,4 @@
+mod deadline;
 mod filter;
 mod recent;
 mod row_set;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 pub use self::{
+    deadline::{Cancel, Deadline},
     filter::{Allowed, DateRange, SearchFilters},
     recent::Recent,
     row_set::RowSet,

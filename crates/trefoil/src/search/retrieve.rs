@@ -8,8 +8,7 @@ use std::{
 
 use trefoil_core::{
     Allowed, Deadline, Error, Fused, Part, Plan, PlannedRetriever, Question, RankedList, Result,
-    Retriever,
-    RetrieverId, RowSet, SearchResultItem, SeedContext,
+    Retriever, RetrieverId, RowSet, SearchResultItem, SeedContext,
 };
 
 use crate::{
