@@ -39,6 +39,8 @@ const CROSS_LINGUAL_DISCOUNT: f32 = 0.3;
 
 /// Walks, paths and communities are of a graph that is at most one in so many chunks behind.
 const LAG: u64 = 20;
+/// The graph of fewer chunks is never behind: it is frozen in less time than is worth saving.
+const SMALL: usize = 1_000;
 
 /// The read half of the graph retriever, as of one commit: finds the entities that a question
 /// names, and ranks the chunks that a walk from them is met at.
@@ -117,8 +119,8 @@ impl GraphRetriever {
         self.frozen_until(|index| index.lag() == 0)
     }
 
-    /// Freezes the graph where the form on disk is more than one in twenty chunks behind, and
-    /// keeps the new one there. The state of the form that is kept.
+    /// Freezes the graph where the form on disk is more than one in twenty chunks behind, or the
+    /// index is small, and keeps the new one there. The state of the form that is kept.
     /// For the one process that writes.
     ///
     /// # Errors
@@ -322,5 +324,5 @@ fn is_near(index: &GraphIndex) -> bool {
 }
 
 fn is_few(changes: u64, chunks: usize) -> bool {
-    changes.saturating_mul(LAG) <= chunks as u64
+    changes == 0 || (chunks >= SMALL && changes.saturating_mul(LAG) <= chunks as u64)
 }
