@@ -53,17 +53,12 @@ fn answers(engine: &Engine) {
 }
 
 #[test]
-fn a_reader_of_the_first_version_says_which_indexes_have_to_be_built_again() {
+fn an_index_of_the_first_version_is_read() {
     let (_folder, index) = copied();
     let engine = Engine::open_read_only(&index, letters()).unwrap();
-    assert_eq!(engine.paths().unwrap().len(), DOCUMENTS.len());
+    answers(&engine);
     let found = engine.search(&trefoil::SearchQuery::new("tides").unwrap()).unwrap();
-    for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC, RetrieverId::GRAPH] {
-        let is_told = |one: &trefoil::Degraded| {
-            one.stage == retriever.into() && one.reason.contains("rebuilt")
-        };
-        assert!(found.degraded.iter().any(is_told), "{retriever}: {:?}", found.degraded);
-    }
+    assert_eq!(found.degraded, []);
 }
 
 #[test]
@@ -109,8 +104,8 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// Asks an index what the program before was asked. Of a list the first and the others as a set:
-/// how those stand to each other is not what a format decides.
+/// Asks an index what the program before was asked, and compares lists as sets: that program also
+/// counted removed documents in BM25, so its order is another.
 fn answers_as_before(engine: &Engine) {
     let expected = answers_of_format_6();
     for one in list(&expected["searches"]) {
@@ -121,7 +116,6 @@ fn answers_as_before(engine: &Engine) {
         query.filters.entity_types.extend(one["type"].as_str().map(str::to_owned));
         let found = engine.search(&query).unwrap();
         let found: Vec<Value> = found.results.iter().map(|one| one.id.as_str().into()).collect();
-        assert_eq!(found.first(), list(&one["ids"]).first(), "{one}");
         let set = |ids: &[Value]| ids.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
         assert_eq!(set(&found), set(list(&one["ids"])), "{one}");
     }

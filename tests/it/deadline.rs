@@ -49,7 +49,7 @@ impl<F: Fn() + Send + Sync> Reranker for Calls<F> {
         let score = |text: &&str| {
             (self.0)();
             self.1.fetch_add(1, Ordering::Relaxed);
-            Score::clamped(text.len() as f32 / 1e3)
+            Score::clamped((text.len() as f32 - 20.0) / 40.0)
         };
         Ok(passages.iter().map(score).collect())
     }

@@ -261,37 +261,38 @@ fn a_crash_between_two_files_leaves_the_commit_before() {
 fn the_frozen_form_follows_in_time_and_is_kept() {
     let dir = tempdir().unwrap();
     let mut indexer = GraphIndexer::open(dir.path()).unwrap();
-    let many: Vec<(u64, &str)> = (0..40).map(|row| (row, "Ada Babbage")).collect();
+    let many: Vec<(u64, &str)> = (0..1_000).map(|row| (row, "Ada Babbage")).collect();
     indexer.add(&entries(&many)).unwrap();
     indexer.commit(Seq::new(1)).unwrap();
     let mut retriever = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
-    assert_eq!(retriever.index().lag(), 40);
+    assert_eq!(retriever.index().lag(), 1_000);
     let at = retriever.freeze().unwrap();
-    assert_eq!((at.changes.added, retriever.index().lag()), (40, 0));
-    indexer.add(&entries(&[(40, "Byron Babbage")])).unwrap();
+    assert_eq!((at.changes.added, retriever.index().lag()), (1_000, 0));
+    indexer.add(&entries(&[(1_000, "Byron Babbage")])).unwrap();
     indexer.remove(&[RowId::new(0)]).unwrap();
     indexer.commit(Seq::new(2)).unwrap();
     retriever = retriever.newest().unwrap().unwrap();
-    // Two of forty are few, and what is asked of a chunk or an entity knows of them.
+    // Two of a thousand are few, and what is asked of a chunk or an entity knows of them.
     assert_eq!(retriever.freeze().unwrap(), at);
     let index = retriever.near().unwrap();
     assert_eq!(index.lag(), 2);
     let byron = index.find("byron").unwrap();
     assert_eq!((byron.name, byron.chunks), ("Byron", 1));
-    assert_eq!(index.find("ada").unwrap().chunks, 39);
+    assert_eq!(index.find("ada").unwrap().chunks, 999);
     assert_eq!(index.entity(byron.node), Some(byron));
-    assert_eq!(index.chunks_of(byron.node).collect::<Vec<_>>(), [RowId::new(40)]);
+    assert_eq!(index.chunks_of(byron.node).collect::<Vec<_>>(), [RowId::new(1_000)]);
     assert_eq!(index.degrees(byron.node, &Allowed::All).degree, 1);
     assert!(rows(&retrieve(&retriever, "ada", 99, &Allowed::All)).iter().all(|&row| row != 0));
     // Another process reads the form that is kept, and not the chunks.
     let reader = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
     assert_eq!(reader.near().unwrap().frozen_at(), at);
     assert_eq!(reader.whole().unwrap().lag(), 0);
-    // A third change is too many.
-    indexer.add(&entries(&[(41, "Byron")])).unwrap();
+    // More than one in twenty are too many.
+    let more: Vec<(u64, &str)> = (1_001..1_061).map(|row| (row, "Byron")).collect();
+    indexer.add(&entries(&more)).unwrap();
     indexer.commit(Seq::new(3)).unwrap();
     retriever = retriever.newest().unwrap().unwrap();
-    assert_eq!(retriever.freeze().unwrap().changes.added, 42);
+    assert_eq!(retriever.freeze().unwrap().changes.added, 1_061);
     indexer.compact().unwrap();
     assert!(!dir.path().join("FROZEN").exists(), "it holds names of what was removed");
 }

@@ -182,9 +182,13 @@ impl OpenIndexes {
         use trefoil_keyword::{KeywordIndexer, KeywordRetriever};
         let EngineConfig { analyzer, keyword: config, .. } = config;
         if write {
-            let open = || KeywordIndexer::open(dir, Arc::clone(analyzer), config);
-            let indexer = or_start_again(dir, open)?;
-            self.retrievers.push(Arc::new(indexer.retriever()?));
+            let open = || {
+                let indexer = KeywordIndexer::open(dir, Arc::clone(analyzer), config)?;
+                let retriever = indexer.retriever()?;
+                Ok((indexer, retriever))
+            };
+            let (indexer, retriever) = or_start_again(dir, open)?;
+            self.retrievers.push(Arc::new(retriever));
             self.indexers.push(Box::new(indexer));
         } else {
             let opened = KeywordRetriever::open(dir, Arc::clone(analyzer), config);
