@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trefoil::{Document, Engine, RetrieverId, SearchFilters, SearchQuery};
+use trefoil::{Document, Engine, SearchFilters, SearchQuery};
 use trefoil_memory::{Boundary, Memory, recall::RecallQuery};
 
 use crate::{

@@ -7,7 +7,6 @@
     reason = "a panic is how a test fails"
 )]
 
-mod anew;
 mod campaign;
 mod classify;
 mod compatibility;
@@ -39,6 +38,7 @@ mod page;
 mod plugged;
 mod pools;
 mod reader;
+mod rebuilt;
 mod reindex;
 mod rerank;
 mod snapshot;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Error, Result};
+use crate::{Error, Result};
 
 macro_rules! prefixed_ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
@@ -70,7 +70,8 @@ prefixed_ids! {
 /// first eight bytes of the hash in a public id, big-endian. Rows are numbered as documents come
 /// in; this number is the same in every index of the same documents.
 ///
-/// An id without a hash has the digest of its text.
+/// Of an id without a hash, such as one that begins with the time, it is the first eight bytes of
+/// what follows the underscore: what was made earlier goes first.
 ///
 /// ```
 /// # use trefoil_core::tie_break;
@@ -83,7 +84,9 @@ pub fn tie_break(public_id: &str) -> u64 {
     let digits = hash.get(..16).unwrap_or(hash);
     let is_hash = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     let number = u64::from_str_radix(digits, 16).ok().filter(|_| is_hash);
-    number.unwrap_or_else(|| Digest::new().with(public_id.as_bytes()).get())
+    number.unwrap_or_else(|| {
+        hash.bytes().chain([0; 8]).take(8).fold(0, |number, byte| number << 8 | u64::from(byte))
+    })
 }
 
 /// A row number of the store: what retrievers rank in. Dense, never reused.

@@ -25,7 +25,7 @@ const REMEMBERED: usize = 4_096;
 /// A segment with its deletions as of one commit.
 ///
 /// tantivy counts deleted documents until a merge drops them. What is counted here is what an
-/// index made anew would count: live documents, their terms and their lengths.
+/// index rebuilt would count: live documents, their terms and their lengths.
 pub(crate) struct Segment {
     pub(crate) reader: SegmentReader,
     fields: Fields,

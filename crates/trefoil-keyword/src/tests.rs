@@ -18,8 +18,8 @@ use trefoil_core::{
 
 use crate::{KeywordConfig, KeywordIndexer, KeywordRetriever, index::KeywordIndex};
 
-mod anew;
 mod damage;
+mod rebuilt;
 
 /// Lower-cased runs of letters and digits; `the`, `of` and `in` are stop words.
 #[derive(Debug)]

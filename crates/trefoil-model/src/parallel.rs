@@ -17,7 +17,7 @@ static STAYING: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 
 /// `task(i)` for `0..count` in that order, on this thread and on at most `threads - 1` of those
 /// that stay, until `deadline`: results of the first, as many as were begun in time. A worker
-/// that is not to be had in time is none. It is asked for anew for each task, so that others have
+/// that is not to be had in time is none. It is asked for again for each task, so that others have
 /// it in between. The first error, by index, is returned instead.
 ///
 /// A caller that is itself of a pool of rayon works alone: while it waited, it would take up

@@ -4,8 +4,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Cancel, ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchFilters,
-    SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
+    Cancel, ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchEvent,
+    SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
 };
 use trefoil_store::JobCounts;
 
@@ -65,6 +65,15 @@ impl AsyncEngine {
         let abandoned = CancelOnDrop(Cancel::default());
         let cancel = abandoned.0.clone();
         self.call(move |engine| engine.search_unless(&query, &cancel)).await
+    }
+
+    /// [`Engine::search_observed`].
+    pub async fn search_observed(
+        &self,
+        query: SearchQuery,
+        on_event: impl FnMut(SearchEvent) + Send + 'static,
+    ) -> Result<SearchResult> {
+        self.call(move |engine| engine.search_observed(&query, on_event)).await
     }
 
     /// [`Engine::ingest_path`].

@@ -1,4 +1,4 @@
-//! An index answers as one made anew of what is left in it.
+//! An index answers as one rebuilt of what is left in it.
 
 use std::collections::BTreeMap;
 
@@ -120,8 +120,8 @@ impl History {
         self.live.iter().map(|(&name, (row, _))| (RowId::new(*row), name)).collect()
     }
 
-    /// An index of the same passages, made anew in the order of their names.
-    fn anew(&self) -> Self {
+    /// An index of the same passages, rebuilt in the order of their names.
+    fn rebuilt(&self) -> Self {
         let mut new = Self::new(0);
         let passages = self.live.iter().zip(1..);
         let entries: Vec<_> =
@@ -229,7 +229,7 @@ proptest! {
             }
         }
         history.commit();
-        history.compare(&history.anew());
+        history.compare(&history.rebuilt());
     }
 }
 
@@ -252,7 +252,7 @@ fn equals_are_found_by_their_ids_also_at_the_cut() {
     }
     history.remove((0..900).step_by(5));
     history.commit();
-    history.compare(&history.anew());
+    history.compare(&history.rebuilt());
     let question = Question { text: "tide".into(), ..Question::default() };
     let (hits, ..) = history.answer(&question, 10_000);
     assert_eq!(hits.len(), 720);

@@ -1,4 +1,4 @@
-//! An index from which documents were removed answers as one made anew of those that are left.
+//! An index from which documents were removed answers as one rebuilt of those that are left.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -74,20 +74,20 @@ fn removed_documents_leave_no_trace_in_any_list() {
     }
     grown.wait_until_indexed().unwrap();
 
-    let anew = Engine::open_with(dir.path().join("anew"), with_trigrams()).unwrap();
+    let rebuilt = Engine::open_with(dir.path().join("rebuilt"), with_trigrams()).unwrap();
     kept.reverse();
-    anew.ingest(&kept).unwrap();
-    anew.wait_until_indexed().unwrap();
+    rebuilt.ingest(&kept).unwrap();
+    rebuilt.wait_until_indexed().unwrap();
 
-    let (grown, anew) = (Indexed::new(grown), Indexed::new(anew));
+    let (grown, rebuilt) = (Indexed::new(grown), Indexed::new(rebuilt));
     for question in questions() {
         for retriever in RETRIEVERS {
-            let [list, expected] = [&grown, &anew].map(|index| index.list(&question, retriever));
+            let [list, expected] = [&grown, &rebuilt].map(|index| index.list(&question, retriever));
             assert_eq!(list, expected, "{retriever}: {question}");
         }
         for strategies in STRATEGIES {
             let [found, expected] =
-                [&grown, &anew].map(|index| index.search(&question, strategies));
+                [&grown, &rebuilt].map(|index| index.search(&question, strategies));
             assert_eq!(found, expected, "{strategies:?}: {question}");
         }
     }
