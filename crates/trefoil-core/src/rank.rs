@@ -171,11 +171,14 @@ impl Fused {
         fused
     }
 
-    /// Best first: by `combined`. Of equals, the one comes first that the first retriever ranks
-    /// higher, then the next retriever, and so on: ranks do not depend on how rows are numbered.
+    /// Best first: by `combined`. Of equals, the one comes first that the first retriever by name
+    /// ranks higher, then the next one, and so on: ranks do not depend on how rows are numbered.
     pub fn sort(fused: &mut [Self]) {
         let ranks = |fused: &Self| -> Vec<(RetrieverId, u32)> {
-            fused.hits.iter().map(|hit| (hit.retriever, hit.rank)).collect()
+            let mut ranks: Vec<_> =
+                fused.hits.iter().map(|hit| (hit.retriever, hit.rank)).collect();
+            ranks.sort_unstable();
+            ranks
         };
         fused.sort_by(|a, b| {
             b.combined

@@ -78,6 +78,14 @@ impl KeywordIndex {
         self.damaged.load(Ordering::Relaxed)
     }
 
+    /// Notes that what was read was damaged: a block may be damaged after it was checked.
+    pub(crate) fn note_damage<T>(&self, read: Result<T>) -> Result<T> {
+        if let Err(Error::Corrupt { .. }) = &read {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
+        read
+    }
+
     /// After nothing is left of what was found to be damaged.
     pub(crate) fn call_sound(&self) {
         self.damaged.store(false, Ordering::Relaxed);

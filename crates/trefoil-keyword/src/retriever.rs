@@ -96,14 +96,8 @@ impl KeywordRetriever {
         }
         Ok(Rescorer::new(query, passage, others, config.phrase_boost))
     }
-}
 
-impl Retriever for KeywordRetriever {
-    fn id(&self) -> RetrieverId {
-        RetrieverId::KEYWORD
-    }
-
-    fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
+    fn search(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
         let Self { index, snapshot, .. } = self;
         let segments = &snapshot.segments;
 
@@ -124,6 +118,16 @@ impl Retriever for KeywordRetriever {
             return Ok(list.with_confidence(confidence));
         }
         Ok(list)
+    }
+}
+
+impl Retriever for KeywordRetriever {
+    fn id(&self) -> RetrieverId {
+        RetrieverId::KEYWORD
+    }
+
+    fn retrieve(&self, question: &Question, depth: usize, allowed: &Allowed) -> Result<RankedList> {
+        self.index.note_damage(self.search(question, depth, allowed))
     }
 
     fn rewrites(&self) -> bool {
