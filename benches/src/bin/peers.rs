@@ -89,7 +89,8 @@ fn export(data: &Path, chunks: usize, folder: &Path) -> Outcome<serde_json::Valu
 /// Builds an index of the vectors and searches it with the default settings, on one thread.
 fn vectors(folder: &Path) -> Outcome<serde_json::Value> {
     let about: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("about.json"))?)?;
-    let dimensions = about["dimensions"].as_u64().ok_or("no dimensions")?.try_into()?;
+    let dimensions = about.get("dimensions").and_then(serde_json::Value::as_u64);
+    let dimensions = dimensions.ok_or("no dimensions")?.try_into()?;
     let base = vector_file(&folder.join("passages.f32"), dimensions)?;
     let queries = vector_file(&folder.join("questions.f32"), dimensions)?;
     let dir = TempDir::new()?;

@@ -115,6 +115,9 @@ impl IndexFiles for KeywordFiles {
     }
 }
 
+/// The files that each segment has: postings, positions, terms, columns and lengths.
+const NEEDED: [&str; 5] = ["idx", "pos", "term", "fast", "fieldnorm"];
+
 impl KeywordIndex {
     /// Compares the checksum of every file of the last commit, if they have at most this number of
     /// bytes, also of those that tantivy does not know to be its own. A writer waits meanwhile.
@@ -146,8 +149,10 @@ impl KeywordIndex {
         let paths: BTreeSet<PathBuf> = metas.list_segment_files().into_iter().collect();
         for path in paths {
             // Names are of all the kinds of files that a segment may have.
+            let is_needed =
+                path.extension().is_some_and(|kind| NEEDED.iter().any(|one| kind == *one));
             let exists = self.index.directory().exists(&path);
-            if exists.map_err(|error| backend("look for a file")(error.into()))? {
+            if exists.map_err(|error| backend("look for a file")(error.into()))? || is_needed {
                 names.push(path.to_string_lossy().into_owned());
             }
         }

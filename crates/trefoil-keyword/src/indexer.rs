@@ -35,8 +35,6 @@ impl KeywordIndexer {
         config.validate()?;
         let index = KeywordIndex::open_or_create(dir, analyzer)?;
         index.check_files(CHECKED_AT_OPENING)?;
-        // A file that is gone shows when it is opened.
-        index.searcher()?;
         let writer = Writer::begin(&index.index, dir)?;
         let committed = index.committed()?;
         Ok(Self { index, writer, config: *config, committed })

@@ -52,7 +52,7 @@ impl Merge for VectorMerge {
         if is_stopped() {
             return Ok(false);
         }
-        if merged.live() > self.config.exact_limit {
+        if merged.live() > self.config.graph_limit {
             let path = self.dir.join(graph_name(self.file));
             let (segment, dimensions) = (&merged.segment, self.dimensions);
             let seal = Graph::write(&path, segment, dimensions, &self.config, is_stopped)?;
