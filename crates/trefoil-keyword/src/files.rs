@@ -115,8 +115,8 @@ impl IndexFiles for KeywordFiles {
     }
 }
 
-/// The files that each segment has: postings, positions, terms, columns and lengths.
-const NEEDED: [&str; 5] = ["idx", "pos", "term", "fast", "fieldnorm"];
+/// The files that each segment has: postings, positions, terms, columns, lengths and documents.
+const NEEDED: [&str; 6] = ["idx", "pos", "term", "fast", "fieldnorm", "store"];
 
 impl KeywordIndex {
     /// Compares the checksum of every file of the last commit, if they have at most this number of

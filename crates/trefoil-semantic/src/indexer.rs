@@ -303,12 +303,25 @@ impl Indexer for VectorIndexer {
             // It was stopped, or the index was cleared or compacted meanwhile.
             return self.snapshot.manifest.remove_others(&self.dir, None);
         };
-        let planned = |view: &View| sources.iter().find(|one| one.is_of(view));
+        let is_source = |view: &View| sources.iter().any(|one| one.is_of(view));
         let (replaced, kept): (Vec<View>, Vec<View>) =
-            self.snapshot.views.iter().cloned().partition(|view| planned(view).is_some());
-        for (view, planned) in replaced.iter().filter_map(|view| Some((view, planned(view)?))) {
-            let rows = view.segment.rows()?;
-            for row in view.deleted.since(&planned.deleted).filter_map(|place| rows.get(place)) {
+            self.snapshot.views.iter().cloned().partition(is_source);
+        for source in &sources {
+            let rows = source.segment.rows()?;
+            let gone: Vec<RowId> = match replaced.iter().find(|view| view.is_of(source)) {
+                Some(view) => view
+                    .deleted
+                    .since(&source.deleted)
+                    .filter_map(|place| rows.get(place))
+                    .collect(),
+                // Nothing was left of it, so it is no part of the index any more.
+                None => (0..)
+                    .zip(rows.iter())
+                    .filter(|&(place, _)| !source.deleted.contains(place))
+                    .map(|(_, row)| row)
+                    .collect(),
+            };
+            for row in gone {
                 if let Ok(place) = merged.segment.rows()?.find(row, 0) {
                     merged.deleted.insert(place);
                 }
