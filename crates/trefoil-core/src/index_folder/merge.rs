@@ -18,7 +18,7 @@ pub struct Size {
 /// Groups of places in `sizes`, the smallest first: each group should become one segment. What is
 /// in no group stays as it is.
 ///
-/// Afterwards each segment is more than three times as large as all the smaller
+/// Afterwards each segment is more than twice as large as all the smaller
 /// ones together, so there are at most 1 + log₃ n of them, and a row is written
 /// O(log n) times in its life.
 pub fn plan_merges(sizes: &[Size]) -> Vec<Vec<usize>> {
