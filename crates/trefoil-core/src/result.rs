@@ -213,7 +213,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage that is no retriever, and its name.
-    pub(crate) const OTHERS: [(Self, &str); 11] = [
+    const OTHERS: [(Self, &str); 11] = [
         (Self::Classify, "classify"),
         (Self::Plan, "plan"),
         (Self::Filter, "filter"),

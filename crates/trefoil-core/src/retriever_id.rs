@@ -2,7 +2,7 @@ use std::{cmp::Ordering, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, Stage};
+use crate::{Error, Result};
 
 /// The name of a retriever: `[a-z][a-z0-9_-]{0,31}`. Weights, metrics, relevance and
 /// explanations are keyed by it. Copying it costs 32 bytes.
@@ -39,6 +39,13 @@ impl RetrieverId {
     /// The retrievers that every engine has, in a fixed order.
     pub const DEFAULT_SET: [Self; 3] = [Self::KEYWORD, Self::SEMANTIC, Self::GRAPH];
 
+    /// Names that stand for something else where a retriever is named: the other stages of a
+    /// search, and all retrievers together.
+    const RESERVED: [&str; 12] = [
+        "hybrid", "classify", "plan", "filter", "fuse", "read", "rerank", "grade", "web", "select",
+        "present", "memory",
+    ];
+
     /// Checks a name.
     ///
     /// # Errors
@@ -49,9 +56,7 @@ impl RetrieverId {
         let is_allowed =
             |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, b'_' | b'-');
         let valid = first && name.len() <= Self::MAX_CHARS && name.bytes().all(is_allowed);
-        // Where a retriever is named, these stand for another stage, or for all retrievers.
-        let reserved = name == "hybrid" || Stage::OTHERS.iter().any(|(_, other)| *other == name);
-        if valid && !reserved {
+        if valid && !Self::RESERVED.contains(&name) {
             Ok(Self::literal(name))
         } else {
             Err(Error::InvalidRetrieverId { name: name.chars().take(64).collect() })

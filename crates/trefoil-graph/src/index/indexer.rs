@@ -25,7 +25,7 @@ use crate::{
 /// The write half of the graph retriever. One at a time: the caller holds the lock.
 ///
 /// A commit writes one segment of what changed, and reads no more than where it replaces
-/// something. Segments are merged apart from it ([`GraphMerge`]).
+/// something. Segments are merged apart from it ([`Merge`]).
 #[derive(Debug)]
 pub struct GraphIndexer {
     dir: PathBuf,

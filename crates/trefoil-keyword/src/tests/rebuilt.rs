@@ -215,7 +215,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn any_history_answers_as_an_index_made_anew(seed: u64, first in 0..700_u64, steps in steps()) {
+    fn any_history_answers_as_a_rebuilt_index(seed: u64, first in 0..700_u64, steps in steps()) {
         let mut history = History::new(seed);
         history.add(0..first);
         history.commit();
