@@ -408,7 +408,7 @@ fn what_is_removed_is_not_found() {
 }
 
 #[test]
-fn an_index_made_anew_answers_the_same() {
+fn a_rebuilt_index_answers_the_same() {
     let place = Place::indexed();
     let before = place.run(&["search", "台風の目", "--json"]).paths();
     assert_shown!("reindex", place.run(&["reindex"]).expect(0).shown());

@@ -181,7 +181,7 @@ fn a_tokenizer_of_another_kind_is_read_as_it_is() {
 }
 
 #[test]
-fn a_damaged_file_is_made_anew() {
+fn a_damaged_file_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokenizer.json");
     fs::write(&path, unigram(&[("▁a".to_owned(), -1.0)]).to_string()).unwrap();
