@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trefoil::{Document, Engine, RetrieverId, SearchFilters, SearchQuery};
+use trefoil::{Document, Engine, Part, RetrieverId, SearchFilters, SearchQuery};
 use trefoil_memory::{Boundary, Memory, recall::RecallQuery};
 
 use crate::{
@@ -200,7 +200,9 @@ fn an_index_with_a_row_for_each_entity_is_written() {
     assert!(engine.entity("Royal Mile", &SearchFilters::default(), 5).unwrap().is_none());
     drop((memory, engine));
     let verification = Engine::verify(&index).unwrap();
-    assert!(verification.is_sound() && verification.lagging.is_empty(), "{verification:?}");
+    let needs_model = Part::Index(RetrieverId::SEMANTIC);
+    let lags = verification.lagging.iter().all(|(part, _)| *part == needs_model);
+    assert!(verification.is_sound() && lags, "{verification:?}");
 }
 
 /// Run by hand when a version begins; what is committed is never made again.
