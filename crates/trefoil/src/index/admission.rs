@@ -52,6 +52,10 @@ impl<'q> Admission<'q> {
 impl State {
     /// The rows that the filters let through: of types of entities those that the graph knows, of
     /// all else those of the store.
+    #[cfg_attr(
+        not(feature = "graph"),
+        expect(unused_variables, reason = "the graph alone is looked at in the view")
+    )]
     pub(crate) fn allowed(&self, view: &ReadView, filters: &SearchFilters) -> Result<Allowed> {
         let within = self.store.allowed(filters)?;
         if filters.entity_types.is_empty() {
@@ -71,6 +75,10 @@ impl State {
 
     /// Those of `rows` that mention an entity of one of these types; nothing if no type is asked
     /// for.
+    #[cfg_attr(
+        not(feature = "graph"),
+        expect(unused_variables, reason = "the graph alone is looked at in the view")
+    )]
     pub(crate) fn of_types(
         &self,
         view: &ReadView,
