@@ -12,7 +12,7 @@ test:
 prop:
     PROPTEST_CASES=1000 cargo test --profile campaign --workspace --lib
 
-# What legs, fusion and reranking are worth on collections in BEIR layout, in docs/EVALUATION.md.
+# What retrievers, fusion and reranking are worth on collections in BEIR layout, in docs/EVALUATION.md.
 eval *COLLECTIONS:
     cargo run --release -p trefoil-eval --example evaluation -- {{COLLECTIONS}}
 

@@ -18,7 +18,7 @@ mod vectors;
 pub use fixtures::{Fixtures, Question};
 pub use index::{EngineIndex, answered, with_vectors};
 pub use measure::{SIZES, folder, label, must, record_recall, settings, target};
-pub use process::{cpu_seconds, peak_mb, search_query};
+pub use process::{copy_files, cpu_seconds, peak_mb, search_query};
 pub use real_text::RealText;
 pub use real_vectors::RealVectors;
 pub use retriever::measure_retriever;

@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, path::Path};
 
 use trefoil::{SearchOptions, SearchQuery, SearchStrategy};
 
@@ -30,4 +30,19 @@ pub fn peak_mb() -> Outcome<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB"));
     Ok(kilobytes.ok_or("the system names no peak of memory")?.trim().parse::<f64>()? / 1024.0)
+}
+
+/// Copies a folder with all below it.
+pub fn copy_files(from: &Path, to: &Path) -> Outcome {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_files(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }

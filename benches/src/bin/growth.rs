@@ -18,7 +18,9 @@ use std::{
     time::Instant,
 };
 
-use benches::{Outcome, RealText, RealVectors, cpu_seconds, folder, label, peak_mb, search_query};
+use benches::{
+    Outcome, RealText, RealVectors, copy_files, cpu_seconds, folder, label, peak_mb, search_query,
+};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use trefoil::{Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy};
@@ -259,20 +261,6 @@ fn questions() -> Outcome<Vec<String>> {
 
 fn since(before: f64) -> Outcome<Cost> {
     Ok(Cost { amount: cpu_seconds()? - before, peak: peak_mb()? })
-}
-
-fn copy_files(from: &Path, to: &Path) -> Outcome {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 /// A row an operation, a column a size; the last is the growth from the first size to the last.

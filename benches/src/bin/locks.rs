@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use benches::{Outcome, RealText, RealVectors, folder};
+use benches::{Outcome, RealText, RealVectors, copy_files, folder};
 use tempfile::TempDir;
 use trefoil::{
     Document, Engine, EngineConfig, Model, SearchOptions, SearchQuery, SearchStrategy,
@@ -222,18 +222,4 @@ fn threads_now() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let count = status.lines().find_map(|line| line.strip_prefix("Threads:"));
     count.and_then(|count| count.trim().parse().ok()).unwrap_or_default()
-}
-
-fn copy_files(from: &Path, to: &Path) -> Outcome {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
