@@ -19,10 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use benches::{Outcome, RealText, RealVectors, copy_files, folder};
+use benches::{Outcome, RealText, RealVectors, copy_files, folder, search_query};
 use tempfile::TempDir;
 use trefoil::{
-    Document, Engine, EngineConfig, Model, SearchOptions, SearchQuery, SearchStrategy,
+    Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy,
     index::{Role, VectorConfig},
 };
 
@@ -199,15 +199,7 @@ fn joined<T>(outcome: thread::Result<Outcome<T>>) -> Outcome<T> {
 }
 
 fn queries(text: &RealText, strategy: &SearchStrategy) -> Outcome<Vec<SearchQuery>> {
-    let query = |question: &String| {
-        let options = SearchOptions {
-            strategies: vec![strategy.clone()],
-            limit: 10,
-            rerank_enabled: false,
-            ..SearchOptions::default()
-        };
-        Ok(SearchQuery::new(question.as_str())?.replace_options(options))
-    };
+    let query = |question: &String| search_query(question, strategy.clone());
     text.questions.iter().map(query).collect()
 }
 
