@@ -1,6 +1,6 @@
 //! Passages to their central sentences: the summary that needs no model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use trefoil_core::{
     Analyzer, ByteSpan, Language, Result, Summarizer, Summary, SummaryPassage, SummaryRequest,
@@ -101,14 +101,19 @@ impl CentralSentences {
     /// Each candidate as the terms that it holds, tf · ln(1 + N ÷ df), and what speaks for it:
     /// the members that it names, and how early it stands.
     fn weigh(&self, request: &SummaryRequest<'_>, all: &[Candidate<'_>]) -> Vec<Sentence> {
-        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+        // Looked up and never listed, so that its order decides nothing.
+        let mut numbers: HashMap<String, u32> = HashMap::new();
         let mut df: Vec<f32> = Vec::new();
         let mut counted: Vec<BTreeMap<u32, f32>> = Vec::with_capacity(all.len());
         for candidate in all {
             let mut terms: BTreeMap<u32, f32> = BTreeMap::new();
             self.terms(candidate.text, candidate.language, |term| {
-                let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-                *terms.entry(*numbers.entry(term).or_insert(next)).or_default() += 1.0;
+                let number = numbers.get(term).copied().unwrap_or_else(|| {
+                    let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+                    numbers.insert(term.to_owned(), next);
+                    next
+                });
+                *terms.entry(number).or_default() += 1.0;
             });
             df.resize(numbers.len(), 0.0);
             for &term in terms.keys() {
@@ -120,7 +125,7 @@ impl CentralSentences {
         }
         let names = request.members.iter().take(NAMES).map(|name| {
             let mut terms = Vec::new();
-            self.terms(name, request.language, |term| terms.push(numbers.get(&term).copied()));
+            self.terms(name, request.language, |term| terms.push(numbers.get(term).copied()));
             terms
         });
         // A name whose terms no sentence holds is in none.
@@ -140,10 +145,10 @@ impl CentralSentences {
         all.iter().zip(counted).map(sentence).collect()
     }
 
-    fn terms(&self, text: &str, language: Language, mut push: impl FnMut(String)) {
+    fn terms(&self, text: &str, language: Language, mut push: impl FnMut(&str)) {
         self.analyzer.analyze(text, language, &mut |token| {
             if !token.stop {
-                push(token.term.into_owned());
+                push(&token.term);
             }
         });
     }
