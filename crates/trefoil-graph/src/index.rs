@@ -1,5 +1,6 @@
 mod communities;
 mod entities;
+mod entity_cache;
 pub(crate) mod evidence;
 pub(crate) mod export;
 pub(crate) mod files;
@@ -18,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use trefoil_core::{Allowed, Error, Extraction, Part, Result, RetrieverId, RowId};
 
 use self::{
+    entity_cache::EntityCache,
     evidence::Evidence,
     frozen::{Frozen, FrozenAt},
     manifest::Changes,
@@ -46,6 +48,7 @@ pub struct GraphIndex {
     config: GraphConfig,
     /// What was found to be damaged while it was read.
     damage: OnceLock<String>,
+    cache: EntityCache,
 }
 
 /// An entity in the segments: each that mentions it, by place, with its ordinal there.
@@ -83,6 +86,7 @@ impl GraphIndex {
             frozen,
             config: config.clone(),
             damage: OnceLock::new(),
+            cache: EntityCache::default(),
             snapshot,
         }
     }
@@ -192,9 +196,14 @@ impl GraphIndex {
 
     /// The segment and the chunk of a row that counts.
     fn chunk(&self, row: RowId) -> Result<Option<(&View, u32)>> {
-        for view in self.views() {
+        Ok(self.chunk_at(row)?.map(|(_, view, chunk)| (view, chunk)))
+    }
+
+    /// The same with the place of the segment.
+    fn chunk_at(&self, row: RowId) -> Result<Option<(usize, &View, u32)>> {
+        for (place, view) in self.views().iter().enumerate() {
             if let Some(chunk) = view.chunk(row)? {
-                return Ok(Some((view, chunk)));
+                return Ok(Some((place, view, chunk)));
             }
         }
         Ok(None)

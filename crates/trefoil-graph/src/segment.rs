@@ -206,8 +206,9 @@ impl Segment {
 
     /// The entity with this normalised name.
     pub(crate) fn entity(&self, name: &str) -> Result<Option<u32>> {
-        let place = partition(0..self.entity_count(), |entity| Ok(self.key(entity)? < name))?;
-        let is_it = place < self.entity_count() && self.key(place)? == name;
+        let key = |entity| self.text_bytes(self.word(self.layout.keys, entity)?);
+        let place = partition(0..self.entity_count(), |entity| Ok(key(entity)? < name.as_bytes()))?;
+        let is_it = place < self.entity_count() && key(place)? == name.as_bytes();
         Ok(is_it.then_some(place))
     }
 
@@ -282,11 +283,12 @@ impl Segment {
                 _ => Err(self.contradicts()),
             }
         };
-        let first = partition(0..count, |place| Ok(self.text(pair(place)?.0)? < alias))?;
+        let alias = alias.as_bytes();
+        let first = partition(0..count, |place| Ok(self.text_bytes(pair(place)?.0)? < alias))?;
         let mut entities = Vec::new();
         for place in first..count {
             let (text, entity) = pair(place)?;
-            if self.text(text)? != alias {
+            if self.text_bytes(text)? != alias {
                 break;
             }
             entities.push(entity);
@@ -311,6 +313,7 @@ impl Segment {
     /// is near is found soon.
     pub(crate) fn spelling_from(&self, place: u32, text: &str) -> Result<u32> {
         let count = u32::try_from(self.layout.spelling_count).unwrap_or(u32::MAX);
+        let text = text.as_bytes();
         let is_before = |place| Ok(self.spelling(place)?.is_some_and(|spelling| spelling < text));
         let (mut low, mut step) = (place, 1);
         while low + step < count && is_before(low + step)? {
@@ -320,20 +323,26 @@ impl Segment {
         partition(low..count.min(low + step), is_before)
     }
 
-    /// A key or alias.
-    pub(crate) fn spelling(&self, place: u32) -> Result<Option<&str>> {
+    /// A key or alias, in UTF-8.
+    pub(crate) fn spelling(&self, place: u32) -> Result<Option<&[u8]>> {
         if place as usize >= self.layout.spelling_count {
             return Ok(None);
         }
-        self.text(self.word(self.layout.spellings, place)?).map(Some)
+        self.text_bytes(self.word(self.layout.spellings, place)?).map(Some)
     }
 
     /// A text.
     #[inline]
     pub(crate) fn text(&self, text: Text) -> Result<&str> {
+        std::str::from_utf8(self.text_bytes(text)?).map_err(|_| self.contradicts())
+    }
+
+    /// A text in UTF-8, whose bytes are in the order of its characters: what is only compared
+    /// need not be valid.
+    #[inline]
+    fn text_bytes(&self, text: Text) -> Result<&[u8]> {
         let (start, end) = self.span(self.layout.texts_at, text)?;
-        let bytes = self.file.bytes(self.layout.text_bytes + start, end - start)?;
-        std::str::from_utf8(bytes).map_err(|_| self.contradicts())
+        self.file.bytes(self.layout.text_bytes + start, end - start)
     }
 
     /// An error for what no checksum tells.

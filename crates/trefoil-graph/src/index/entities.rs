@@ -1,10 +1,16 @@
 //! Entities as the segments tell of them.
 
-use std::{cmp::Ordering, collections::BTreeSet, ops::Range};
+use std::{cmp::Ordering, collections::BTreeSet, ops::Range, sync::Arc};
 
 use trefoil_core::{Allowed, EntityType, Result, RowId};
 
-use super::{GraphIndex, Located, frozen::specificity, gazetteer::Gazetteer, snapshot::View};
+use super::{
+    GraphIndex, Located,
+    entity_cache::{Known, Placed, Summed},
+    frozen::specificity,
+    gazetteer::Gazetteer,
+    snapshot::View,
+};
 use crate::{Node, segment::Posting};
 
 /// An entity.
@@ -136,21 +142,24 @@ impl GraphIndex {
         if node >= self.frozen.names.len() && self.node_of(name)? != Some(node) {
             return Ok(None);
         }
-        let located = self.located(name)?;
-        let tally = self.tally(&located)?;
-        let (Some(written), Some(entity_type)) = (tally.name(), tally.label()) else {
+        let summed =
+            self.cache.summed.get(node, || Ok(self.tally(&self.located(name)?)?.summed()))?;
+        let Some(Summed { name: written, label, chunks, mentioned }) = summed else {
             return Ok(None);
         };
-        #[expect(clippy::cast_possible_truncation, reason = "graphs are in f32")]
-        let mentioned = tally.mentioned as f32;
+        let (Some(wrote), Some(labelled)) =
+            (self.views().get(written.0), self.views().get(label.0))
+        else {
+            return Ok(None);
+        };
         Ok(Some(Entity {
             node,
-            name: written,
+            name: wrote.segment.text(written.1)?,
             normalized_name: name,
-            entity_type,
-            chunks: tally.chunks,
+            entity_type: labelled.segment.entity_type(label.1)?,
+            chunks,
             mentioned,
-            specificity: specificity(tally.chunks, self.live),
+            specificity: specificity(chunks, self.live),
         }))
     }
 
@@ -193,6 +202,16 @@ impl GraphIndex {
             }
         }
         Ok(located)
+    }
+
+    /// The entity that has an ordinal in the segment at a place.
+    pub(super) fn known(&self, place: usize, entity: u32) -> Result<Arc<Known>> {
+        self.cache.known.get((place, entity), || {
+            let view = self.views().get(place);
+            let name = view.map_or(Ok(""), |view| view.segment.key(entity))?;
+            let node = self.node_of(name)?.unwrap_or(Node::MAX);
+            Ok(Arc::new(Known { node, located: self.located(name)? }))
+        })
     }
 
     /// The same of a number.
@@ -243,7 +262,8 @@ impl GraphIndex {
     }
 
     fn gazetteer(&self) -> Gazetteer<'_, impl Fn(&str) -> Result<Option<Node>> + '_> {
-        Gazetteer { views: self.views(), resolve: |spelling: &str| self.resolve(spelling) }
+        let resolve = |spelling: &str| self.resolve(spelling);
+        Gazetteer { views: self.views(), beginnings: &self.cache.beginnings, resolve }
     }
 
     fn read_aliases(&self, node: Node) -> Result<Vec<&str>> {
@@ -262,15 +282,11 @@ impl GraphIndex {
 
     /// The numbers of the entities that a chunk mentions, by normalised name.
     fn named_by(&self, row: RowId) -> Result<Vec<Node>> {
-        let Some((view, chunk)) = self.chunk(row)? else { return Ok(Vec::new()) };
+        let Some((place, view, chunk)) = self.chunk_at(row)? else { return Ok(Vec::new()) };
         let said = view.segment.said(chunk)?;
         let mut entities: Vec<u32> = said.mentions.iter().map(|mention| mention.key).collect();
         entities.sort_unstable();
-        let mut nodes = Vec::with_capacity(entities.len());
-        for entity in entities {
-            nodes.extend(self.node_of(view.segment.key(entity)?)?);
-        }
-        Ok(nodes)
+        entities.into_iter().map(|entity| Ok(self.known(place, entity)?.node)).collect()
     }
 
     /// Where an entity is mentioned, in no order.
@@ -307,10 +323,12 @@ impl GraphIndex {
                 }
             }
             for (name, weight) in names.0 {
-                tally.names.add(view.segment.text(name)?, weight);
+                let what = view.segment.text(name)?;
+                tally.names.add(Placed { what, at: (place, name) }, weight);
             }
             for (label, weight) in labels.0 {
-                tally.labels.add(view.segment.entity_type(label)?, weight);
+                let what = view.segment.entity_type(label)?;
+                tally.labels.add(Placed { what, at: (place, label) }, weight);
             }
         }
         Ok(tally)
@@ -329,17 +347,18 @@ struct Mentioning {
 struct Tally<'a> {
     chunks: u32,
     mentioned: f64,
-    names: Votes<&'a str>,
-    labels: Votes<&'a EntityType>,
+    names: Votes<Placed<&'a str>>,
+    labels: Votes<Placed<&'a EntityType>>,
 }
 
-impl<'a> Tally<'a> {
-    fn name(&self) -> Option<&'a str> {
-        self.names.heaviest(Ord::cmp)
-    }
-
-    fn label(&self) -> Option<&'a EntityType> {
-        self.labels.heaviest(Ord::cmp)
+impl Tally<'_> {
+    /// What is kept of it; none if no chunk counts.
+    fn summed(&self) -> Option<Summed> {
+        let name = self.names.heaviest(|a, b| a.what.cmp(b.what))?;
+        let label = self.labels.heaviest(|a, b| a.what.cmp(b.what))?;
+        #[expect(clippy::cast_possible_truncation, reason = "graphs are in f32")]
+        let mentioned = self.mentioned as f32;
+        Some(Summed { name: name.at, label: label.at, chunks: self.chunks, mentioned })
     }
 }
 

@@ -1,15 +1,22 @@
 //! The names and aliases of entities, to find them in a question.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use trefoil_core::Result;
 
+use super::entity_cache::{Beginning, Kept};
 use crate::{Node, index::snapshot::View};
+
+/// Beginnings of so many characters are kept: they are searched for in all spellings, and each
+/// further character in those that are left.
+const KEPT_CHARS: usize = 3;
 
 /// The spellings in some segments, and what each stands for; one that stands for nothing is
 /// none.
-pub(crate) struct Gazetteer<'v, F> {
+pub(super) struct Gazetteer<'v, F> {
     pub(crate) views: &'v [View],
+    /// What short texts are the beginning of.
+    pub(crate) beginnings: &'v Kept<String, Arc<Beginning>>,
     pub(crate) resolve: F,
 }
 
@@ -54,30 +61,43 @@ impl<F: Fn(&str) -> Result<Option<Node>>> Gazetteer<'_, F> {
 
     /// Tells the spellings that a text begins with, from the shortest.
     fn each_beginning(&self, text: &str, mut tell: impl FnMut(usize, Node)) -> Result<()> {
-        // Of each segment, the first spelling that is not before the text so far.
-        let mut places: Vec<(&View, u32)> = self.views.iter().map(|view| (view, 0)).collect();
-        for (at, c) in text.char_indices() {
-            let end = at + c.len_utf8();
-            let Some(prefix) = text.get(..end) else { break };
-            let mut is_known = false;
-            let mut left = Vec::with_capacity(places.len());
-            for (view, place) in places {
-                let place = view.segment.spelling_from(place, prefix)?;
-                let spelling = view.segment.spelling(place)?;
-                is_known |= spelling == Some(prefix);
-                if spelling.is_some_and(|spelling| spelling.starts_with(prefix)) {
-                    left.push((view, place));
-                }
+        let all = (0..self.views.len()).map(|place| (place, 0)).collect();
+        let mut last = Arc::new(Beginning { places: all, is_known: false });
+        for (count, (at, c)) in text.char_indices().enumerate() {
+            let Some(prefix) = text.get(..at + c.len_utf8()) else { break };
+            let go_on = || self.beginning(prefix, &last).map(Arc::new);
+            let next = if count < KEPT_CHARS {
+                self.beginnings.get(prefix.to_owned(), go_on)?
+            } else {
+                go_on()?
+            };
+            if next.is_known
+                && let Some(node) = (self.resolve)(prefix)?
+            {
+                tell(prefix.len(), node);
             }
-            if is_known && let Some(node) = (self.resolve)(prefix)? {
-                tell(end, node);
-            }
-            if left.is_empty() {
+            if next.places.is_empty() {
                 break;
             }
-            places = left;
+            last = next;
         }
         Ok(())
+    }
+
+    /// What a text is the beginning of, where that of the text without its last character is
+    /// known.
+    fn beginning(&self, prefix: &str, shorter: &Beginning) -> Result<Beginning> {
+        let mut beginning = Beginning::default();
+        for &(place, first) in &shorter.places {
+            let Some(view) = self.views.get(place) else { continue };
+            let first = view.segment.spelling_from(first, prefix)?;
+            let spelling = view.segment.spelling(first)?;
+            beginning.is_known |= spelling == Some(prefix.as_bytes());
+            if spelling.is_some_and(|spelling| spelling.starts_with(prefix.as_bytes())) {
+                beginning.places.push((place, first));
+            }
+        }
+        Ok(beginning)
     }
 }
 

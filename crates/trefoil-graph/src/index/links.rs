@@ -1,8 +1,10 @@
 //! How chunks are linked: by the entities that they share.
 
+use std::sync::Arc;
+
 use trefoil_core::{Allowed, Result, RowId};
 
-use super::{GraphIndex, Located, frozen::specificity, snapshot::View};
+use super::{GraphIndex, entity_cache::Known, frozen::specificity, snapshot::View};
 use crate::segment::said::TITLE;
 
 /// A chunk that is linked to another.
@@ -17,7 +19,7 @@ pub(super) struct Link {
 
 /// An entity that a chunk mentions.
 struct Shared {
-    located: Located,
+    known: Arc<Known>,
     /// The square root of its specificity.
     root: f32,
     /// The weight of the mention.
@@ -66,14 +68,16 @@ impl GraphIndex {
     /// Entities that so many chunks mention that they alone link nothing strongly enough lead to
     /// no chunk; they count for those that others lead to.
     pub(super) fn linked(&self, row: RowId, least: f32) -> Result<Vec<Link>> {
-        let Some((own_view, own_chunk)) = self.chunk(row)? else { return Ok(Vec::new()) };
+        let Some((own_place, own_view, own_chunk)) = self.chunk_at(row)? else {
+            return Ok(Vec::new());
+        };
         let mut mentions = own_view.segment.said(own_chunk)?.mentions;
         mentions.sort_unstable_by_key(|mention| mention.key);
         let mut shared = Vec::with_capacity(mentions.len());
         for mention in &mentions {
-            let located = self.located(own_view.segment.key(mention.key)?)?;
-            let root = specificity(self.df(&located)?, self.live).sqrt();
-            shared.push(Shared { located, root, weight: mention.strength() * root });
+            let known = self.known(own_place, mention.key)?;
+            let root = specificity(self.df(&known.located)?, self.live).sqrt();
+            shared.push(Shared { known, root, weight: mention.strength() * root });
         }
         let leads = leading(&shared, least);
         let mut links = Vec::new();
@@ -123,7 +127,9 @@ fn products(
     shared: &[Shared],
     leads: &[bool],
 ) -> Result<Vec<(u32, usize, f32)>> {
-    let of = |one: &Shared| one.located.iter().find(|(at, _)| *at == place).map(|&(_, it)| it);
+    let of = |one: &Shared| {
+        one.known.located.iter().find(|(at, _)| *at == place).map(|&(_, entity)| entity)
+    };
     let mut products: Vec<(u32, usize, f32)> = Vec::new();
     let mut others: Vec<(usize, u32, &Shared)> = Vec::new();
     for ((order, one), leads) in shared.iter().enumerate().zip(leads) {
