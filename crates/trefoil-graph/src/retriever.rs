@@ -37,8 +37,8 @@ const PASSAGES: usize = 2;
 /// questions on English ones.
 const CROSS_LINGUAL_DISCOUNT: f32 = 0.3;
 
-/// Walks, paths and communities are of a graph that is at most one in so many chunks behind.
-const LAG: u64 = 20;
+/// A question makes a new frozen form where the last is more than one in so many chunks behind.
+const LAG_OF_QUESTIONS: u64 = 2;
 /// The graph of fewer chunks is never behind: it is frozen in less time than is worth saving.
 const SMALL: usize = 1_000;
 
@@ -57,6 +57,12 @@ pub struct GraphRetriever {
 }
 
 impl GraphRetriever {
+    /// At rest, the frozen form is at most one in so many chunks behind.
+    pub const LAG: u64 = 20;
+    /// The same while documents come in, so that all freezes of an ingest cost about four times
+    /// what the last one costs.
+    pub const LAG_WHILE_WRITTEN: u64 = 4;
+
     /// Opens the newest commit in `dir`. Without one, the graph is empty and at [`Seq::ZERO`].
     ///
     /// # Errors
@@ -102,8 +108,8 @@ impl GraphRetriever {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same with a frozen form that is at most one in twenty chunks behind, for walks, paths
-    /// and communities. Where there is none, it is made.
+    /// The same with a frozen form for walks, paths and communities, which may be half of the
+    /// chunks behind while documents come in. Where there is none, it is made.
     ///
     /// # Errors
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if what it is made from is damaged.
@@ -119,16 +125,16 @@ impl GraphRetriever {
         self.frozen_until(|index| index.lag() == 0)
     }
 
-    /// Freezes the graph where the form on disk is more than one in twenty chunks behind, or the
-    /// index is small, and keeps the new one there. The state of the form that is kept.
-    /// For the one process that writes.
+    /// Freezes the graph where the form on disk is more than one in `lag` chunks behind, or, at
+    /// [`LAG`](Self::LAG), the index is small, and keeps the new one there. The state of the form
+    /// that is kept. For the one process that writes.
     ///
     /// # Errors
     /// As [`near`](Self::near), and [`Io`](trefoil_core::Error::Io).
-    pub fn freeze(&self) -> Result<FrozenAt> {
+    pub fn freeze(&self, lag: u64) -> Result<FrozenAt> {
         let index = self.index();
         if let Some(kept) = frozen_file::frozen_at(&self.dir, &self.config)
-            && is_few(index.changes().between(kept.changes), index.chunk_count())
+            && is_few(index.changes().between(kept.changes), index.chunk_count(), lag)
         {
             return Ok(kept);
         }
@@ -320,9 +326,12 @@ fn newest(dir: &Path, earlier: &Snapshot) -> Result<(Option<Stamp>, Snapshot)> {
 
 /// True if the frozen form is near enough for walks, paths and communities.
 fn is_near(index: &GraphIndex) -> bool {
-    is_few(index.lag(), index.chunk_count())
+    let is_large = index.chunk_count() >= SMALL;
+    index.lag() == 0 || (is_large && is_few(index.lag(), index.chunk_count(), LAG_OF_QUESTIONS))
 }
 
-fn is_few(changes: u64, chunks: usize) -> bool {
-    changes == 0 || (chunks >= SMALL && changes.saturating_mul(LAG) <= chunks as u64)
+/// True if at most one in `lag` chunks came or went; at the usual lag, none of a small index.
+fn is_few(changes: u64, chunks: usize, lag: u64) -> bool {
+    let may_lag = chunks >= SMALL || lag < GraphRetriever::LAG;
+    changes == 0 || (may_lag && changes.saturating_mul(lag) <= chunks as u64)
 }

@@ -266,14 +266,14 @@ fn the_frozen_form_follows_in_time_and_is_kept() {
     indexer.commit(Seq::new(1)).unwrap();
     let mut retriever = GraphRetriever::open(dir.path(), &config(), normalize).unwrap();
     assert_eq!(retriever.index().lag(), 1_000);
-    let at = retriever.freeze().unwrap();
+    let at = retriever.freeze(GraphRetriever::LAG).unwrap();
     assert_eq!((at.changes.added, retriever.index().lag()), (1_000, 0));
     indexer.add(&entries(&[(1_000, "Byron Babbage")])).unwrap();
     indexer.remove(&[RowId::new(0)]).unwrap();
     indexer.commit(Seq::new(2)).unwrap();
     retriever = retriever.newest().unwrap().unwrap();
     // Two of a thousand are few, and what is asked of a chunk or an entity knows of them.
-    assert_eq!(retriever.freeze().unwrap(), at);
+    assert_eq!(retriever.freeze(GraphRetriever::LAG).unwrap(), at);
     let index = retriever.near().unwrap();
     assert_eq!(index.lag(), 2);
     let byron = index.find("byron").unwrap();
@@ -291,7 +291,7 @@ fn the_frozen_form_follows_in_time_and_is_kept() {
     indexer.add(&entries(&more)).unwrap();
     indexer.commit(Seq::new(3)).unwrap();
     retriever = retriever.newest().unwrap().unwrap();
-    assert_eq!(retriever.freeze().unwrap().changes.added, 1_061);
+    assert_eq!(retriever.freeze(GraphRetriever::LAG).unwrap().changes.added, 1_061);
     indexer.compact().unwrap();
     assert!(!dir.path().join("FROZEN").exists(), "it holds names of what was removed");
 }
@@ -390,7 +390,7 @@ proptest! {
                 3 => {
                     indexer.commit(Seq::new(seq))?;
                     retriever = retriever.newest()?.unwrap_or(retriever);
-                    retriever.freeze()?;
+                    retriever.freeze(GraphRetriever::LAG)?;
                 }
                 4 => {
                     indexer.commit(Seq::new(seq))?;

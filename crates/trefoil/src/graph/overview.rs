@@ -4,6 +4,7 @@
 use std::{
     cmp::Reverse,
     collections::BTreeSet,
+    fmt,
     sync::{Arc, PoisonError, atomic::Ordering},
 };
 
@@ -11,7 +12,7 @@ use trefoil_core::{
     Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
     RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Stage,
 };
-use trefoil_graph::FrozenAt;
+use trefoil_graph::{FrozenAt, GraphRetriever};
 use trefoil_store::{CommunityRow, entity_id};
 use trefoil_text::language_of;
 
@@ -33,25 +34,55 @@ const COMMUNITIES: usize = 3;
 /// The relevance of a community to a question that names nothing and is about everything.
 const WHOLE: Score = Score::HALF;
 
+/// What reports are made from, and which model embedded them.
+struct MadeFrom {
+    form: String,
+    model: Option<String>,
+}
+
+impl MadeFrom {
+    /// The model that embedded reports of which this was stored, if they are of the same form.
+    fn model_of<'s>(&self, stored: &'s str) -> Option<&'s str> {
+        stored.strip_prefix(&*self.form).and_then(|rest| rest.strip_prefix(' '))
+    }
+}
+
+impl fmt::Display for MadeFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.form, self.model.as_deref().unwrap_or("no model"))
+    }
+}
+
 impl State {
-    /// Freezes the graph where enough of it changed, finds its communities and makes their reports
-    /// again where they are of another form. Whether there was something to do.
-    pub(crate) fn update_reports(&self) -> Result<bool> {
+    /// Freezes the graph where enough of it changed. Once the worker `has_rested`, finds its
+    /// communities and makes their reports again where they are of another form: while documents
+    /// come in, each report would soon be of the past. Whether there was something to do.
+    pub(crate) fn update_reports(&self, has_rested: bool) -> Result<bool> {
         let view = self.view();
         let Some(graph) = view.graph() else { return Ok(false) };
-        let made_from = self.made_from(graph.freeze()?);
-        if self.store.meta(REPORTS)?.as_ref() == Some(&made_from) {
+        if !has_rested {
+            graph.freeze(GraphRetriever::LAG_WHILE_WRITTEN)?;
             return Ok(false);
         }
-        // The form in use may be a newer one than that on disk, which tells when to do it again.
-        let index = graph.near()?;
-        let summarizer = self.config.summarizer.as_ref();
-        update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        let made_from = self.made_from(graph.freeze(GraphRetriever::LAG)?);
+        let stored = self.store.meta(REPORTS)?.unwrap_or_default();
+        // Without a model, reports are as good whichever model embedded them.
+        let stored = made_from.model_of(&stored);
+        if stored.is_some_and(|stored| made_from.model.as_deref().is_none_or(|own| own == stored)) {
+            return Ok(false);
+        }
+        if stored.is_none() {
+            // The form in use may be a newer one than that on disk, which tells when to do it
+            // again.
+            let index = graph.near()?;
+            let summarizer = self.config.summarizer.as_ref();
+            update_communities(&self.store, &index, summarizer, &self.config.communities)?;
+        }
         if let Some(embedder) = self.embedder() {
             let embedded = embed_reports(&self.store, embedder.as_ref())?;
             self.embedded.fetch_add(embedded, Ordering::Relaxed);
         }
-        self.store.set_meta(REPORTS, &made_from)?;
+        self.store.set_meta(REPORTS, &made_from.to_string())?;
         self.refresh_reports()?;
         Ok(true)
     }
@@ -60,19 +91,15 @@ impl State {
     pub(crate) fn set_reports_aside(&self) -> Result<()> {
         let view = self.view();
         let Some(graph) = view.graph() else { return Ok(()) };
-        self.store.set_meta(REPORTS, &self.made_from(graph.freeze()?))
+        let made_from = self.made_from(graph.freeze(GraphRetriever::LAG)?);
+        self.store.set_meta(REPORTS, &made_from.to_string())
     }
 
     /// What reports are made from that are made of a form of the graph.
-    fn made_from(&self, FrozenAt { seq, changes }: FrozenAt) -> String {
-        let model = self.embedder().map(|embedder| embedder.space().fingerprint());
-        format!(
-            "{} {} {} {}",
-            changes.removed,
-            seq.get(),
-            self.config.summarizer.fingerprint(),
-            model.as_deref().unwrap_or("no model")
-        )
+    fn made_from(&self, FrozenAt { seq, changes }: FrozenAt) -> MadeFrom {
+        let summarizer = self.config.summarizer.fingerprint();
+        let form = format!("{} {} {summarizer}", changes.removed, seq.get());
+        MadeFrom { form, model: self.embedder().map(|embedder| embedder.space().fingerprint()) }
     }
 
     /// Shows the newest reports to the searches that start from now on.

@@ -42,7 +42,7 @@ impl State {
         Ok(Vec::new())
     }
 
-    pub(crate) fn update_reports(&self) -> Result<bool> {
+    pub(crate) fn update_reports(&self, _: bool) -> Result<bool> {
         Ok(false)
     }
 

@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use trefoil_core::{Error, Result};
@@ -17,6 +17,13 @@ use crate::{background::catch_panics, state::State};
 /// After so many errors in a row that are worth another try, it waits to be woken.
 const TRIES: usize = 3;
 
+/// Nobody has woken the thread for so long: what was going on is over.
+const REST: Duration = Duration::from_secs(1);
+/// What waits for that waits no longer than this, or, where it takes long, than so many times as
+/// long as it took last.
+const PATIENCE: Duration = Duration::from_mins(1);
+const SHARE: u32 = 10;
+
 /// What a thread does, in small steps.
 pub(crate) trait Steps: Debug + Send + 'static {
     /// What errors call it.
@@ -25,8 +32,10 @@ pub(crate) trait Steps: Debug + Send + 'static {
     /// It was woken and is about to begin.
     fn begin(&self, _: &State) {}
 
-    /// Does a little; false if nothing is left to do. A long step asks often whether it is stopped.
-    fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool>;
+    /// Does a little; false if nothing is left to do. A long step asks often whether the thread is
+    /// stopped. What is better done once than often waits until the thread has rested: it is
+    /// called again then.
+    fn step(&self, state: &Arc<State>, thread: &ThreadStatus<'_>) -> Result<bool>;
 
     /// Notes what a step failed of; true if the next may go on.
     fn failed(&self, state: &State, error: Error) -> bool;
@@ -46,6 +55,26 @@ pub(crate) struct BackgroundThread {
 #[derive(Clone, Debug)]
 pub(crate) struct Waker(Arc<Signal>);
 
+/// What a step may ask of the thread that it runs on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadStatus<'s> {
+    signal: &'s Signal,
+    has_rested: bool,
+}
+
+impl ThreadStatus<'_> {
+    /// True if the thread is to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.signal.stopped()
+    }
+
+    /// True if nobody woke the thread for a second, if that has not been so for a minute or more,
+    /// or if somebody waits for all that is left to do.
+    pub(crate) const fn has_rested(&self) -> bool {
+        self.has_rested
+    }
+}
+
 #[derive(Debug, Default)]
 struct Signal {
     stop: AtomicBool,
@@ -57,10 +86,25 @@ struct Signal {
 struct Progress {
     /// There may be something to do that the thread has not looked at.
     woken: bool,
-    /// The thread waits.
-    idle: bool,
-    /// The thread is gone.
-    gone: bool,
+    /// When it was told so last.
+    woken_at: Option<Instant>,
+    /// What waits for the thread to rest has been looked at since it was woken last.
+    rested: bool,
+    /// When it was looked at last, and how long that took.
+    rested_at: Option<(Instant, Duration)>,
+    /// How many wait for all that is left to do.
+    waiting: usize,
+    /// What the thread does.
+    activity: Activity,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Activity {
+    #[default]
+    Working,
+    Waiting,
+    /// It has ended.
+    Gone,
 }
 
 impl BackgroundThread {
@@ -89,8 +133,9 @@ impl BackgroundThread {
 
     /// Waits until nothing is left to do; `tick` is called about every tenth of a second.
     pub(crate) fn wait(&self, mut tick: impl FnMut() -> Result<()>) -> Result<()> {
+        let _waiting = Waiting::begin(&self.signal);
         let mut progress = self.signal.progress();
-        while !progress.gone && (progress.woken || !progress.idle) {
+        while progress.is_busy() {
             drop(self.signal.wait(progress, Duration::from_millis(100)));
             tick()?;
             progress = self.signal.progress();
@@ -120,8 +165,28 @@ impl Drop for BackgroundThread {
 impl Waker {
     /// Tells the thread that there is something to do.
     pub(crate) fn wake(&self) {
-        self.0.progress().woken = true;
+        let mut progress = self.0.progress();
+        progress.woken = true;
+        progress.woken_at = Some(Instant::now());
+        drop(progress);
         self.0.changed.notify_all();
+    }
+}
+
+/// Counts who waits for the thread until it is dropped.
+struct Waiting<'s>(&'s Signal);
+
+impl<'s> Waiting<'s> {
+    fn begin(signal: &'s Signal) -> Self {
+        signal.progress().waiting += 1;
+        signal.changed.notify_all();
+        Self(signal)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.progress().waiting -= 1;
     }
 }
 
@@ -130,8 +195,32 @@ struct Gone<'s>(&'s Signal);
 
 impl Drop for Gone<'_> {
     fn drop(&mut self) {
-        self.0.progress().gone = true;
+        self.0.progress().activity = Activity::Gone;
         self.0.changed.notify_all();
+    }
+}
+
+impl Progress {
+    fn has_rested(&self) -> bool {
+        let is_overdue =
+            |(at, took): (Instant, Duration)| at.elapsed() >= PATIENCE.max(took * SHARE);
+        self.waiting > 0
+            || self.woken_at.is_none_or(|at| at.elapsed() >= REST)
+            || self.rested_at.is_some_and(is_overdue)
+    }
+
+    /// True if the thread is at work, or has something left to do.
+    fn is_busy(&self) -> bool {
+        match self.activity {
+            Activity::Gone => false,
+            Activity::Working => true,
+            Activity::Waiting => self.woken || !self.rested,
+        }
+    }
+
+    /// True if there is something to look at.
+    fn is_called(&self) -> bool {
+        self.woken || (!self.rested && self.has_rested())
     }
 }
 
@@ -160,8 +249,8 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
     let mut next_at = None;
     loop {
         let mut progress = signal.progress();
-        while !progress.woken && !signal.stopped() {
-            progress.idle = true;
+        while !progress.is_called() && !signal.stopped() {
+            progress.activity = Activity::Waiting;
             signal.changed.notify_all();
             // A stop may fall between the check and the wait, and what is due by the clock tells
             // nobody: look again now and then.
@@ -171,15 +260,18 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
             }
         }
         progress.woken = false;
-        progress.idle = false;
+        progress.activity = Activity::Working;
+        progress.rested = progress.has_rested();
+        let thread = ThreadStatus { signal, has_rested: progress.rested };
         drop(progress);
+        let began = Instant::now();
         if let Some(state) = state.upgrade() {
             steps.begin(&state);
         }
         let mut failures = 0;
         while !signal.stopped() {
             let Some(state) = state.upgrade() else { return };
-            let step = || steps.step(&state, &|| signal.stopped());
+            let step = || steps.step(&state, &thread);
             match catch_panics(steps.name(), step) {
                 Ok(false) => break,
                 Ok(true) => failures = 0,
@@ -193,6 +285,9 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
         }
         if signal.stopped() {
             return;
+        }
+        if thread.has_rested {
+            signal.progress().rested_at = Some((Instant::now(), began.elapsed()));
         }
         next_at = state.upgrade().and_then(|state| steps.next_at(&state));
     }

@@ -14,7 +14,7 @@ use crate::{
     background::catch_panics,
     default_set::stage_fed_by,
     index::embedding::{BATCH, EMBEDDER, text_of},
-    ingest::background_thread::{Steps, Waker},
+    ingest::background_thread::{Steps, ThreadStatus, Waker},
     state::State,
 };
 
@@ -53,8 +53,8 @@ impl Steps for Worker {
         state.errors.try_again();
     }
 
-    fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
-        let did = next_step(state, self.extra.as_ref(), is_stopped)?;
+    fn step(&self, state: &Arc<State>, thread: &ThreadStatus<'_>) -> Result<bool> {
+        let did = next_step(state, self.extra.as_ref(), thread)?;
         if did {
             self.merger.wake();
         }
@@ -77,11 +77,7 @@ impl Steps for Worker {
 
 /// Does what is first of all that is left to do; false if nothing is. What came in last is
 /// embedded before the texts of a migration, and reports wait until nothing else is left.
-fn next_step(
-    state: &Arc<State>,
-    extra: &dyn Extra,
-    is_stopped: &(dyn Fn() -> bool + Sync),
-) -> Result<bool> {
+fn next_step(state: &Arc<State>, extra: &dyn Extra, thread: &ThreadStatus<'_>) -> Result<bool> {
     if let Some(embedder) = state.embedder()
         && embed_batch(state, embedder.as_ref())? > 0
     {
@@ -90,10 +86,10 @@ fn next_step(
     if extra.run(state) {
         return Ok(true);
     }
-    if state.migrate_further(is_stopped)? {
+    if state.migrate_further(&|| thread.is_stopped())? {
         return Ok(true);
     }
-    make_reports(state);
+    make_reports(state, thread.has_rested());
     if state.store.forget_done_jobs(FORGOTTEN)? > 0 {
         state.store.forget_unused_embeddings(FORGOTTEN)?;
     }
@@ -101,10 +97,11 @@ fn next_step(
 }
 
 /// Makes the reports of communities. Where that panics it is tried a few times and then left
-/// until the graph changes: nothing else has to wait for it.
-fn make_reports(state: &State) {
+/// until the graph changes: nothing else has to wait for it. While documents come in, the graph
+/// is followed from farther behind.
+fn make_reports(state: &State, has_rested: bool) {
     for _ in 0..TRIES {
-        match catch_panics("the maker of reports", || state.update_reports()) {
+        match catch_panics("the maker of reports", || state.update_reports(has_rested)) {
             Ok(true) => return state.errors.clear(stage_fed_by(IndexInput::Extraction)),
             Ok(false) => return,
             Err(error) => {

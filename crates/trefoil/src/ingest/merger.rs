@@ -6,7 +6,10 @@ use std::sync::Arc;
 use trefoil_core::{Collection, Error, IndexInput, Result};
 
 use crate::{
-    background::Work, default_set::stage_fed_by, ingest::background_thread::Steps, state::State,
+    background::Work,
+    default_set::stage_fed_by,
+    ingest::background_thread::{Steps, ThreadStatus},
+    state::State,
 };
 
 /// Does the merges that the indexes of an engine ask for, one at a time.
@@ -20,10 +23,10 @@ impl Steps for Merger {
 
     /// Does the next merge and shows the result to new searches. An index that cannot be merged
     /// holds up no other.
-    fn step(&self, state: &Arc<State>, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
+    fn step(&self, state: &Arc<State>, thread: &ThreadStatus<'_>) -> Result<bool> {
         for collection in Collection::ALL {
             for writer in state.indexed(collection).writers() {
-                match writer.merge_next(is_stopped) {
+                match writer.merge_next(&|| thread.is_stopped()) {
                     Ok(false) => {}
                     Ok(true) => {
                         state.errors.clear_of(Work::Merge, writer.id().into());
