@@ -12,7 +12,7 @@ use trefoil_core::Result;
 use super::Located;
 use crate::{Node, segment::said::Text};
 
-/// Answers of each kind that are kept, some dozen bytes each; then it begins anew.
+/// Answers of each kind that are kept, some dozen bytes each; all are dropped when there are more.
 const KEPT: usize = 1 << 15;
 
 /// What chunks say of an entity. The texts are told by the place of a segment and their ordinal
