@@ -6,7 +6,7 @@
 
 Every library runs in a process of its own and builds its index from the same files, which
 `cargo run -p benches --bin peers -- export` writes: real passages, their vectors by the default
-model, and questions. Prints Markdown.
+model (above 10,000 passages, vectors between two of those), and questions. Prints Markdown.
 """
 
 import argparse

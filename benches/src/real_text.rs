@@ -35,6 +35,8 @@ const COLLECTIONS: [&str; 10] = [
 const FOLDERS: [&str; 2] = ["demo-react-docs", "demo-christmas-carol"];
 /// Questions of each collection.
 const QUESTIONS: usize = 20;
+/// Chunks that the model embeds.
+const EMBEDDED: usize = 10_000;
 
 /// Documents and questions of the collections, for measuring what grows with an index: text
 /// that nobody wrote has no graph, no long words and no duplicates.
@@ -102,10 +104,12 @@ impl RealText {
     }
 
     /// What the model has to embed for an index of so many chunks and its questions: texts that
-    /// people wrote.
+    /// people wrote, 10,000 chunks of them at most. Vectors of other chunks lie between two of
+    /// these.
     pub fn embedded(&self, chunks: usize) -> Vec<(Role, String)> {
         let questions = self.questions.iter().map(|question| (Role::Query, question.clone()));
-        let passages = self.written(chunks).flat_map(|document| self.passages(&document));
+        let written = self.written(chunks.min(EMBEDDED));
+        let passages = written.flat_map(|document| self.passages(&document));
         questions.chain(passages.map(|text| (Role::Passage, text))).collect()
     }
 

@@ -27,8 +27,6 @@ use trefoil::{Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy
 
 /// Documents of one ingest.
 const BATCH: usize = 2_000;
-/// Chunks of which the model embeds the real texts; vectors of others lie between two of these.
-const EMBEDDED: usize = 10_000;
 /// The document that is there at every size.
 const ONE: (&str, &str) =
     ("one.md", "The lighthouse keeper Ada Brenner wrote to Tokyo about the storm.");
@@ -103,7 +101,7 @@ fn main() -> Outcome {
 
 /// Measures every operation at every size.
 fn compare(data: &Path, sizes: &[usize]) -> Outcome {
-    embed_real_texts(data, sizes.iter().copied().max().unwrap_or_default().min(EMBEDDED))?;
+    embed_real_texts(data, sizes.iter().copied().max().unwrap_or_default())?;
     let mut rows: Vec<Vec<Cost>> = Vec::new();
     for operation in &OPERATIONS {
         let at = |size: &usize| in_own_process(operation, data, *size);

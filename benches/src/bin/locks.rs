@@ -22,14 +22,11 @@ use std::{
 use benches::{Outcome, RealText, RealVectors, copy_files, folder, search_query};
 use tempfile::TempDir;
 use trefoil::{
-    Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy,
-    index::{Role, VectorConfig},
+    Document, Engine, EngineConfig, Model, SearchQuery, SearchStrategy, index::VectorConfig,
 };
 
 /// Documents of one ingest.
 const BATCH: usize = 500;
-/// Real texts that the model embeds; the vectors of others are made from these.
-const EMBEDDED: usize = 2_000;
 /// Documents that are forgotten, one after the other.
 const FORGOTTEN: usize = 8;
 /// How long questions are asked where nothing else ends first.
@@ -60,12 +57,7 @@ fn main() -> Outcome {
 
 /// The index of the documents, which is made if it is not there.
 fn indexed(text: &RealText, documents: &[Document], size: &str) -> Outcome<PathBuf> {
-    let mut texts: Vec<(Role, String)> =
-        text.questions.iter().map(|question| (Role::Query, question.clone())).collect();
-    for document in text.written(EMBEDDED) {
-        texts.extend(text.passages(&document).into_iter().map(|text| (Role::Passage, text)));
-    }
-    RealVectors::make(&texts)?;
+    RealVectors::make(&text.embedded(size.parse()?))?;
     let (kept, new) = (folder()?.join(format!("locks-{size}")), TempDir::new_in(folder()?)?);
     if !kept.exists() {
         let engine = Engine::open_with(new.path(), config()?)?;
