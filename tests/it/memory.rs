@@ -11,7 +11,7 @@ use trefoil::{
     index::{Allowed, RowId},
     memory::{
         BoundaryClass, EpisodePayload, PatchReason, Payload, RecallDepth, Recalled, UnitFilter,
-        UnitRow, UnitState,
+        UnitKind, UnitRow, UnitState,
     },
 };
 use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery};
@@ -257,7 +257,8 @@ fn an_answer_is_found_by_what_was_asked() {
     }
     engine.memory().wait_until_indexed().unwrap();
     let view = memory.view(RecallQuery::default(), Boundary::default());
-    let options = FindOptions { limit: 2, layer: Layer::Whole, ..FindOptions::default() };
+    let types = vec![UnitKind::Episode];
+    let options = FindOptions { limit: 2, layer: Layer::Whole, types, ..FindOptions::default() };
     for [asked, answered, later] in TALK {
         let found = view.search(later, &options).unwrap().views;
         let texts: Vec<&str> = found.iter().map(|view| view.text.as_str()).collect();

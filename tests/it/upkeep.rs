@@ -172,6 +172,10 @@ fn the_narrative_is_made_again_when_the_last_has_rested() {
     memory.observe(ObservationDraft::message("The ferry to Sado leaves at nine.")).unwrap();
     memory.wait_until_indexed().unwrap();
     assert_eq!(narrative(), 1);
+    let view = memory.view(RecallQuery::default(), Boundary::default());
+    let found = view.search("the ferry to Sado", &FindOptions::default()).unwrap().views;
+    let ids: Vec<&str> = found.iter().map(|one| one.id.as_str()).collect();
+    assert!(ids.len() == 1 && ids[0].starts_with("obs_"), "the narrative repeats it: {found:?}");
     clock.0.fetch_add(HOUR, Ordering::SeqCst);
     let proactive = ObservationDraft {
         proactive: true,

@@ -1,6 +1,6 @@
 //! Everything that is remembered, searched at once, and results seen through a layer.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ impl Memory {
 impl MemoryView<'_> {
     /// Units of every kind that answer `query` by words and by meaning, each as relevant as
     /// S = α · meaning + (1 − α) · words says; a side that found nothing gives its weight to
-    /// the other.
+    /// the other. A summary is left out where it says word for word what another unit says.
     ///
     /// # Errors
     /// As [`Memory::recall`].
@@ -91,6 +91,7 @@ impl MemoryView<'_> {
                 let mut scored: Vec<_> =
                     units.into_iter().map(|(row, (unit, text))| (score(row), unit, text)).collect();
                 scored.retain(|(score, ..)| *score >= MIN_SCORE);
+                leave_out_repeating_summaries(&mut scored);
                 self.present(&sight, scored, options, matches.degraded.clone())
             },
         )
@@ -177,6 +178,14 @@ impl MemoryView<'_> {
         let tokens = views.iter().map(|view| view.tokens).sum();
         Ok(FoundUnits { views, tokens, degraded })
     }
+}
+
+/// The summary of a single message is that message, which is shown already.
+fn leave_out_repeating_summaries(scored: &mut Vec<(f64, MemoryUnit, String)>) {
+    let is_summary = |unit: &MemoryUnit| unit.payload.kind() == UnitKind::Summary;
+    let others = scored.iter().filter(|(_, unit, _)| !is_summary(unit));
+    let said: BTreeSet<String> = others.map(|(.., text)| text.clone()).collect();
+    scored.retain(|(_, unit, text)| !is_summary(unit) || !said.contains(text));
 }
 
 /// Only claims that hold now, and only what the options ask for.
