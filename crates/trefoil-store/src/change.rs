@@ -28,26 +28,33 @@ impl Store {
         })
     }
 
-    /// The same of the rows of one collection.
+    /// The same of the rows of one collection, for an index that feeds on `inputs`: changes of
+    /// these, and removals, which concern every index. Costs follow what is told, not what the log
+    /// holds of other inputs.
     pub fn changes_of(
         &self,
         collection: Collection,
+        inputs: &[IndexInput],
         after: Seq,
         limit: usize,
     ) -> Result<Vec<(Seq, Change)>> {
-        self.read("read the change log", |tx| {
-            let mut select = tx.prepare_cached(
-                // Three ranges of one index, which SQLite merges.
+        // One range of an index of the log each, which SQLite merges.
+        let mut ranges: Vec<String> =
+            inputs.iter().map(|&input| format!("kind = {}", kind_of(input))).collect();
+        if !inputs.contains(&IndexInput::Text) {
+            // Else they are among the changes of texts.
+            ranges.push("removed = 1".to_owned());
+        }
+        let range = |range: &String| {
+            format!(
                 "SELECT seq, unit_id, kind, removed FROM change_log
-                 WHERE collection = ?1 AND kind = 0 AND seq > ?2
-                 UNION ALL
-                 SELECT seq, unit_id, kind, removed FROM change_log
-                 WHERE collection = ?1 AND kind = 1 AND seq > ?2
-                 UNION ALL
-                 SELECT seq, unit_id, kind, removed FROM change_log
-                 WHERE collection = ?1 AND kind = 2 AND seq > ?2
-                 ORDER BY seq LIMIT ?3",
-            )?;
+                 WHERE collection = ?1 AND {range} AND seq > ?2"
+            )
+        };
+        let ranges: Vec<String> = ranges.iter().map(range).collect();
+        let select = format!("{} ORDER BY seq LIMIT ?3", ranges.join(" UNION ALL "));
+        self.read("read the change log", |tx| {
+            let mut select = tx.prepare_cached(&select)?;
             let asked = params![collection.code(), after.get().cast_signed(), limit_of(limit)];
             select.query_map(asked, change)?.collect()
         })
@@ -240,6 +247,29 @@ mod tests {
         fixture.store.remove_file("a").unwrap();
         assert_eq!(fixture.changes(Seq::ZERO), [Change::Removed(row)]);
         assert_eq!(fixture.changes(before), [Change::Removed(row)]);
+    }
+
+    #[test]
+    fn an_index_is_told_what_it_feeds_on_and_what_is_gone() {
+        use IndexInput::{Extraction, Text, Vector};
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
+        let gone = fixture.put(&file("a", &["one"]))[0];
+        let row = fixture.put(&file("b", &["two"]))[0];
+        fixture.embed_all();
+        fixture.store.remove_file("a").unwrap();
+        let told = |inputs: &[IndexInput], limit| -> Vec<Change> {
+            let documents = Collection::Documents;
+            let changes = fixture.store.changes_of(documents, inputs, Seq::ZERO, limit).unwrap();
+            assert!(changes.is_sorted_by_key(|(seq, _)| *seq));
+            changes.into_iter().map(|(_, change)| change).collect()
+        };
+        let (text, vector) = (Change::Text(row), Change::Vector(row));
+        assert_eq!(told(&[Text], 9), [text, Change::Removed(gone)]);
+        assert_eq!(told(&[Vector], 9), [vector, Change::Removed(gone)]);
+        assert_eq!(told(&[Vector], 1), [vector]);
+        assert_eq!(told(&[Text, Vector, Extraction], 9), [text, vector, Change::Removed(gone)]);
+        assert_eq!(told(&[], 9), [Change::Removed(gone)]);
     }
 
     #[test]

@@ -124,7 +124,7 @@ fn supported() -> u32 {
 mod tests {
     use std::sync::Arc;
 
-    use trefoil_core::{Change, Collection, RowId, Seq};
+    use trefoil_core::{Change, Collection, IndexInput, RowId, Seq};
 
     use super::*;
     use crate::{Access, GraphRows, Store, SystemClock, store::file_in};
@@ -195,8 +195,14 @@ mod tests {
             0
         );
         let log = [(Seq::new(1), Change::Text(RowId::new(9)))];
-        assert_eq!(store.changes_of(Collection::Documents, Seq::ZERO, 9).unwrap(), log);
-        assert_eq!(store.changes_of(Collection::Memory, Seq::ZERO, 9).unwrap(), []);
+        assert_eq!(
+            store.changes_of(Collection::Documents, &[IndexInput::Text], Seq::ZERO, 9).unwrap(),
+            log
+        );
+        assert_eq!(
+            store.changes_of(Collection::Memory, &[IndexInput::Text], Seq::ZERO, 9).unwrap(),
+            []
+        );
         store.check().unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use trefoil_core::{
-    Allowed, BoundaryClass, Change, Collection, Error, RowId, Seq, UnitKind, UnitState,
+    Allowed, BoundaryClass, Change, Collection, Error, IndexInput, RowId, Seq, UnitKind, UnitState,
 };
 
 use super::*;
@@ -55,7 +55,15 @@ fn read<T>(fixture: &Fixture, work: impl FnOnce(&MemoryRead<'_>) -> Result<T>) -
 }
 
 fn changes(fixture: &Fixture, collection: Collection) -> Vec<Change> {
-    let changes = fixture.store.changes_of(collection, Seq::ZERO, 99).unwrap();
+    let changes = fixture
+        .store
+        .changes_of(
+            collection,
+            &[IndexInput::Text, IndexInput::Vector, IndexInput::Extraction],
+            Seq::ZERO,
+            99,
+        )
+        .unwrap();
     changes.into_iter().map(|(_, change)| change).collect()
 }
 

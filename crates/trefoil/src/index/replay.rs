@@ -53,7 +53,7 @@ fn replay_after(
     // One that was cleared may find nothing left to read.
     let mut changed = indexer.committed() < compacted;
     loop {
-        let changes = store.changes_of(collection, reached, BATCH)?;
+        let changes = store.changes_of(collection, indexer.inputs(), reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { break };
         changed |= apply(store, collection, indexer, &changes)?;
         reached = last;
@@ -84,7 +84,7 @@ pub(crate) fn changed_rows(
     let mut changed = BTreeSet::new();
     let mut reached = seq;
     loop {
-        let changes = store.changes_of(collection, reached, BATCH)?;
+        let changes = store.changes_of(collection, inputs, reached, BATCH)?;
         let Some(&(last, _)) = changes.last() else { return Ok(changed) };
         changed.extend(changes.iter().filter_map(|(_, change)| match concerns(inputs, *change)? {
             Step::Add(row) | Step::Remove(row) => Some(row),
