@@ -83,7 +83,9 @@ impl State {
         }
         let scanner = Scanner::new(runs);
         for path in files_below(&self.dir)? {
-            let (bytes, hits) = scanner.scan(&path)?;
+            // A merge or a freeze in the background removes its files. What it writes since all was
+            // rewritten is made of what is alive.
+            let Some((bytes, hits)) = scanner.scan(&path)? else { continue };
             let path = path.strip_prefix(&self.dir).map(Path::to_owned).unwrap_or(path);
             receipt.bytes_scanned += bytes;
             receipt.hits += hits;

@@ -1,6 +1,10 @@
 //! Search of files for what is left of erased texts.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::File,
+    io::{ErrorKind, Read},
+    path::Path,
+};
 
 use trefoil_core::{Error, Result};
 use trefoil_store::memory::ErasedRuns;
@@ -20,10 +24,14 @@ impl Scanner {
         Self { erased }
     }
 
-    /// Bytes of a file, and at how many of them a run ends.
-    pub(crate) fn scan(&self, path: &Path) -> Result<(u64, u64)> {
+    /// Bytes of a file, and at how many of them a run ends; none if it is gone by now.
+    pub(crate) fn scan(&self, path: &Path) -> Result<Option<(u64, u64)>> {
         let failed = |source| Error::io("search for erased text in", path, source);
-        let mut file = File::open(path).map_err(failed)?;
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
         let mut block = vec![0; BLOCK];
         let (mut run, mut seen, mut hits) = (0_u128, 0_u64, 0_u64);
         loop {
@@ -35,7 +43,7 @@ impl Scanner {
                 hits += u64::from(seen >= RUN && self.erased.contains(run));
             }
         }
-        Ok((seen, hits))
+        Ok(Some((seen, hits)))
     }
 }
 
@@ -52,7 +60,7 @@ mod tests {
         let scanner = Scanner::new(erased);
         let check = |bytes: &[u8], expected| {
             std::fs::write(&path, bytes).unwrap();
-            assert_eq!(scanner.scan(&path).unwrap(), (bytes.len() as u64, expected));
+            assert_eq!(scanner.scan(&path).unwrap(), Some((bytes.len() as u64, expected)));
         };
         check(b"", 0);
         check(b"the walrus and ", 0);
@@ -61,5 +69,7 @@ mod tests {
         let mut across = vec![b'.'; BLOCK - 8];
         across.extend_from_slice(b"the walrus and the");
         check(&across, 3);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(scanner.scan(&path).unwrap(), None);
     }
 }
