@@ -51,7 +51,7 @@ pub struct GraphRetriever {
     normalize: Normalize,
     stamp: Option<Stamp>,
     /// The commit, with the best frozen form so far.
-    shown: Arc<RwLock<Arc<GraphIndex>>>,
+    current: Arc<RwLock<Arc<GraphIndex>>>,
     /// The form that was made or read last, for whatever commit; locked while one is.
     last: Arc<Mutex<Arc<Frozen>>>,
 }
@@ -78,7 +78,7 @@ impl GraphRetriever {
             config: config.clone(),
             normalize,
             stamp,
-            shown: Arc::new(RwLock::new(Arc::new(index))),
+            current: Arc::new(RwLock::new(Arc::new(index))),
             last: Arc::new(Mutex::new(frozen)),
         })
     }
@@ -98,14 +98,14 @@ impl GraphRetriever {
             return Ok(None);
         }
         let index = self.with(&Arc::new(snapshot), Arc::clone(index.frozen()));
-        let shown = Arc::new(RwLock::new(Arc::new(index)));
-        Ok(Some(Self { stamp, shown, ..self.clone() }))
+        let current = Arc::new(RwLock::new(Arc::new(index)));
+        Ok(Some(Self { stamp, current, ..self.clone() }))
     }
 
     /// The graph of the commit. Its frozen form may be any number of changes behind: ask this of
     /// entities and chunks.
     pub fn index(&self) -> Arc<GraphIndex> {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The same with a frozen form for walks, paths and communities, which may be half of the
@@ -205,7 +205,7 @@ impl GraphRetriever {
 
     fn show(&self, index: GraphIndex) -> Arc<GraphIndex> {
         let index = Arc::new(index);
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
         index
     }
 }

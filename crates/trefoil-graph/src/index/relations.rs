@@ -46,7 +46,7 @@ struct Bond {
     /// Whether the text relates them.
     stated: bool,
     /// Whether an allowed chunk says either.
-    shown: bool,
+    is_allowed: bool,
     /// Whether an allowed chunk relates the other to the entity, in this direction.
     points: bool,
 }
@@ -71,8 +71,9 @@ impl GraphIndex {
         let paths = match allowed {
             Allowed::All => shortest_paths(related, ends, max_hops, count),
             Allowed::Only(_) => {
-                let shown = Shown { index: self, related, allowed, around: RefCell::default() };
-                shortest_paths_in(&shown, ends, max_hops, count)
+                let graph =
+                    FilteredGraph { index: self, related, allowed, around: RefCell::default() };
+                shortest_paths_in(&graph, ends, max_hops, count)
             }
         };
         let proven = paths.into_iter().map(|path| {
@@ -108,7 +109,7 @@ impl GraphIndex {
         let df = u64::from(self.df(&self.located_node(node)?)?);
         let mut degrees = Degrees::default();
         for (other, bond) in self.bonds(node, allowed)? {
-            if !bond.shown {
+            if !bond.is_allowed {
                 continue;
             }
             let other = || -> Result<u64> { Ok(u64::from(self.df(&self.located(other)?)?)) };
@@ -137,7 +138,7 @@ impl GraphIndex {
                 bond.together += u64::from(is_together);
                 bond.stated |= !is_together;
                 if allowed.contains(row) {
-                    bond.shown = true;
+                    bond.is_allowed = true;
                     bond.points |= !is_together && !is_source;
                 }
             })?;
@@ -145,7 +146,7 @@ impl GraphIndex {
                 let sum = bonds.entry(view.segment.key(other)?).or_default();
                 sum.together += bond.together;
                 sum.stated |= bond.stated;
-                sum.shown |= bond.shown;
+                sum.is_allowed |= bond.is_allowed;
                 sum.points |= bond.points;
             }
         }
@@ -238,7 +239,7 @@ fn each_relation(
 }
 
 /// The graph of paths, as far as allowed chunks show it.
-struct Shown<'i> {
+struct FilteredGraph<'i> {
     index: &'i GraphIndex,
     related: &'i Csr,
     allowed: &'i Allowed,
@@ -246,7 +247,7 @@ struct Shown<'i> {
     around: RefCell<BTreeMap<Node, Rc<BTreeSet<Node>>>>,
 }
 
-impl Rows for Shown<'_> {
+impl Rows for FilteredGraph<'_> {
     fn node_count(&self) -> u32 {
         self.related.node_count()
     }

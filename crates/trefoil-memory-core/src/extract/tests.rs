@@ -72,13 +72,13 @@ fn korean_cases() {
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Shown {
-    case: Vec<ShownCase>,
+struct ToolCases {
+    case: Vec<ToolCase>,
 }
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ShownCase {
+struct ToolCase {
     kind: ObservationKind,
     #[serde(default)]
     source: Option<String>,
@@ -90,7 +90,7 @@ struct ShownCase {
 
 #[test]
 fn tools_and_commands_yield_claims_with_the_tags_that_show_them() {
-    let cases: Shown = toml::from_str(include_str!("cases.tools.toml")).unwrap();
+    let cases: ToolCases = toml::from_str(include_str!("cases.tools.toml")).unwrap();
     let mut wrong = Vec::new();
     for case in cases.case {
         let draft = ObservationDraft {

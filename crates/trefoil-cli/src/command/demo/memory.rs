@@ -124,7 +124,7 @@ const STORY: [(&str, &[Scene]); 7] = [
 /// What a scene brought, on the wire.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Shown {
+enum SceneOutcome {
     Told(Box<UnitRecord>),
     Recalled {
         question: &'static str,
@@ -173,7 +173,7 @@ struct Teller {
 }
 
 impl Teller {
-    fn play(&self, scene: &Scene) -> trefoil::Result<Shown> {
+    fn play(&self, scene: &Scene) -> trefoil::Result<SceneOutcome> {
         let memory = &self.memory;
         Ok(match *scene {
             Tell { who, words } => {
@@ -186,30 +186,32 @@ impl Teller {
                 memory.work()?;
                 self.engine.memory().wait_until_indexed()?;
                 let record = memory.record(observation.id.as_str())?;
-                Shown::Told(Box::new(record.ok_or_else(|| gone(observation.id.as_str()))?))
+                SceneOutcome::Told(Box::new(record.ok_or_else(|| gone(observation.id.as_str()))?))
             }
             Ask { question, as_well } => {
                 let found = Box::new(self.ask(question, as_well)?);
-                Shown::Recalled { question, found }
+                SceneOutcome::Recalled { question, found }
             }
             Judge { question, signal } => {
                 let found = self.ask(question, None)?;
                 let first = found.claims.into_iter().next().ok_or_else(|| gone(question))?;
-                Shown::Feedback(memory.feedback(&FeedbackInput::new(first.claim.id, signal))?)
+                SceneOutcome::Feedback(
+                    memory.feedback(&FeedbackInput::new(first.claim.id, signal))?,
+                )
             }
             Pack { question } => {
                 let mut request = ContextRequest { window: 1024, ..ContextRequest::new(question) };
                 request.query.save = false;
-                Shown::Packed(Box::new(memory.context(&request, &Boundary::default())?))
+                SceneOutcome::Packed(Box::new(memory.context(&request, &Boundary::default())?))
             }
             Wait { days } => {
                 self.clock.pass(days * 86_400);
                 let options = MaintainOptions::default();
                 let done = memory.maintain(&ContentProbe::new("."), &options)?;
                 self.engine.memory().wait_until_indexed()?;
-                Shown::Maintained(done)
+                SceneOutcome::Maintained(done)
             }
-            Forget { subject } => Shown::Forgotten(memory.forget_subject(subject)?),
+            Forget { subject } => SceneOutcome::Forgotten(memory.forget_subject(subject)?),
         })
     }
 
@@ -265,7 +267,7 @@ fn rule() -> String {
     "─".repeat(columns())
 }
 
-fn text(scene: &Scene, shown: &Shown) -> String {
+fn text(scene: &Scene, shown: &SceneOutcome) -> String {
     let heading = match scene {
         Tell { who, words } => format!("{TITLE}{who} says{TITLE:#}\n{}", paragraph(words, "  ")),
         Ask { question, as_well: None } => format!("{TITLE}asked{TITLE:#} {question}\n"),
@@ -282,22 +284,22 @@ fn text(scene: &Scene, shown: &Shown) -> String {
         Forget { subject } => format!("{TITLE}forget {subject}{TITLE:#}\n"),
     };
     let body = match shown {
-        Shown::Told(record) => learnt(scene, record),
-        Shown::Recalled { found, .. } => {
+        SceneOutcome::Told(record) => learnt(scene, record),
+        SceneOutcome::Recalled { found, .. } => {
             format!("{}{DIM}{}{DIM:#}\n", recall::text(found), found.reason)
         }
-        Shown::Feedback(heard) => feedback::text(heard),
-        Shown::Packed(packed) => format!(
+        SceneOutcome::Feedback(heard) => feedback::text(heard),
+        SceneOutcome::Packed(packed) => format!(
             "{}\n{DIM}{} of {} tokens{DIM:#}\n",
             printable(packed.pack.text.trim_end()),
             packed.pack.tokens,
             packed.pack.budget
         ),
-        Shown::Maintained(done) => {
+        SceneOutcome::Maintained(done) => {
             let day = Timestamp::strftime(&done.at, "%Y-%m-%d");
             format!("{DIM}it is {day}{DIM:#}\n{}", maintain::text(done))
         }
-        Shown::Forgotten(receipt) => forget::text(receipt),
+        SceneOutcome::Forgotten(receipt) => forget::text(receipt),
     };
     heading + &body
 }
