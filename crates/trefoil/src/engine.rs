@@ -40,6 +40,9 @@ mod why_not;
 
 use tasks::{BackgroundTask, Tasks};
 
+/// How long a search waits for its turn at most. After that it goes on without.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
 /// A search engine over one directory.
 ///
 /// One process writes, any number of threads and processes read. What `ingest` has
@@ -194,6 +197,9 @@ impl Engine {
         query.check()?;
         let deadline = &deadline(query, cancel);
         let mut diagnostics = Diagnostics::start();
+        // Many at once would only push each other out of the caches. What hangs holds up others
+        // for so long and no longer.
+        let turn = self.state.turns.take(&deadline.within(Some(LONGEST_WAIT)));
         let view = self.state.current_view()?;
         let searcher = self.searcher(&view, deadline);
         let mut observer = Observer::new(on_event, deadline);
@@ -211,6 +217,7 @@ impl Engine {
         diagnostics.lap(Stage::Read, read.total, read.passages.len());
         observer.stages(&diagnostics)?;
         observer.provisional(searcher, request, &retrieved, &read)?;
+        drop(turn);
         let ranked = searcher.rerank(plan, read.passages, &mut diagnostics);
         let count = ranked.len();
         diagnostics.lap(Stage::Rerank, count, count);

@@ -19,6 +19,7 @@ use crate::{
     config::EngineConfig,
     index::{active_model::ActiveModel, collection::Indexed, read_view::ReadView},
     models::FoundRerankers,
+    search::turns::Turns,
 };
 
 /// What the engine and its worker share.
@@ -48,6 +49,8 @@ pub(crate) struct State {
     pub(crate) typed_rows: crate::index::typed_rows::TypedRows,
     #[cfg(feature = "graph")]
     pub(crate) reports: RwLock<crate::graph::reports::ReportView>,
+    /// How many searches run at once, up to reranking, which has turns of its own.
+    pub(crate) turns: Turns,
     /// What the searches see that start now; nobody holds the lock while doing anything else.
     pub(crate) read_view: Mutex<Arc<ReadView>>,
     /// Held by whoever makes the next view: it is made from the last.

@@ -22,8 +22,13 @@ use crate::{
     },
     layout::LOCK,
     models,
+    search::turns::Turns,
     state::State,
 };
+
+/// Searches that run at once for each core: enough that one that waits for a file, a model or a
+/// thread leaves no core idle.
+const SEARCHES: usize = 4;
 
 /// Opens the index in `dir` to write, whose lock the caller has taken, and brings it up to date.
 pub(crate) fn open_to_write(
@@ -99,6 +104,7 @@ fn open_state(
         typed_rows: TypedRows::default(),
         #[cfg(feature = "graph")]
         reports: RwLock::default(),
+        turns: Turns::per_core(SEARCHES),
         read_view: Mutex::new(Arc::new(view)),
         updating: Mutex::default(),
         config,
