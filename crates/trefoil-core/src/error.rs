@@ -1,8 +1,11 @@
+mod kind;
 mod web_failure;
 
 use std::{error::Error as _, fmt::Display, ops::RangeBounds, path::PathBuf};
 
-pub use self::web_failure::WebFailure;
+use serde::{Serialize, Serializer};
+
+pub use self::{kind::ErrorKind, web_failure::WebFailure};
 
 use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId};
 
@@ -40,6 +43,12 @@ impl Display for Part {
             Self::Text => f.write_str("text"),
             Self::Snapshot => f.write_str("snapshot"),
         }
+    }
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -131,8 +140,8 @@ pub enum Error {
          open it with the first model, or run `trefoil reindex`"
     )]
     ModelMismatch { expected: String, found: String },
-    /// A search was given up by who asked for it.
-    #[error("the search was cancelled; ask again")]
+    /// A search, or other long work, was given up by who asked for it.
+    #[error("this was cancelled; ask again")]
     Cancelled,
     /// The time of a search was up before one of its parts began.
     #[error("the time of the search was up before it began; raise `timeoutMs`")]
@@ -321,24 +330,19 @@ impl Error {
         Self::BoundaryDenied { boundary: boundary.into(), reason: reason.into() }
     }
 
+    /// One stable word for each kind of error, in snake_case, for programs to tell them apart.
+    pub fn code(&self) -> &'static str {
+        kind::of(self).code
+    }
+
     /// The status of an HTTP response that tells of this error.
     pub fn http_status(&self) -> u16 {
-        #[expect(clippy::wildcard_enum_match_arm, reason = "every other failure is the server's")]
-        match self {
-            Self::BoundaryDenied { .. } => 403,
-            Self::UnknownClaim { .. } => 404,
-            Self::DuplicateClaim { .. } => 409,
-            Self::ContextExpired { .. } => 410,
-            Self::InvalidScope { .. }
-            | Self::InvalidPolicy { .. }
-            | Self::InvalidRule { .. }
-            | Self::InvalidId { .. }
-            | Self::InvalidQuery { .. }
-            | Self::InvalidField { .. } => 422,
-            Self::PolicyMissing { .. } => 424,
-            Self::TimedOut => 504,
-            _ => 500,
-        }
+        kind::of(self).http_status
+    }
+
+    /// Every kind of error: its code and the status of a response that tells of it.
+    pub const fn kinds() -> &'static [ErrorKind] {
+        kind::ALL
     }
 
     /// The message with every source after it, for a log or a `degraded` entry.
@@ -359,6 +363,8 @@ fn shortened(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -375,10 +381,36 @@ mod tests {
         check(Error::UnknownClaim { id }, 404);
         check(Error::PolicyMissing { version: None }, 424);
         check(Error::ContextExpired { id: ContextId::new("ac_1").unwrap() }, 410);
-        check(Error::InvalidBoundary { reason }, 500);
-        check(Error::InvalidPolicyVersion { provided }, 500);
+        check(Error::InvalidBoundary { reason: reason.clone() }, 422);
+        check(Error::InvalidPolicyVersion { provided: provided.clone() }, 422);
+        check(Error::InvalidWeights { weights: provided.clone() }, 422);
+        check(Error::InvalidK { k: 0 }, 422);
+        check(Error::invalid_config("model", 1, "2"), 422);
+        check(Error::InvalidScore { value: 2.0 }, 422);
+        check(Error::InvalidLabel { label: provided.clone() }, 422);
+        check(Error::InvalidEmbedding { reason: "it is empty" }, 422);
+        check(Error::DimensionMismatch { expected: 2, provided: 1 }, 422);
+        check(Error::UnreadableDocument { path: provided.clone(), reason: reason.clone() }, 422);
+        check(Error::ChunkMissing { id: ChunkId::new("chk_1").unwrap() }, 404);
+        check(Error::IndexMissing { path: PathBuf::new() }, 404);
+        check(Error::ReadOnly { path: PathBuf::new(), doing: "write" }, 403);
+        let (expected, found) = (provided.clone(), reason.clone());
+        check(Error::ModelMismatch { expected, found }, 409);
+        check(Error::InvalidState { state: reason.clone(), call: "read" }, 409);
+        check(Error::Locked { path: PathBuf::new() }, 503);
+        check(Error::ModelMissing { name: provided, reason }, 503);
         check(Error::TimedOut, 504);
         check(Error::EmptyRankedLists, 500);
+    }
+
+    #[test]
+    fn each_kind_has_one_code_in_snake_case() {
+        let codes: BTreeSet<&str> = Error::kinds().iter().map(|kind| kind.code).collect();
+        assert_eq!(codes.len(), Error::kinds().len());
+        let is_word = |code: &&str| code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        assert!(codes.iter().all(is_word), "{codes:?}");
+        assert_eq!(Error::invalid_query("q", 0, "1").code(), "invalid_query");
+        assert_eq!(Error::TimedOut.code(), "timed_out");
     }
 
     #[test]

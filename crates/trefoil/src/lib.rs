@@ -263,9 +263,9 @@ pub use profile::Profile;
 #[doc(hidden)]
 pub use trefoil_core::string_conversions;
 pub use trefoil_core::{
-    BoxError, Cancel, Degraded, Document, DocumentFormat, Error, Fusion, Highlight, Language, Part,
-    Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    SearchResultItem, SearchStrategy, SearchWeights, Weight,
+    BoxError, Cancel, Degraded, Document, DocumentFormat, Error, ErrorKind, Fusion, Highlight,
+    Language, Part, Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions,
+    SearchQuery, SearchResult, SearchResultItem, SearchStrategy, SearchWeights, Weight,
 };
 
 #[cfg(doctest)]
