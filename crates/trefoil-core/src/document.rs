@@ -17,6 +17,8 @@ pub enum DocumentFormat {
     Code,
     /// Records, each of which is a chunk of its own, separated by U+001E.
     Records,
+    /// One chunk, whatever its length, kept to the byte; a blank body has none.
+    Whole,
 }
 
 /// What a caller hands to `ingest`: a text under a path of its own choosing.

@@ -11,7 +11,8 @@ use std::{
 };
 
 use trefoil_core::{
-    ByteSpan, Chunk, ChunkLevel, Chunker, Document, Error, Language, LineSpan, Result, TokenCounter,
+    ByteSpan, Chunk, ChunkLevel, Chunker, Document, DocumentFormat, Error, Language, LineSpan,
+    Result, TokenCounter,
 };
 
 pub(crate) use self::block::{RECORD_SEPARATOR, first_heading, first_title};
@@ -64,7 +65,8 @@ impl Default for ChunkSizes {
 /// is cut to the target, between blocks, then sentences, then words. Code blocks and tables stay
 /// whole up to the maximum and are cut at line ends above it. A heading without
 /// text joins the first section below it. Plain text is cut between paragraphs,
-/// source code between items, and every record is a chunk.
+/// source code between items, and every record is a chunk. A document that is to stay whole is
+/// one chunk, kept to the byte.
 ///
 /// Chunks do not overlap: a sentence that stood in two chunks would compete with
 /// itself in every ranking, the heading path already repeats the context, and
@@ -111,9 +113,12 @@ impl Chunker for StructuralChunker {
     ///
     /// Leaves hold all of the body that is not white space, front matter or a
     /// separator of records, and each lies in exactly one parent. A blank document
-    /// has no chunks.
+    /// has no chunks, and one that is to stay whole has no parents.
     fn chunk(&self, document: &Document) -> Vec<Chunk> {
         let body = document.body.as_str();
+        if document.format == DocumentFormat::Whole {
+            return whole(body, document.language).into_iter().collect();
+        }
         let measure = Measure::new(body, self.counter.as_ref());
         let cutter = Cutter::new(&measure, &self.sizes);
         let lines = LineStarts::new(body);
@@ -161,6 +166,15 @@ pub fn contextual_text(title: &str, heading_path: &[String], text: &str) -> Stri
     let header: Vec<&str> =
         std::iter::once(title).chain(headings).filter(|part| !part.is_empty()).collect();
     if header.is_empty() { text.to_owned() } else { format!("{} - {text}", header.join(" > ")) }
+}
+
+/// The body as one chunk, unless it is blank.
+fn whole(body: &str, language: Option<Language>) -> Option<Chunk> {
+    if body.trim().is_empty() {
+        return None;
+    }
+    let piece = Piece { heading_path: Vec::new(), span: 0..body.len() };
+    piece.into_chunk(body, ChunkLevel::Leaf, 0, &LineStarts::new(body), language)
 }
 
 /// A chunk before it is known where it stands among the others.
@@ -292,7 +306,7 @@ mod tests {
         assert_eq!(found, expected);
     }
 
-    use DocumentFormat::{Code, Markdown, Records, Text};
+    use DocumentFormat::{Code, Markdown, Records, Text, Whole};
 
     #[test]
     fn a_section_is_a_chunk_and_a_bare_heading_joins_the_next() {
@@ -309,6 +323,18 @@ mod tests {
                 ("Last", "## Last\nEnd."),
             ],
         );
+    }
+
+    #[test]
+    fn a_whole_document_is_one_chunk_to_the_byte() {
+        let body = format!("\n  # Not a heading\n\n{} \n\n", "Words and words. ".repeat(9_000));
+        let chunks = usual().chunk(&document(Whole, &body));
+        let [chunk] = chunks.as_slice() else { panic!("{} chunks", chunks.len()) };
+        assert_eq!((chunk.level, chunk.ordinal), (ChunkLevel::Leaf, 0));
+        assert!(chunk.text == body);
+        assert_eq!((chunk.bytes.start, chunk.bytes.end), (0, body.len()));
+        assert_eq!((chunk.lines.start, chunk.lines.end), (1, 5));
+        check(&usual(), Whole, " \n\t\n", &[]);
     }
 
     #[test]
