@@ -193,6 +193,9 @@ impl AsyncEngine {
         plan(query: SearchQuery as ref) -> Plan;
         ranked_lists(query: SearchQuery as ref) -> Vec<RankedList>;
         why_not(query: SearchQuery as ref, chunk: ChunkId as ref) -> WhyNot;
+        why_not_document(
+            query: SearchQuery as ref, path: String as ref
+        ) -> Option<(ChunkId, WhyNot)>;
         ingest(documents: Vec<Document> as ref) -> Ingested;
         ingest_paths(
             paths: Vec<PathBuf> as ref,

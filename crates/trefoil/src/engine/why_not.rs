@@ -1,5 +1,7 @@
 //! Why a passage is not among the results of a question.
 
+use std::cmp::Reverse;
+
 use trefoil_core::{
     ChunkId, Deadline, Error, Explanation, Plan, Result, SearchQuery, SearchResultItem, Stage,
     StagePlace, WhyNot,
@@ -20,6 +22,26 @@ use crate::{
 };
 
 impl Engine {
+    /// The same of the passage of the document at `path` that came farthest, and which it is;
+    /// nothing if the document has no passage.
+    ///
+    /// # Errors
+    /// Those of [`Engine::search`].
+    pub fn why_not_document(
+        &self,
+        query: &SearchQuery,
+        path: &str,
+    ) -> Result<Option<(ChunkId, WhyNot)>> {
+        let mut farthest: Option<(ChunkId, WhyNot)> = None;
+        for chunk in self.document_chunks(path)? {
+            let answer = self.why_not(query, &chunk.id)?;
+            if farthest.as_ref().is_none_or(|(_, other)| distance(other) <= distance(&answer)) {
+                farthest = Some((chunk.id.clone(), answer));
+            }
+        }
+        Ok(farthest)
+    }
+
     /// Names the stage at which `chunk` was lost for `query`, or its place in the results.
     ///
     /// # Errors
@@ -84,6 +106,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// How far a passage came, and how high it stood there.
+fn distance(answer: &WhyNot) -> (bool, bool, usize, Reverse<usize>) {
+    let stages = &answer.explanation.stages;
+    let rank = stages.last().map_or(usize::MAX, |place| place.rank);
+    let passed_filters = answer.lost_at != Some(Stage::Filter);
+    (answer.lost_at.is_none(), passed_filters, stages.len(), Reverse(rank))
 }
 
 /// Where a selected passage stands among the results, or what keeps it from being one.
