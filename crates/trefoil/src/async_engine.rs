@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,8 +25,9 @@ use crate::{
     builder::EngineBuilder,
     config::EngineConfig,
     engine::{Engine, EngineStats, tasks::BackgroundTask},
-    ingest::pipeline::{IngestOptions, IngestProgress, Ingested},
+    ingest::pipeline::{IngestOptions, Ingested},
     memory::MemoryCollection,
+    progress::Progress,
 };
 
 /// An [`Engine`] for tokio: it has the same methods, and runs each on the blocking pool, so that
@@ -182,6 +184,9 @@ impl AsyncEngine {
         verify(dir) -> Verification;
         repair(dir; config: EngineConfig as ref) -> RepairReport;
         export(dir, to) -> Snapshot;
+        export_with(
+            dir, to; on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
+        ) -> Snapshot;
         import(from, dir) -> Snapshot;
         doctor(dir; config: EngineConfig; options: DoctorOptions as ref) -> HealthReport;
     }
@@ -200,15 +205,21 @@ impl AsyncEngine {
         ingest_paths(
             paths: Vec<PathBuf> as ref,
             allowed: IngestOptions,
-            on_progress: impl FnMut(IngestProgress) + Send + 'static
+            on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
         ) -> Ingested;
         wait_until_indexed() -> JobCounts;
-        wait_until_indexed_with(on_progress: impl FnMut(&JobCounts) + Send + 'static) -> JobCounts;
+        wait_until_indexed_with(
+            on_progress: impl FnMut(&JobCounts) -> ControlFlow<()> + Send + 'static
+        ) -> JobCounts;
         stats() -> EngineStats;
         chunk(id: ChunkId as ref) -> Option<Arc<StoredChunk>>;
         chunks(rows: Vec<RowId> as ref) -> Vec<Arc<StoredChunk>>;
         paths() -> Vec<String>;
         forget_document(path: String as ref) -> ForgetReceipt;
+        forget_document_with(
+            path: String as ref,
+            on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
+        ) -> ForgetReceipt;
         document_chunks(path: String as ref) -> Vec<Arc<StoredChunk>>;
     }
 }

@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -138,7 +139,8 @@ impl EngineBuilder {
 
     /// Writes the index into the new file `to`, as [`Engine::export`] does.
     pub fn export(&self, to: impl AsRef<Path>) -> Result<Snapshot> {
-        crate::admin::export::export(&self.dir, to.as_ref(), &self.config)
+        let whole = &mut |_| ControlFlow::Continue(());
+        crate::admin::export::export(&self.dir, to.as_ref(), &self.config, whole)
     }
 
     /// Makes the index of the snapshot file `from`, as [`Engine::import`] does.

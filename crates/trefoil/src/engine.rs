@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -276,13 +277,14 @@ impl Engine {
     /// # Errors
     /// What stopped the work in the background, if something did.
     pub fn wait_until_indexed(&self) -> Result<JobCounts> {
-        self.wait_until_indexed_with(|_| ())
+        self.wait_until_indexed_with(|_| ControlFlow::Continue(()))
     }
 
-    /// The same; `on_progress` is told about every tenth of a second what is left.
+    /// The same; `on_progress` is told about every tenth of a second what is left. Where it breaks,
+    /// the work goes on, and the caller waits no longer.
     pub fn wait_until_indexed_with(
         &self,
-        on_progress: impl FnMut(&JobCounts),
+        on_progress: impl FnMut(&JobCounts) -> ControlFlow<()>,
     ) -> Result<JobCounts> {
         match &self.workers {
             Some(workers) => workers.wait(&self.state, on_progress),

@@ -50,6 +50,7 @@ mod models;
 #[cfg(feature = "openai")]
 pub mod openai;
 mod profile;
+mod progress;
 #[cfg(feature = "web")]
 mod searxng;
 mod state;
@@ -195,7 +196,7 @@ pub mod crag {
 /// Files and documents to chunks, and chunks to indexes.
 pub mod ingest {
     pub use crate::config::Chunking;
-    pub use pipeline::{IngestProgress, Kept};
+    pub use pipeline::Kept;
     pub use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, Chunker, FileId, LineSpan, Loader,
     };
@@ -260,6 +261,7 @@ pub use ingest::pipeline::{IngestOptions, Ingested};
 /// A calendar day, as documents and filters use it.
 pub use jiff::civil::Date;
 pub use profile::Profile;
+pub use progress::Progress;
 #[doc(hidden)]
 pub use trefoil_core::string_conversions;
 pub use trefoil_core::{

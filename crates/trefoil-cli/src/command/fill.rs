@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Write,
+    ops::ControlFlow,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -11,7 +12,7 @@ use serde::Serialize;
 use trefoil::{
     Engine, IngestOptions, Ingested, RetrieverId,
     admin::EngineStats,
-    ingest::{IngestProgress, Kept, Skipped},
+    ingest::{Kept, Skipped},
     search::Stage,
 };
 
@@ -132,8 +133,9 @@ fn read(
     console: Console,
 ) -> anyhow::Result<Ingested> {
     let mut progress = Progress::start(console, "reading", Unit::Items("files"));
-    let ingested = engine.ingest_paths(paths, allowed, |IngestProgress { done, total }| {
-        progress.set(done as u64, total as u64);
+    let ingested = engine.ingest_paths(paths, allowed, |trefoil::Progress { done, total }| {
+        progress.set(done, total);
+        ControlFlow::Continue(())
     });
     progress.finish();
     Ok(ingested?)
@@ -147,6 +149,7 @@ pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
         let left = jobs.queued + jobs.running;
         total = total.max(left);
         progress.set((total - left) as u64, total as u64);
+        ControlFlow::Continue(())
     });
     progress.finish();
     drained.context(

@@ -15,6 +15,7 @@ use std::{
     collections::BTreeMap,
     fs::FileType,
     io::ErrorKind,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -24,6 +25,7 @@ use trefoil_store::{CommunityRow, memory::Erased};
 
 use crate::{
     admin::{erasure_scan::Scanner, repair::set_aside_below},
+    progress::{OnProgress, tell},
     state::State,
 };
 
@@ -60,13 +62,17 @@ impl State {
     /// Makes good a cleaning that a crash kept from its end.
     pub(crate) fn clean_up(&self) -> Result<()> {
         if self.store.is_unclean()? {
-            self.clean(Erased::default())?;
+            self.clean(Erased::default(), &mut |_| ControlFlow::Continue(()))?;
         }
         Ok(())
     }
 
     /// Rewrites every file and searches them for what was erased.
-    pub(crate) fn clean(&self, erased: Erased) -> Result<ForgetReceipt> {
+    pub(crate) fn clean(
+        &self,
+        erased: Erased,
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<ForgetReceipt> {
         self.rewrite()?;
         let mut runs = self.store.erased_runs()?;
         let mut receipt = ForgetReceipt {
@@ -82,7 +88,11 @@ impl State {
             }
         }
         let scanner = Scanner::new(runs);
-        for path in files_below(&self.dir)? {
+        let files = files_below(&self.dir)?;
+        let length = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+        let total = files.iter().map(length).sum();
+        for path in files {
+            tell(on_progress, receipt.bytes_scanned.min(total), total)?;
             // A merge or a freeze in the background removes its files. What it writes since all was
             // rewritten is made of what is alive.
             let Some((bytes, hits)) = scanner.scan(&path)? else { continue };
@@ -164,6 +174,8 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<(PathBuf, FileType)>> {
 
 #[cfg(all(test, feature = "graph"))]
 mod tests {
+    use std::ops::ControlFlow;
+
     use crate::{
         config::{EngineConfig, Model},
         engine::Engine,
@@ -208,7 +220,7 @@ mod tests {
         engine.wait_until_indexed().unwrap();
         let summaries = engine.communities().unwrap();
         assert!(summaries.iter().any(|one| one.summary.contains(&joined)), "{summaries:?}");
-        let receipt = state.clean(erased).unwrap();
+        let receipt = state.clean(erased, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((receipt.hits, receipt.searched), (0, true), "{receipt:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufWriter, ErrorKind, Write},
+    ops::ControlFlow,
     path::Path,
     sync::Arc,
 };
@@ -23,10 +24,16 @@ use crate::{
         open::{self, IndexOnDisk},
         replay::{changed_rows, replay},
     },
+    progress::{OnProgress, tell},
 };
 
 /// Writes the index in `dir` into the new file `to`, with the retrievers of `config`.
-pub(crate) fn export(dir: &Path, to: &Path, config: &EngineConfig) -> Result<Snapshot> {
+pub(crate) fn export(
+    dir: &Path,
+    to: &Path,
+    config: &EngineConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Snapshot> {
     if !Store::exists(dir) {
         return Err(Error::IndexMissing { path: dir.to_owned() });
     }
@@ -37,13 +44,13 @@ pub(crate) fn export(dir: &Path, to: &Path, config: &EngineConfig) -> Result<Sna
     fs::create_dir_all(folder).map_err(|error| Error::io("create", folder, error))?;
     let (staging, copied) = loop {
         let (staging, generation) = (staging_in(folder)?, open::generation(dir));
-        let copied = copy_state(dir, staging.path(), config);
+        let copied = copy_state(dir, staging.path(), config, on_progress);
         // Vectors of another model may have taken the place of those that were copied.
         if open::generation(dir) == generation {
             break (staging, copied?);
         }
     };
-    write(&copied, staging.path(), folder, to)
+    write(&copied, staging.path(), folder, to, on_progress)
 }
 
 /// Makes an index in the new directory `dir` of the snapshot file `from`.
@@ -90,7 +97,7 @@ pub(crate) fn readable(path: &Path, config: &EngineConfig) -> Result<Option<Temp
     }
     let folder = private(path)?;
     // What is left out is rebuilt from the store.
-    copy_files(dir, folder.path(), config)?;
+    copy_files(dir, folder.path(), config, &mut |_| ControlFlow::Continue(()))?;
     let writer = lock(folder.path())?;
     drop(open_to_write(folder.path(), config.clone(), writer, OnMismatch::Refuse)?);
     Ok(Some(folder))
@@ -112,8 +119,13 @@ fn owners_alone(prefix: &str) -> Builder<'_, '_> {
 
 /// Copies one state of the index in `dir`: its indexes, its store as of later, and what the
 /// store has more into the copies of the indexes.
-fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest> {
-    if let Some(error) = copy_files(dir, into, config)?.into_iter().next() {
+fn copy_state(
+    dir: &Path,
+    into: &Path,
+    config: &EngineConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Manifest> {
+    if let Some(error) = copy_files(dir, into, config, on_progress)?.into_iter().next() {
         return Err(error);
     }
     let generation = open::generation(into);
@@ -138,7 +150,12 @@ fn copy_state(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Manifest
 
 /// Copies the files of the last commits, and then the store. Tells which indexes are left out
 /// because they cannot be read.
-fn copy_files(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Vec<Error>> {
+fn copy_files(
+    dir: &Path,
+    into: &Path,
+    config: &EngineConfig,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Vec<Error>> {
     let mut left_out = Vec::new();
     let generation = open::generation(dir);
     for on_disk in open::files(dir, generation, config) {
@@ -151,6 +168,7 @@ fn copy_files(dir: &Path, into: &Path, config: &EngineConfig) -> Result<Vec<Erro
         };
         let folder = into.join(&on_disk.folder);
         for mut file in files {
+            tell(on_progress, 0, 0)?;
             let made = create_private_folder(&folder);
             made.map_err(|error| Error::io("create", &folder, error))?;
             let path = folder.join(&file.name);
@@ -170,7 +188,14 @@ fn part(path: String, file: &Path) -> Result<SnapshotPart> {
 }
 
 /// Writes the snapshot of the copied files next to `to`, and gives it its name when it is durable.
-fn write(manifest: &Manifest, copied: &Path, folder: &Path, to: &Path) -> Result<Snapshot> {
+fn write(
+    manifest: &Manifest,
+    copied: &Path,
+    folder: &Path,
+    to: &Path,
+    on_progress: &mut OnProgress<'_>,
+) -> Result<Snapshot> {
+    let (mut written, total) = (0, manifest.parts.iter().map(|part| part.bytes).sum());
     let failed = |error| Error::io("write", to, error);
     let json = manifest.json()?;
     let (header, _) = Manifest::header(&json);
@@ -178,6 +203,7 @@ fn write(manifest: &Manifest, copied: &Path, folder: &Path, to: &Path) -> Result
     let mut out = BufWriter::with_capacity(1 << 20, file.as_file_mut());
     out.write_all(&header).and_then(|()| out.write_all(&json)).map_err(failed)?;
     for part in &manifest.parts {
+        tell(on_progress, written, total)?;
         let path = copied.join(&part.path);
         let copied = File::open(&path).and_then(|mut file| copy(&mut file, &mut out, |_| Ok(())));
         let (bytes, sha256) = copied.map_err(|error| Error::io("read", &path, error))?;
@@ -185,7 +211,9 @@ fn write(manifest: &Manifest, copied: &Path, folder: &Path, to: &Path) -> Result
             let (expected, found) = (part.sha256.clone(), sha256);
             return Err(Error::Checksum { path, expected, found });
         }
+        written += bytes;
     }
+    tell(on_progress, written, total)?;
     out.flush().map_err(failed)?;
     drop(out);
     file.as_file().sync_all().map_err(failed)?;

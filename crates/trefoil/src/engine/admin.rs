@@ -1,6 +1,6 @@
 //! Care of an index: checking, repairing, copying, erasing.
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use trefoil_core::{Error, Result, RowId};
 use trefoil_store::memory::Erased;
@@ -17,6 +17,7 @@ use crate::{
     config::{EngineConfig, Model},
     engine::Engine,
     memory::MemoryCollection,
+    progress::{OnProgress, Progress},
 };
 
 impl Engine {
@@ -59,7 +60,22 @@ impl Engine {
     /// [`Error::IndexMissing`], [`Error::Corrupt`] if the index is not sound,
     /// [`Error::Io`] if `to` is there already or cannot be written.
     pub fn export(dir: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<Snapshot> {
-        export::export(dir.as_ref(), to.as_ref(), &EngineConfig::default())
+        Self::export_with(dir, to, |_| ControlFlow::Continue(()))
+    }
+
+    /// The same; `on_progress` is told how many bytes of the snapshot are written, before each of
+    /// its parts, and of nothing, before each file that is copied until then. Where it breaks,
+    /// there is no snapshot.
+    ///
+    /// # Errors
+    /// Those of [`Engine::export`], and [`Error::Cancelled`].
+    pub fn export_with(
+        dir: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Snapshot> {
+        let config = EngineConfig::default();
+        export::export(dir.as_ref(), to.as_ref(), &config, &mut on_progress)
     }
 
     /// Makes an index in the new directory `dir` of the snapshot file `from`. Everything is
@@ -101,13 +117,28 @@ impl Engine {
     /// [`Error::Locked`] if another process reads and does not let go: the document is gone by
     /// then, and the files are cleaned by the next call or when the engine is opened again.
     pub fn forget_document(&self, path: &str) -> Result<ForgetReceipt> {
-        self.state.writable("forget a document")?;
-        let erased = self.state.store.erase_file(path)?;
-        self.forgotten(erased.unwrap_or_default())
+        self.forget_document_with(path, |_| ControlFlow::Continue(()))
     }
 
-    fn forgotten(&self, erased: Erased) -> Result<ForgetReceipt> {
-        let receipt = self.state.clean(erased)?;
+    /// The same; once every file is written again, `on_progress` is told how many bytes of them
+    /// are searched, before each file. Where it breaks, nothing is proved: the next call that
+    /// forgets something searches for this document too.
+    ///
+    /// # Errors
+    /// Those of [`Engine::forget_document`], and [`Error::Cancelled`]; the document is gone by
+    /// then.
+    pub fn forget_document_with(
+        &self,
+        path: &str,
+        mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ForgetReceipt> {
+        self.state.writable("forget a document")?;
+        let erased = self.state.store.erase_file(path)?;
+        self.forgotten(erased.unwrap_or_default(), &mut on_progress)
+    }
+
+    fn forgotten(&self, erased: Erased, on_progress: &mut OnProgress<'_>) -> Result<ForgetReceipt> {
+        let receipt = self.state.clean(erased, on_progress)?;
         self.wake();
         Ok(receipt)
     }
@@ -141,6 +172,6 @@ impl MemoryCollection<'_> {
             let units = memory.with_derived(&rows)?;
             memory.erase_units(&units)
         })?;
-        self.engine.forgotten(erased)
+        self.engine.forgotten(erased, &mut |_| ControlFlow::Continue(()))
     }
 }

@@ -1,12 +1,16 @@
 //! What an engine takes in, and what it removes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use trefoil_core::{Document, Result};
 
 use crate::{
     engine::Engine,
-    ingest::pipeline::{IngestOptions, IngestProgress, Ingested},
+    ingest::pipeline::{IngestOptions, Ingested},
+    progress::Progress,
 };
 
 impl Engine {
@@ -18,10 +22,14 @@ impl Engine {
     /// [`Error::Io`](trefoil_core::Error::Io) if `path` cannot be looked at and the index has
     /// nothing of it.
     pub fn ingest_path(&self, path: impl AsRef<Path>) -> Result<Ingested> {
-        self.ingest_paths(&[path.as_ref().to_owned()], IngestOptions::default(), |_| ())
+        self.ingest_paths(&[path.as_ref().to_owned()], IngestOptions::default(), |_| {
+            ControlFlow::Continue(())
+        })
     }
 
-    /// The same for several paths, telling how far it has come.
+    /// The same for several paths, telling how many files it has looked at, before each group of them. Where
+    /// `on_progress` breaks, what was read by then is indexed, and what is left is not: the next
+    /// ingest of the paths takes it up.
     ///
     /// # Errors
     /// As [`Engine::ingest_path`].
@@ -29,7 +37,7 @@ impl Engine {
         &self,
         paths: &[PathBuf],
         allowed: IngestOptions,
-        on_progress: impl FnMut(IngestProgress),
+        on_progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Ingested> {
         self.state.ingest_paths(paths, allowed, on_progress, || self.wake())
     }

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Debug,
+    ops::ControlFlow,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -132,15 +133,20 @@ impl BackgroundThread {
     }
 
     /// Waits until nothing is left to do; `tick` is called about every tenth of a second.
-    pub(crate) fn wait(&self, mut tick: impl FnMut() -> Result<()>) -> Result<()> {
+    pub(crate) fn wait(
+        &self,
+        mut tick: impl FnMut() -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         let _waiting = Waiting::begin(&self.signal);
         let mut progress = self.signal.progress();
         while progress.is_busy() {
             drop(self.signal.wait(progress, Duration::from_millis(100)));
-            tick()?;
+            if tick()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             progress = self.signal.progress();
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Tells the thread to end, without waiting for it.

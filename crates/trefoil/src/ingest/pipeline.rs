@@ -1,6 +1,6 @@
 //! Documents → chunks → store → indexes.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf};
 
 use serde::Serialize;
 use trefoil_core::{Document, Error, Loader, Result, map_in_parallel};
@@ -13,6 +13,7 @@ use crate::{
     background::catch_panics,
     digest::{self, sha256},
     ingest::redact::redacted,
+    progress::Progress,
     state::State,
 };
 
@@ -65,23 +66,15 @@ pub struct Kept {
     pub indexed: usize,
 }
 
-/// How far an ingest has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IngestProgress {
-    /// Files looked at.
-    pub done: usize,
-    /// Files there are.
-    pub total: usize,
-}
-
 impl State {
     /// Indexes files and folders, and forgets what is gone from below them. Calls `on_stored`
-    /// whenever there is something to embed.
+    /// whenever there is something to embed. Where `on_progress` breaks, what was read by then is
+    /// indexed, and the rest is left for another time.
     pub(crate) fn ingest_paths(
         &self,
         paths: &[PathBuf],
         allowed: IngestOptions,
-        mut on_progress: impl FnMut(IngestProgress),
+        mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
         self.writable("index files")?;
@@ -102,14 +95,16 @@ impl State {
         self.forget_vanished(&roots, &found, allowed, &mut report)?;
         report.skipped.extend(roots.into_iter().filter_map(Root::trouble));
         report.skipped.extend(found.skipped);
-        let total = found.files.len();
-        on_progress(IngestProgress { done: 0, total });
+        let mut progress = Progress { done: 0, total: found.files.len() as u64 };
         let mut touched = Vec::new();
-        for (group, files) in found.files.chunks(GROUP).enumerate() {
+        let mut groups = found.files.chunks(GROUP);
+        while on_progress(progress).is_continue()
+            && let Some(files) = groups.next()
+        {
             let read: Result<Vec<Read>> = map_in_parallel(files, |file| self.read_file(file));
             self.write(read?, &mut touched, &mut report)?;
             on_stored();
-            on_progress(IngestProgress { done: group * GROUP + files.len(), total });
+            progress.done += files.len() as u64;
         }
         if !touched.is_empty() {
             self.store.touch_files(&touched)?;

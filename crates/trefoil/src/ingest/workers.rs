@@ -1,6 +1,6 @@
 //! The threads of an engine that writes: one embeds, one merges.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use trefoil_core::Result;
 use trefoil_store::JobCounts;
@@ -41,14 +41,12 @@ impl Workers {
     pub(crate) fn wait(
         &self,
         state: &State,
-        mut on_progress: impl FnMut(&JobCounts),
+        mut on_progress: impl FnMut(&JobCounts) -> ControlFlow<()>,
     ) -> Result<JobCounts> {
-        let mut tick = || {
-            on_progress(&state.pending_embeddings()?);
-            Ok(())
-        };
-        self.worker.wait(&mut tick)?;
-        self.merger.wait(&mut tick)?;
+        let mut tick = || Ok(on_progress(&state.pending_embeddings()?));
+        if self.worker.wait(&mut tick)?.is_break() || self.merger.wait(&mut tick)?.is_break() {
+            return state.pending_embeddings();
+        }
         match state.errors.take() {
             Some(error) => Err(error),
             None => state.pending_embeddings(),
