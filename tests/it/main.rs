@@ -14,6 +14,7 @@ mod corrupt;
 mod crag;
 mod crash;
 mod deadline;
+mod documents;
 mod duplicates;
 mod engine;
 mod entities;

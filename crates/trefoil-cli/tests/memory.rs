@@ -55,9 +55,9 @@ fn a_turn_is_found_by_its_answer_and_its_picture_and_shown_as_a_whole() {
     let more = ["--image", "a shelf of walnut", "--note", "place=write to kim@example.com"];
     let observed = place.run(&[&turn[..], &more, &["--json"]].concat()).expect(0).json();
     let observation = &observed["observation"];
-    assert_eq!(observation["reply_text"], "薬缶の隣の棚です。");
-    assert_eq!(observation["context_note"]["place"], "write to [email]");
-    assert_eq!(observation["boundary_class"], "pii");
+    assert_eq!(observation["replyText"], "薬缶の隣の棚です。");
+    assert_eq!(observation["contextNote"]["place"], "write to [email]");
+    assert_eq!(observation["boundaryClass"], "pii");
     let allowed = ["--class", "pii", "--allow", "tool:contact-lookup"];
     for question in ["薬缶の隣の棚", "shelf of walnut", "녹차는 어디에"] {
         let recall = ["memory", "recall", question, "--search", "episodes"];
@@ -84,7 +84,7 @@ fn what_was_cut_out_is_nowhere_and_the_rest_is_personal() {
     let words = "I work at the city library; write to mika@example.com there.";
     let observed =
         place.run_with(&["memory", "observe", "--actor", "Mika", "--json"], words).expect(0).json();
-    assert_eq!(observed["observation"]["boundary_class"], "pii");
+    assert_eq!(observed["observation"]["boundaryClass"], "pii");
     assert!(observed["observation"]["content"].as_str().unwrap().contains("write to [email]"));
     place.run(&["memory", "recall", "city library"]).expect(1);
     let personal = ["memory", "recall", "city library", "--class", "pii"];
@@ -143,7 +143,7 @@ fn a_context_is_packed_within_its_budget() {
 fn looking_after_memory_can_be_tried_first() {
     let place = told();
     let done = place.run(&["memory", "maintain", "--dry-run", "--json"]);
-    assert_eq!(done.json()["dry_run"], true);
+    assert_eq!(done.json()["dryRun"], true);
     place.run(&["memory", "maintain", "--dry-run"]).says(&["nothing was changed"]);
 }
 

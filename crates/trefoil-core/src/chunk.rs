@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{ChunkId, FileId, Language, RowId};
+use crate::{ChunkId, FileId, Language, Metadata, RowId};
 
 /// A half-open range of bytes, `start..end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,7 +35,8 @@ pub enum ChunkLevel {
 }
 
 /// A span of one document, as the chunker makes it: the unit that is indexed and ranked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Chunk {
     /// Its role.
     pub level: ChunkLevel,
@@ -54,7 +55,9 @@ pub struct Chunk {
 }
 
 /// What is known of a file or document that chunks come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[serde_with::skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct FileInfo {
     /// Hash of the path.
     pub id: FileId,
@@ -66,17 +69,28 @@ pub struct FileInfo {
     pub tags: Vec<String>,
     /// The day it is about or from.
     pub date: Option<Date>,
+    /// Fields of the caller's own.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
 }
 
 /// A chunk as the store keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
     /// Its row, which retrievers rank in.
+    #[serde(skip)]
     pub row: RowId,
     /// Its public id.
     pub id: ChunkId,
     /// The file it comes from.
+    #[serde(serialize_with = "whole")]
     pub file: Arc<FileInfo>,
     /// The chunk itself.
+    #[serde(flatten)]
     pub chunk: Chunk,
+}
+
+fn whole<S: Serializer>(file: &Arc<FileInfo>, serializer: S) -> Result<S::Ok, S::Error> {
+    FileInfo::serialize(file, serializer)
 }

@@ -1,6 +1,9 @@
+mod metadata;
+
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
+pub use self::metadata::Metadata;
 use crate::Language;
 
 /// How a document's body is written, which decides how it is cut into chunks.
@@ -45,6 +48,9 @@ pub struct Document {
     /// The day the document is about or from, to filter by.
     #[serde(default)]
     pub date: Option<Date>,
+    /// Fields of the caller's own, to filter by and to get back with results.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
 }
 
 impl Document {
@@ -62,6 +68,8 @@ impl Document {
         tags(tags: impl IntoIterator<Item = impl Into<String>>) tags = tags.into_iter().map(Into::into).collect();
         /// Sets the day that the document is about or from.
         date(date: impl Into<Option<Date>>) date = date.into();
+        /// Sets fields of the caller's own.
+        metadata(metadata: Metadata) metadata = metadata;
         /// Sets the language, which is told from the script of each chunk otherwise.
         language(language: impl Into<Option<Language>>) language = language.into();
     }

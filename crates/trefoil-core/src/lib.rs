@@ -46,7 +46,7 @@ pub use crag::{
     Correction, CorrectionOutcome, CragAction, CragBasis, CragRelevance, CragReport, CragScore,
 };
 pub use cursor::{Cursor, OrderKey};
-pub use document::{Document, DocumentFormat};
+pub use document::{Document, DocumentFormat, Metadata};
 pub use error::{BoxError, Error, ErrorKind, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
 pub use graph::{
@@ -70,11 +70,13 @@ pub use plan::{
     WeightedTerm,
 };
 pub use query::{
-    Allowed, Cancel, DateRange, Deadline, Embedding, QueryText, QueryType, Recent, RerankConfig,
-    RowSet, RrfConfig, SearchFilters, SearchOptions, SearchQuery, SearchResultType, SearchStrategy,
-    SearchWeights, Weight,
+    All, Allowed, Any, Cancel, Comparison, Condition, DateRange, Deadline, Embedding, Not,
+    Operator, QueryText, QueryType, Recent, RerankConfig, RowSet, RrfConfig, SearchFilters,
+    SearchOptions, SearchQuery, SearchResultType, SearchStrategy, SearchWeights, Weight,
 };
 pub use rank::{Fused, Hit, RankedList, RetrieverHit};
+#[doc(hidden)]
+pub use result::as_map;
 pub use result::{
     Answerability, Content, Degraded, Explanation, Highlight, ItemMetadata, Offsets, Passage,
     QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverPlace,

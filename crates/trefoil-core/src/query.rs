@@ -1,3 +1,4 @@
+mod condition;
 mod deadline;
 mod filter;
 mod recent;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate;
 
 pub use self::{
+    condition::{All, Any, Comparison, Condition, Not, Operator},
     deadline::{Cancel, Deadline},
     filter::{Allowed, DateRange, SearchFilters},
     recent::Recent,
@@ -144,6 +146,8 @@ impl SearchQuery {
         min_relevance(least: Score) filters.min_relevance = least;
         /// Sets which paths are searched, such as `docs/**/*.md`.
         path_glob(glob: impl Into<String>) filters.path_glob = Some(glob.into());
+        /// Sets what the metadata of a document has to be.
+        condition(condition: Condition) filters.condition = Some(condition);
         /// Sets all filters at once, in place of those that were set before.
         replace_filters(filters: SearchFilters) filters = filters;
         /// Sets all options at once, in place of those that were set before.
@@ -184,28 +188,13 @@ impl SearchQuery {
     /// [`Error::InvalidQuery`] for the first that is out of its range,
     /// [`Error::InvalidRetrieverId`] for a strategy that no retriever can have.
     pub fn check(&self) -> Result<()> {
-        check_filters(&self.filters)?;
+        self.filters.check()?;
         check_options(&self.options)?;
         self.options.strategies.iter().try_for_each(|strategy| match strategy {
             SearchStrategy::Invalid(name) => RetrieverId::new(name).map(drop),
             SearchStrategy::Only(_) | SearchStrategy::Hybrid => Ok(()),
         })
     }
-}
-
-fn check_filters(filters: &SearchFilters) -> Result<()> {
-    let Err(errors) = filters.validate() else { return Ok(()) };
-    let too_many = |field, count: usize, allowed| Error::invalid_query(field, count, allowed);
-    Err(if errors.errors().contains_key("file_ids") {
-        too_many("filters.fileIds", filters.file_ids.len(), "at most 10,000 ids")
-    } else if errors.errors().contains_key("entity_types") {
-        too_many("filters.entityTypes", filters.entity_types.len(), "at most 100 types")
-    } else if errors.errors().contains_key("tags") {
-        too_many("filters.tags", filters.tags.len(), "at most 100 tags")
-    } else {
-        let glob = filters.path_glob.as_deref().unwrap_or_default();
-        Error::invalid_query("filters.pathGlob", glob, "at most 1,000 characters")
-    })
 }
 
 fn check_options(options: &SearchOptions) -> Result<()> {
@@ -551,6 +540,7 @@ mod tests {
                         tags,
                         languages,
                         path_glob,
+                        condition: None,
                     }
                 },
             )

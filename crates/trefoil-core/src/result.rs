@@ -1,4 +1,5 @@
 mod explain;
+mod wire;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,10 +7,12 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 pub use self::explain::{Explanation, RetrieverPlace, StagePlace, WhyNot};
+#[doc(hidden)]
+pub use self::wire::as_map;
 use crate::{
     ChunkId, CommunityId, CragReport, CragScore, Cursor, EntityFacet, EntityFacts, EntityId, Error,
-    FileId, Fused, Language, LineSpan, OrderKey, QueryType, RelationId, RelationshipPath, Result,
-    RetrieverId, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk,
+    FileId, Fused, Language, LineSpan, Metadata, OrderKey, QueryType, RelationId, RelationshipPath,
+    Result, RetrieverId, Score, SearchQuery, SearchResultType, SearchWeights, StoredChunk,
 };
 
 /// A fused row with its chunk loaded, ready to be read closely.
@@ -497,6 +500,9 @@ pub struct ItemMetadata {
     pub date: Option<Date>,
     /// Labels of the document.
     pub tags: Vec<String>,
+    /// Fields of its caller's own.
+    #[serde(default, skip_serializing_if = "Metadata::is_empty")]
+    pub metadata: Metadata,
 }
 
 /// What kind of question was asked.

@@ -9,8 +9,8 @@ use std::{sync::Arc, time::Instant};
 
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityType, Extraction, FileId, FileInfo,
-    IndexEntry, IndexedUnit, Indexer, Language, LineSpan, Mention, MentionKind, Question, Relation,
-    RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk,
+    IndexEntry, IndexedUnit, Indexer, Language, LineSpan, Mention, MentionKind, Metadata, Question,
+    Relation, RelationType, Result, Retriever, RowId, Score, Seq, StoredChunk,
 };
 use trefoil_graph::{GraphConfig, GraphIndexer, GraphRetriever, HierarchyConfig};
 
@@ -107,6 +107,7 @@ fn entry(row: u64, mentions: usize, entities: u64, random: &mut Random) -> Resul
         title: String::new(),
         tags: Vec::new(),
         date: None,
+        metadata: Metadata::default(),
     };
     let chunk = Chunk {
         level: ChunkLevel::Leaf,

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, EntityId, Error, Extraction, FileId, FileInfo,
     Fused, IndexEntry, IndexFiles, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Mention,
-    Question, RankedList, Retriever, RetrieverId, RowId, RowSet, Score, SeedContext, Seq,
+    Metadata, Question, RankedList, Retriever, RetrieverId, RowId, RowSet, Score, SeedContext, Seq,
     StoredChunk, TermCoverage, merge_all,
 };
 
@@ -23,6 +23,7 @@ fn entry((row, extraction): (RowId, Extraction)) -> IndexEntry {
         title: String::new(),
         tags: Vec::new(),
         date: None,
+        metadata: Metadata::default(),
     };
     let chunk = Chunk {
         level: ChunkLevel::Leaf,

@@ -12,7 +12,7 @@ use std::{collections::HashMap, error::Error, fs, path::Path, sync::Arc, time::I
 use serde_json::Value;
 use trefoil_core::{
     Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, Extraction, FileId, FileInfo, IndexEntry,
-    IndexedUnit, Indexer, LineSpan, Question, Retriever, RowId, Seq, StoredChunk,
+    IndexedUnit, Indexer, LineSpan, Metadata, Question, Retriever, RowId, Seq, StoredChunk,
 };
 use trefoil_keyword::{KeywordConfig, KeywordIndexer};
 use trefoil_text::{ScriptAnalyzer, language_of};
@@ -125,6 +125,7 @@ fn entry(row: u64, document: &Value) -> Result<IndexEntry, trefoil_core::Error> 
         title: text(document, "title").to_owned(),
         tags: Vec::new(),
         date: None,
+        metadata: Metadata::default(),
     };
     let chunk = Chunk {
         level: ChunkLevel::Leaf,

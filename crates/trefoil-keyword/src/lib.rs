@@ -21,6 +21,7 @@
 //! # fn entry(row: u64, text: &str) -> IndexEntry {
 //! #     let file = FileInfo {
 //! #         id: FileId::new("fil_1").unwrap(), path: "a".into(), title: String::new(), tags: vec![], date: None,
+//! #         metadata: trefoil_core::Metadata::default(),
 //! #     };
 //! #     let chunk = Chunk {
 //! #         level: ChunkLevel::Leaf, ordinal: 0, heading_path: vec![], text: text.into(),

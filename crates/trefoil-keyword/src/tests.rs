@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 use trefoil_core::{
     Allowed, Analyzer, ByteSpan, Chunk, ChunkId, ChunkLevel, Error, Extraction, FileId, FileInfo,
-    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Part, QueryRewrite, Question,
-    RankedList, Retriever, RetrieverId, RowId, RowSet, Score, Seq, StoredChunk, Token,
+    IndexEntry, IndexInput, IndexedUnit, Indexer, Language, LineSpan, Metadata, Part, QueryRewrite,
+    Question, RankedList, Retriever, RetrieverId, RowId, RowSet, Score, Seq, StoredChunk, Token,
     WeightedTerm,
 };
 
@@ -61,6 +61,7 @@ fn passage(row: u64, title: &str, heading: &str, text: &str) -> IndexEntry {
         title: title.into(),
         tags: Vec::new(),
         date: Some(jiff::civil::date(2026, 11, 21)),
+        metadata: Metadata::default(),
     };
     let chunk = Chunk {
         level: ChunkLevel::Leaf,

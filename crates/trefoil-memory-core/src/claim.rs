@@ -44,7 +44,7 @@ pub enum Origin {
 /// same way.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "ClaimDraft")]
+#[serde(rename_all = "camelCase", try_from = "ClaimDraft")]
 pub struct Claim {
     /// Its id.
     pub id: ClaimId,

@@ -23,7 +23,7 @@ use trefoil_policy::{Requester, Ttl};
 /// way.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "ObservationDraft")]
+#[serde(rename_all = "camelCase", try_from = "ObservationDraft")]
 pub struct Observation {
     /// Its id.
     pub id: ObservationId,
@@ -131,32 +131,38 @@ impl Observation {
 /// [`Observation`].
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are described where an observation has them")]
 pub struct ObservationDraft {
     /// Its id, if it has one.
     pub id: Option<ObservationId>,
     #[serde(default)]
     pub kind: ObservationKind,
-    #[serde(default)]
+    #[serde(alias = "source_type", default)]
     pub source_type: SourceType,
+    #[serde(alias = "source_id")]
     pub source_id: Option<String>,
     pub session: Option<SessionId>,
     pub content: String,
+    #[serde(alias = "reply_text")]
     pub reply_text: Option<String>,
+    #[serde(alias = "image_summary")]
     pub image_summary: Option<String>,
+    #[serde(alias = "context_note")]
     pub context_note: Option<ContextNote>,
     pub actor: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proactive: bool,
     #[serde(default)]
     pub tags: Tags,
-    #[serde(default)]
+    #[serde(alias = "boundary_class", default)]
     pub boundary_class: BoundaryClass,
-    #[serde(default = "lifetime")]
+    #[serde(alias = "lifetime_days", default = "lifetime")]
     pub lifetime_days: u8,
+    #[serde(alias = "occurred_at")]
     pub occurred_at: Option<Timestamp>,
     /// When it was written; now, if absent.
+    #[serde(alias = "created_at")]
     pub created_at: Option<Timestamp>,
 }
 
@@ -353,6 +359,7 @@ mod tests {
         assert_eq!(observation.kind, ObservationKind::Message);
         assert_eq!(observation.unit().boundary, BoundaryClass::Internal);
         let written = serde_json::to_string(&observation).unwrap();
+        assert!(written.contains("createdAt") && !written.contains("created_at"), "{written}");
         assert_eq!(observation, serde_json::from_str(&written).unwrap());
         assert!(written.contains(r#""tags":["a","b"]"#), "{written}");
         let without_id = json.replace(r#""id":"obs_1","#, "");

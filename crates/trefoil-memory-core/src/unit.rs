@@ -12,17 +12,20 @@ use crate::Tags;
 /// What all that can be found has in common, whatever its body is.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Unit {
     /// Its id, with the prefix of its kind.
     pub id: UnitId,
     /// What its body is.
     pub kind: UnitKind,
     /// When what it tells happened; see [`Unit::happened_at`].
+    #[serde(alias = "occurred_at")]
     pub occurred_at: Option<Timestamp>,
     /// When it was written.
+    #[serde(alias = "created_at")]
     pub created_at: Timestamp,
     /// When it was last changed.
+    #[serde(alias = "updated_at")]
     pub updated_at: Timestamp,
     /// What wrote it: chat, notification, extraction…
     pub source: Option<String>,

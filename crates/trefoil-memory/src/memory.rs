@@ -162,7 +162,20 @@ impl Memory {
 
     /// Begins a session of work on the project in a folder.
     pub fn create_session(&self, project_path: &str) -> Result<Session> {
-        let session = Session::new(self.id()?, project_path, self.now()?);
+        self.create_session_of(project_path, None)
+    }
+
+    /// The same with an owner: a word of the caller's own, 1–256 bytes, which
+    /// [`Memory::session`] tells. Memory itself asks nobody whether a session is theirs.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] for an owner that is empty or too long.
+    pub fn create_session_of(&self, project_path: &str, owner: Option<&str>) -> Result<Session> {
+        if let Some(owner) = owner {
+            Error::check_length(owner.len(), 1..=256, "owner", "1–256 bytes")?;
+        }
+        let owner = owner.map(str::to_owned);
+        let session = Session { owner, ..Session::new(self.id()?, project_path, self.now()?) };
         self.write("begin a session", |write| write.put_session(&rows::of_session(&session)))?;
         Ok(session)
     }

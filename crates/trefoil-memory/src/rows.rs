@@ -192,6 +192,7 @@ pub(crate) fn of_session(session: &Session) -> SessionRow {
         started_at: session.started_at.as_second(),
         ended_at: session.ended_at.map(Timestamp::as_second),
         summary: session.summary.clone(),
+        owner: session.owner.clone(),
         token_count: session.token_count,
     }
 }
@@ -204,6 +205,7 @@ pub(crate) fn to_session(row: &SessionRow) -> Result<Session> {
         started_at: time(row.started_at)?,
         ended_at: row.ended_at.map(time).transpose()?,
         summary: row.summary.clone(),
+        owner: row.owner.clone(),
         token_count: row.token_count,
     })
 }

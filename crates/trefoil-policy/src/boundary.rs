@@ -47,11 +47,12 @@ trefoil_core::text_type!(AllowTag::new);
 
 /// A rule that must hold for what passes a boundary, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InvariantDefinition {
     /// What messages call it.
     pub name: String,
     /// The scopes whose claims it must hold for; `*` is all.
+    #[serde(alias = "applies_to")]
     pub applies_to: Vec<String>,
     /// The rule; see [`PolicyRule`](crate::PolicyRule).
     pub rule: String,
@@ -59,13 +60,14 @@ pub struct InvariantDefinition {
 
 /// What a caller may see and write: within it, a query can only narrow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Boundary {
     /// The scopes.
     pub scope: BTreeSet<Scope>,
     /// The tags that requests may carry.
     pub allow: BTreeSet<AllowTag>,
     /// The classes.
+    #[serde(alias = "boundary_classes")]
     pub boundary_classes: BTreeSet<BoundaryClass>,
     /// Rules that hold besides those of the policy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -34,6 +34,7 @@ pub struct Payload<'a> {
 /// Whether something may pass, and as what.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Validation {
     /// Whether it may pass.
     pub allowed: bool,

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use trefoil_core::{
     Allowed, Array2, ByteSpan, Chunk, ChunkId, ChunkLevel, Embedder, Embedding, EmbeddingSpace,
     Error, Extraction, FileId, FileInfo, IndexEntry, IndexedUnit, Indexer, Language, LineSpan,
-    Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
+    Metadata, Pooling, Quantization, Question, Result, Retriever, Role, RowId, RowSet, Score, Seq,
     StoredChunk, merge_all,
 };
 
@@ -28,6 +28,7 @@ fn entry(row: u64, vector: &[f32]) -> IndexEntry {
         title: String::new(),
         tags: Vec::new(),
         date: None,
+        metadata: Metadata::default(),
     };
     let chunk = Chunk {
         level: ChunkLevel::Leaf,

@@ -3,12 +3,13 @@ use std::{collections::HashMap, sync::Arc};
 use jiff::civil::Date;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row};
 use trefoil_core::{
-    ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId, StoredChunk,
+    Allowed, ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, LineSpan, Result, RowId,
+    StoredChunk,
 };
 
 use crate::{
     Store,
-    codec::{language, limit_of, parsed, row_ids, texts},
+    codec::{language, limit_of, metadata, parsed, row_ids, texts},
     fault::unreadable,
 };
 
@@ -74,6 +75,67 @@ impl Store {
         })
     }
 
+    /// What is known of the file at `path`.
+    pub fn file_info(&self, path: &str) -> Result<Option<FileInfo>> {
+        self.read("look up a document", |tx| {
+            tx.prepare_cached(&format!("{SELECT_FILES} WHERE path = ?1"))?
+                .query_row([path], file_info)
+                .optional()
+        })
+    }
+
+    /// What is known of the file with this id.
+    pub fn file_info_by_id(&self, id: &FileId) -> Result<Option<FileInfo>> {
+        self.read("look up a document", |tx| {
+            tx.prepare_cached(&format!("{SELECT_FILES} WHERE public_id = ?1"))?
+                .query_row([id.as_str()], file_info)
+                .optional()
+        })
+    }
+
+    /// The first `limit` files of those whose path is behind `after`, by path; of which a leaf
+    /// is allowed, unless all are.
+    pub fn file_infos(
+        &self,
+        allowed: &Allowed,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<FileInfo>> {
+        self.read("list documents", |tx| {
+            let sql = format!("{SELECT_FILES} WHERE path > ?1 ORDER BY path");
+            let mut select = tx.prepare_cached(&sql)?;
+            let mut leaves = tx.prepare_cached(
+                "SELECT c.unit_id FROM payload_chunk c JOIN files f ON f.id = c.file_id
+                 WHERE f.path = ?1 AND c.ordinal >= 0",
+            )?;
+            let mut files = select.query([after.unwrap_or_default()])?;
+            let mut found = Vec::new();
+            if matches!(allowed, Allowed::Only(rows) if rows.iter().next().is_none()) {
+                return Ok(found);
+            }
+            while found.len() < limit
+                && let Some(file) = files.next()?
+            {
+                let is_allowed = match allowed {
+                    Allowed::All => true,
+                    Allowed::Only(rows) => {
+                        let mut leaves = leaves.query([file.get_ref(1)?.as_str()?])?;
+                        loop {
+                            let Some(leaf) = leaves.next()? else { break false };
+                            if rows.contains(RowId::new(leaf.get(0)?)) {
+                                break true;
+                            }
+                        }
+                    }
+                };
+                if is_allowed {
+                    found.push(file_info(file)?);
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// The leaves before and after `row` in its file.
     pub fn neighbours(&self, row: RowId) -> Result<Neighbours> {
         Ok(self.neighbours_of(&[row])?.pop().unwrap_or_default())
@@ -130,6 +192,9 @@ pub(crate) fn stored_ordinal(chunk: &Chunk) -> i64 {
     }
 }
 
+/// The columns that [`file_info`] reads.
+const SELECT_FILES: &str = "SELECT public_id, path, title, tags, dates, metadata FROM files";
+
 /// Reads chunks, and each file once.
 pub(crate) struct Reader<'c> {
     select_chunk: CachedStatement<'c>,
@@ -145,9 +210,7 @@ impl<'c> Reader<'c> {
                         c.line_end, c.language, c.heading_path, c.text
                  FROM payload_chunk c JOIN units u ON u.id = c.unit_id WHERE c.unit_id = ?1",
             )?,
-            select_file: tx.prepare_cached(
-                "SELECT public_id, path, title, tags, dates FROM files WHERE id = ?1",
-            )?,
+            select_file: tx.prepare_cached(&format!("{SELECT_FILES} WHERE id = ?1"))?,
             files: HashMap::new(),
         })
     }
@@ -207,6 +270,7 @@ fn file_info(columns: &Row<'_>) -> rusqlite::Result<FileInfo> {
         title: columns.get(2)?,
         tags: texts(columns, 3)?,
         date: date.map_err(|error| unreadable(4, error))?,
+        metadata: metadata(columns, 5)?,
     })
 }
 

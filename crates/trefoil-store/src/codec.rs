@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, Params, Row};
 use serde::de::DeserializeOwned;
-use trefoil_core::{ByteSpan, Language, RowId};
+use trefoil_core::{ByteSpan, Language, Metadata, RowId};
 
 use crate::fault::unreadable;
 
@@ -46,6 +46,12 @@ pub(crate) fn to_json(texts: &[impl AsRef<str>]) -> rusqlite::Result<String> {
 pub(crate) fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     // Most lists are empty.
     if row.get_ref(column)?.as_str()? == "[]" { Ok(Vec::new()) } else { json(row, column) }
+}
+
+/// Reads a column that holds the metadata of a document.
+pub(crate) fn metadata(row: &Row<'_>, column: usize) -> rusqlite::Result<Metadata> {
+    // Most documents have none.
+    if row.get_ref(column)?.as_str()? == "{}" { Ok(Metadata::default()) } else { json(row, column) }
 }
 
 /// Spans as a JSON array of `[start, end]`.

@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::civil::Date;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use trefoil_core::{
-    Change, Chunk, ChunkId, ChunkLevel, Collection, Extraction, FileId, Language, Result, RowId,
+    Change, Chunk, ChunkId, ChunkLevel, Collection, Extraction, FileId, Language, Metadata, Result,
+    RowId,
 };
 
 use crate::{
@@ -48,6 +49,8 @@ pub struct NewFile {
     pub tags: Vec<String>,
     /// The day it is about or from.
     pub date: Option<Date>,
+    /// Fields of its caller's own.
+    pub metadata: Metadata,
     /// Length in bytes.
     pub size: u64,
     /// When it was last modified.
@@ -127,7 +130,7 @@ impl Store {
     /// its path.
     ///
     /// A chunk whose id is the same keeps its row, and is logged only if title,
-    /// tags, date or language changed. A leaf whose embedding is cached is logged
+    /// tags, date, metadata or language changed. A leaf whose embedding is cached is logged
     /// as [`Change::Vector`] too; for others an embed job is queued. One that mentions
     /// something else than before is logged as [`Change::Extraction`]. Parents are stored, but
     /// neither logged nor embedded.
@@ -252,22 +255,24 @@ impl Put<'_> {
         tags.dedup();
         let tags = to_json(&tags)?;
         let dates = to_json(&file.date.iter().map(ToString::to_string).collect::<Vec<_>>())?;
-        let before: Option<(String, String, String)> = self
+        let metadata = file.metadata.to_json();
+        let before: Option<[String; 4]> = self
             .tx
-            .prepare_cached("SELECT title, tags, dates FROM files WHERE path = ?1")?
-            .query_row([&file.path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .prepare_cached("SELECT title, tags, dates, metadata FROM files WHERE path = ?1")?
+            .query_row([&file.path], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))
             .optional()?;
-        let relabelled = before.is_some_and(|(title, old_tags, old_dates)| {
-            title != file.title || old_tags != tags || old_dates != dates
-        });
+        let relabelled = before
+            .is_some_and(|before| before.each_ref() != [&file.title, &tags, &dates, &metadata]);
         let row = self
             .tx
             .prepare_cached(
-                "INSERT INTO files (public_id, path, size, mtime, sha256, title, tags, dates)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                "INSERT INTO files
+                     (public_id, path, size, mtime, sha256, title, tags, dates, metadata)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                  ON CONFLICT (path) DO UPDATE SET
                      size = excluded.size, mtime = excluded.mtime, sha256 = excluded.sha256,
-                     title = excluded.title, tags = excluded.tags, dates = excluded.dates
+                     title = excluded.title, tags = excluded.tags, dates = excluded.dates,
+                     metadata = excluded.metadata
                  RETURNING id",
             )?
             .query_row(
@@ -279,7 +284,8 @@ impl Put<'_> {
                     file.sha256,
                     file.title,
                     tags,
-                    dates
+                    dates,
+                    metadata
                 ],
                 |row| row.get(0),
             )?;

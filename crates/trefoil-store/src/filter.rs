@@ -4,9 +4,15 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 use rusqlite::{Connection, ToSql, params, params_from_iter};
-use trefoil_core::{Allowed, Error, FileId, Result, RowId, RowSet, Score, SearchFilters};
+use trefoil_core::{
+    Allowed, Condition, Error, FileId, Metadata, Result, RowId, RowSet, Score, SearchFilters,
+};
 
-use crate::{Store, change, codec::to_json, file::midnight};
+use crate::{
+    Store, change,
+    codec::{metadata, to_json},
+    file::midnight,
+};
 
 impl Store {
     /// The leaves that pass every filter but that for entity types, of which the graph knows
@@ -92,6 +98,10 @@ impl Conditions {
             query.sql.push_str(" AND file_id IN (SELECT value FROM json_each(?))");
             query.parameters.push(Box::new(files_matching(tx, glob)?));
         }
+        if let Some(condition) = &filters.condition {
+            query.sql.push_str(" AND file_id IN (SELECT value FROM json_each(?))");
+            query.parameters.push(Box::new(files_like(tx, condition)?));
+        }
         Ok(query)
     }
 
@@ -119,6 +129,21 @@ fn files_matching(tx: &Connection, glob: &GlobMatcher) -> rusqlite::Result<Strin
         }
     }
     Ok(serde_json::Value::from(matching).to_string())
+}
+
+/// The rows of the files whose metadata fulfils a condition, as a JSON array.
+fn files_like(tx: &Connection, condition: &Condition) -> rusqlite::Result<String> {
+    let without = condition.admits(&Metadata::default());
+    let mut select = tx.prepare_cached("SELECT id, metadata FROM files")?;
+    let mut files = select.query([])?;
+    let mut like: Vec<i64> = Vec::new();
+    while let Some(file) = files.next()? {
+        let is_bare = file.get_ref(1)?.as_str()? == "{}";
+        if if is_bare { without } else { condition.admits(&metadata(file, 1)?) } {
+            like.push(file.get(0)?);
+        }
+    }
+    Ok(serde_json::Value::from(like).to_string())
 }
 
 /// The paths that begin as a glob does before its first special character, whatever follows:

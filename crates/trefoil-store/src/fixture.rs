@@ -11,7 +11,7 @@ use std::{
 use tempfile::TempDir;
 use trefoil_core::{
     ByteSpan, Change, Chunk, ChunkLevel, EntityType, Extraction, Language, LineSpan, Mention,
-    MentionKind, Relation, RelationType, RowId, Score, Seq,
+    MentionKind, Metadata, Relation, RelationType, RowId, Score, Seq,
 };
 
 use crate::{
@@ -127,6 +127,7 @@ pub(crate) fn file(path: &str, texts: &[&str]) -> NewFile {
         title: String::new(),
         tags: Vec::new(),
         date: None,
+        metadata: Metadata::default(),
         size: 7,
         mtime: 70,
         sha256: hex(&sha256(texts.concat().as_bytes())),

@@ -2,6 +2,7 @@
 //! kind and payload: asking for it twice runs it once.
 
 use rusqlite::{Connection, params};
+use serde::Serialize;
 use trefoil_core::{Collection, Result};
 
 use crate::{
@@ -27,9 +28,10 @@ pub struct Job {
 }
 
 /// How many jobs are in which state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
     /// Waiting, also for their next try.
+    #[serde(rename = "waiting")]
     pub queued: usize,
     /// Claimed.
     pub running: usize,

@@ -20,6 +20,7 @@
 //!     title: "Clover".into(),
 //!     tags: vec!["plant".into()],
 //!     date: None,
+//!     metadata: trefoil_core::Metadata::default(),
 //!     size: 14,
 //!     mtime: 1_767_225_600,
 //!     sha256: "0f".repeat(32),

@@ -1,4 +1,5 @@
-use trefoil_core::{Language, Result, Seq};
+use serde::Serialize;
+use trefoil_core::{Language, Result, Seq, as_map};
 
 use crate::{
     JobCounts, Store, change,
@@ -7,7 +8,8 @@ use crate::{
 };
 
 /// What the store holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StoreStats {
     /// Files and documents.
     pub files: usize,
@@ -16,14 +18,17 @@ pub struct StoreStats {
     /// Parents.
     pub parents: usize,
     /// Length of the file in bytes, without the write-ahead log.
+    #[serde(rename = "storeBytes")]
     pub bytes: u64,
     /// Cached embeddings, of every vector space.
     pub cached_embeddings: usize,
     /// The last change.
+    #[serde(rename = "change")]
     pub seq: Seq,
     /// Background work.
     pub jobs: JobCounts,
     /// Leaf chunks in each language that there is, by language.
+    #[serde(serialize_with = "as_map")]
     pub languages: Vec<(Language, usize)>,
 }
 

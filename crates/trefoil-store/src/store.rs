@@ -359,7 +359,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 7]
+            [2, 1, 2, 8]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -386,7 +386,7 @@ events: id ts kind unit_id payload_json
 evidences: id public_id claim_unit_id observation_unit_id method note created_at
 feedbacks: id public_id claim_unit_id ts signal score
 file_tags: tag file_id
-files: id public_id path size mtime sha256 title tags dates
+files: id public_id path size mtime sha256 title tags dates metadata
 jobs: id kind payload_json status run_after tries last_error lease_until created_at updated_at collection
 meta: key value
 payload_chunk: unit_id file_id ordinal byte_start byte_end line_start line_end language hash embedding_hash heading_path text
@@ -396,7 +396,7 @@ payload_fact: unit_id subject_entity_id predicate object_text object_entity_id v
 payload_loop: unit_id expires_at due_at loop_text
 payload_summary: unit_id scope_label scope_key range_start range_end summary_text summary_json
 policies: version yaml applied_at
-sessions: id project_path started_at ended_at summary token_count
+sessions: id project_path started_at ended_at summary token_count owner
 tombstones: unit_id reason buried_at purge_after
 unit_edges: unit_id ordinal src_entity_id relation_label dst_entity_id count spans
 unit_entities: unit_id entity_id role weight name type_label kind aliases spans target
@@ -569,12 +569,12 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         let fixture = Fixture::new();
         let path = fixture.path();
         locked(fixture.store.writer.as_ref().unwrap())
-            .pragma_update(None, "user_version", 8)
+            .pragma_update(None, "user_version", 9)
             .unwrap();
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 8, supported: 7 }),
+                matches!(error, Error::UnsupportedFormat { found: 9, supported: 8 }),
                 "{error}"
             );
         }

@@ -5,8 +5,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Cancel, ChunkId, Document, Error, Part, Plan, RankedList, Result, RowId, SearchEvent,
-    SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
+    Cancel, ChunkId, Document, Error, FileId, FileInfo, Part, Plan, RankedList, Result, RowId,
+    SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
 };
 use trefoil_store::JobCounts;
 
@@ -143,6 +143,18 @@ impl Drop for CancelOnDrop {
     }
 }
 
+impl AsyncEngine {
+    /// [`Engine::documents`].
+    pub async fn documents(
+        &self,
+        filters: SearchFilters,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Vec<FileInfo>> {
+        self.call(move |engine| engine.documents(&filters, after.as_deref(), limit)).await
+    }
+}
+
 /// Methods that hand their arguments to the method of the engine with the same name.
 macro_rules! same {
     ($($name:ident($($argument:ident: $type:ty $(as $form:tt)?),*) -> $output:ty;)*) => {
@@ -220,7 +232,11 @@ impl AsyncEngine {
             path: String as ref,
             on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
         ) -> ForgetReceipt;
+        remove_documents(paths: Vec<String> as ref) -> usize;
+        document(path: String as ref) -> Option<FileInfo>;
+        document_by_id(id: FileId as ref) -> Option<FileInfo>;
         document_chunks(path: String as ref) -> Vec<Arc<StoredChunk>>;
+        neighbours(row: RowId) -> [Option<Arc<StoredChunk>>; 2];
     }
 }
 

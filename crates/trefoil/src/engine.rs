@@ -5,11 +5,12 @@ use std::{
     time::Duration,
 };
 
+use serde::Serialize;
 use tempfile::TempDir;
 use trefoil_core::{
-    Cancel, ChunkId, Deadline, Degraded, Embedding, Error, Plan, QueryText, RankedList, Result,
-    RetrieverId, RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult,
-    Stage, StoredChunk, create_private_folder,
+    Cancel, ChunkId, Deadline, Degraded, Embedding, Error, FileId, FileInfo, Plan, QueryText,
+    RankedList, Result, RetrieverId, RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery,
+    SearchResult, Stage, StoredChunk, as_map, create_private_folder,
 };
 use trefoil_store::{JobCounts, Store, StoreStats};
 
@@ -61,15 +62,19 @@ pub struct Engine {
 }
 
 /// Sizes and counts of an engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EngineStats {
     /// The store.
+    #[serde(flatten)]
     pub store: StoreStats,
     /// Bytes of the directory, indexes included.
     pub bytes: u64,
     /// The model's fingerprint; absent when there is none.
+    #[serde(rename = "model")]
     pub embedding: Option<String>,
     /// Rows that each retriever can find.
+    #[serde(serialize_with = "as_map")]
     pub rows: Vec<(RetrieverId, u64)>,
     /// Chunks that came or went since the graph was frozen for walks, paths and communities: at
     /// most one in twenty once nothing is left to do in the background.
@@ -320,6 +325,36 @@ impl Engine {
     /// The ranked chunks of the document at `path`, in order; none if it is not indexed.
     pub fn document_chunks(&self, path: &str) -> Result<Vec<Arc<StoredChunk>>> {
         self.state.store.chunks_of(path)
+    }
+
+    /// What is known of the document at exactly `path`; nothing if it is not indexed.
+    pub fn document(&self, path: &str) -> Result<Option<FileInfo>> {
+        self.state.store.file_info(path)
+    }
+
+    /// The same of the document with this id.
+    pub fn document_by_id(&self, id: &FileId) -> Result<Option<FileInfo>> {
+        self.state.store.file_info_by_id(id)
+    }
+
+    /// The first `limit` documents by path behind `after`, of those that have a chunk which
+    /// `filters` let through; without filters, of all. Goes on from page to page by the last path.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for a filter out of range.
+    pub fn documents(
+        &self,
+        filters: &SearchFilters,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<FileInfo>> {
+        let allowed = self.state.allowed(&self.state.view(), filters)?;
+        self.state.store.file_infos(&allowed, after, limit)
+    }
+
+    /// The chunks before and after one in its document, where there are any.
+    pub fn neighbours(&self, row: RowId) -> Result<[Option<Arc<StoredChunk>>; 2]> {
+        self.state.store.neighbours(row).map(Into::into)
     }
 
     /// The retrievers' own lists for `query`, before fusion: to explain and to tune.

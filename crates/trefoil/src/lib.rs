@@ -143,13 +143,14 @@ pub mod search {
     pub use relevance::final_scores;
     pub use select::{Exclusion, MMR_LAMBDA, Selected, cosine, diverse, mmr, select};
     pub use trefoil_core::{
-        After, Answerability, Content, Cursor, DateRange, Embedding, Explanation, Fused, Fuser,
-        Hit, ItemMetadata, KnownName, NameLookup, Offsets, OrderKey, Passage, Plan,
-        PlannedRetriever, QueryClassification, QueryClassifier, QueryRewrite, QueryText, QueryType,
-        Question, Ranked, RankedList, Relevance, RerankConfig, RerankPlan, RetrieverHit,
-        RetrieverMetric, RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent,
-        SearchResultType, SeedContext, Selection, SourcePassage, Sources, Stage, StageMetric,
-        StagePlace, TermCoverage, WeightedTerm, WhyNot,
+        After, All, Answerability, Any, Comparison, Condition, Content, Cursor, DateRange,
+        Embedding, Explanation, Fused, Fuser, Hit, ItemMetadata, KnownName, NameLookup, Not,
+        Offsets, Operator, OrderKey, Passage, Plan, PlannedRetriever, QueryClassification,
+        QueryClassifier, QueryRewrite, QueryText, QueryType, Question, Ranked, RankedList,
+        Relevance, RerankConfig, RerankPlan, RetrieverHit, RetrieverMetric, RetrieverMetrics,
+        RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent, SearchResultType, SeedContext,
+        Selection, SourcePassage, Sources, Stage, StageMetric, StagePlace, TermCoverage,
+        WeightedTerm, WhyNot,
     };
 
     pub(crate) mod answerability;
@@ -266,7 +267,7 @@ pub use progress::Progress;
 pub use trefoil_core::string_conversions;
 pub use trefoil_core::{
     BoxError, Cancel, Degraded, Document, DocumentFormat, Error, ErrorKind, Fusion, Highlight,
-    Language, Part, Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions,
+    Language, Metadata, Part, Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions,
     SearchQuery, SearchResult, SearchResultItem, SearchStrategy, SearchWeights, Weight,
 };
 

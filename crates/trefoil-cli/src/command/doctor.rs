@@ -1,6 +1,5 @@
 use std::fmt::Write;
 
-use serde::Serialize;
 use trefoil::{
     Engine,
     admin::{CheckResult, DoctorOptions, HealthReport},
@@ -13,26 +12,11 @@ use crate::{
     show::{DIM, printable},
 };
 
-/// What was looked at, on the wire.
-#[derive(Serialize)]
-struct Row<'a> {
-    #[serde(flatten)]
-    result: &'a CheckResult,
-    healthy: bool,
-    next: Option<&'static str>,
-}
-
 /// Looks at how well the index does its work.
 pub(super) fn run(args: &DoctorArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let options = DoctorOptions { sample: args.sample, k: args.limit, seed: args.seed };
     let report = Engine::doctor(settings.index(), settings.engine.clone(), &options)?;
-    let rows = report.results.iter().map(|result| Row {
-        result,
-        healthy: result.is_healthy(),
-        next: (!result.is_healthy()).then(|| result.next()),
-    });
-    let rows: Vec<Row<'_>> = rows.collect();
-    settings.console.show(&rows, |_| text(&report))?;
+    settings.console.show(&report.results, |_| text(&report))?;
     Ok(if report.is_healthy() { Outcome::Found } else { Outcome::Wrong })
 }
 

@@ -29,14 +29,8 @@ const LISTED: usize = 10;
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Filled {
-    /// Files that are new or changed.
-    pub(super) written: usize,
-    /// Files that were there already.
-    pub(super) unchanged: usize,
-    /// Files that are gone.
-    pub(super) removed: usize,
-    pub(super) chunks_added: usize,
-    pub(super) chunks_removed: usize,
+    #[serde(flatten)]
+    pub(super) ingested: Ingested,
     /// Texts that the model read; equal texts are read once.
     pub(super) embedded: usize,
     /// Chunks that wait for a vector.
@@ -44,20 +38,18 @@ pub(super) struct Filled {
     /// Chunks that no vector could be made for.
     pub(super) failed: usize,
     pub(super) seconds: f64,
-    pub(super) skipped: Vec<Skipped>,
-    /// Paths that lost so many files that nothing of them was removed.
-    pub(super) kept: Vec<Kept>,
 }
 
 impl Filled {
     /// True if the index is not what it was.
     pub(super) fn changed(&self) -> bool {
-        self.written + self.removed + self.embedded > 0
+        self.ingested.written + self.ingested.removed + self.embedded > 0
     }
 
     /// One line without its end.
     pub(super) fn summary(&self) -> String {
-        let Self { written, unchanged, removed, chunks_added, embedded, .. } = self;
+        let Self { ingested, embedded, .. } = self;
+        let Ingested { written, unchanged, removed, chunks_added, .. } = ingested;
         let mut text = format!("{written} {} indexed", plural(*written, "file"));
         if *unchanged > 0 {
             _ = write!(text, ", {unchanged} unchanged");
@@ -76,7 +68,7 @@ impl Filled {
 
     /// Lists what was passed over, and what was kept though it was not found.
     pub(super) fn report_skipped(&self, console: Console) {
-        for Kept { root, missing, indexed } in &self.kept {
+        for Kept { root, missing, indexed } in &self.ingested.kept {
             console.note(format_args!(
                 "{missing} of the {indexed} indexed {} of `{}` are not there; nothing of it was \
                  removed: `--prune` removes them",
@@ -84,13 +76,13 @@ impl Filled {
                 root.display(),
             ));
         }
-        let count = self.skipped.len();
+        let count = self.ingested.skipped.len();
         if count == 0 {
             return;
         }
         console.note(format_args!("{count} {} skipped:", plural(count, "file")));
         let listed = if console.verbose { count } else { LISTED };
-        for Skipped { path, reason } in self.skipped.iter().take(listed) {
+        for Skipped { path, reason } in self.ingested.skipped.iter().take(listed) {
             console.status(format_args!("  {} — {}", printable(path), printable(reason)));
         }
         if count > listed {
@@ -112,17 +104,11 @@ pub(super) fn fill(
     drain(engine, console)?;
     let EngineStats { store, embedded, .. } = engine.stats()?;
     Ok(Filled {
-        written: ingested.written,
-        unchanged: ingested.unchanged,
-        removed: ingested.removed,
-        chunks_added: ingested.chunks_added,
-        chunks_removed: ingested.chunks_removed,
+        ingested,
         embedded: embedded - before,
         waiting: store.jobs.queued + store.jobs.running,
         failed: store.jobs.failed,
         seconds: started.elapsed().as_secs_f64(),
-        skipped: ingested.skipped,
-        kept: ingested.kept,
     })
 }
 
@@ -196,10 +182,13 @@ mod tests {
         check(&Filled::default(), "0 files indexed: 0 new chunks, 0 embedded, 0.0 s");
         check(
             &Filled {
-                written: 1,
-                unchanged: 2,
-                removed: 3,
-                chunks_added: 1,
+                ingested: Ingested {
+                    written: 1,
+                    unchanged: 2,
+                    removed: 3,
+                    chunks_added: 1,
+                    ..Ingested::default()
+                },
                 embedded: 4,
                 seconds: 2.0,
                 ..Filled::default()

@@ -28,7 +28,7 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outco
     note_missing_model(&engine, console)?;
     let filled = fill(&engine, &args.paths, allowed, console)?;
     filled.report_skipped(console);
-    if filled.written + filled.unchanged == 0 && filled.kept.is_empty() {
+    if filled.ingested.written + filled.ingested.unchanged == 0 && filled.ingested.kept.is_empty() {
         console.note("there is no document to index at or below the given paths");
     }
     let text = |filled: &Filled| format!("{} → {}\n", filled.summary(), shown(settings.index()));

@@ -1,6 +1,5 @@
 use std::fmt::Write;
 
-use serde::Serialize;
 use trefoil::{
     Engine,
     admin::{RepairReport, Salvaged, TableSaved},
@@ -9,38 +8,15 @@ use trefoil::{
 use super::{
     Outcome,
     fill::{plural, shown},
-    verify::{self, Verified},
+    verify,
 };
 use crate::{settings::Settings, show::printable};
-
-/// What a repair did, on the wire.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Repaired<'r> {
-    before: Verified,
-    set_aside: Option<String>,
-    saved: Option<&'r Salvaged>,
-    rebuilt: Vec<String>,
-    after: Verified,
-}
 
 /// Sets aside what is damaged and rebuilds it.
 pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let repair = Engine::repair(settings.index(), &settings.engine)?;
-    settings.console.show(&Repaired::from(&repair), |_| text(&repair))?;
+    settings.console.show(&repair, text)?;
     Ok(if repair.after.is_sound() { Outcome::Found } else { Outcome::Wrong })
-}
-
-impl<'r> From<&'r RepairReport> for Repaired<'r> {
-    fn from(repair: &'r RepairReport) -> Self {
-        Self {
-            before: (&repair.before).into(),
-            set_aside: repair.set_aside.as_ref().map(|folder| folder.display().to_string()),
-            saved: repair.saved.as_ref(),
-            rebuilt: repair.rebuilt.iter().map(ToString::to_string).collect(),
-            after: (&repair.after).into(),
-        }
-    }
 }
 
 fn text(repair: &RepairReport) -> String {

@@ -1,61 +1,15 @@
-use std::{collections::BTreeMap, fmt::Write};
+use std::fmt::Write;
 
-use serde::Serialize;
-use trefoil::{
-    Engine, Part,
-    admin::{Finding, Verification},
-};
+use trefoil::{Engine, Part, admin::Verification};
 
 use super::Outcome;
 use crate::{settings::Settings, show::printable};
 
-/// What checking found, on the wire.
-#[derive(Serialize)]
-pub(super) struct Verified {
-    sound: bool,
-    change: u64,
-    rows: BTreeMap<String, usize>,
-    lagging: BTreeMap<String, usize>,
-    findings: Vec<Found>,
-}
-
-#[derive(Serialize)]
-struct Found {
-    part: String,
-    fault: String,
-    next: &'static str,
-}
-
 /// Checks every part of the index; changes nothing.
 pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let verification = Engine::verify(settings.index())?;
-    settings.console.show(&Verified::from(&verification), |_| text(&verification))?;
+    settings.console.show(&verification, text)?;
     Ok(if verification.is_sound() { Outcome::Found } else { Outcome::Wrong })
-}
-
-impl From<&Verification> for Verified {
-    fn from(verification: &Verification) -> Self {
-        let counts = |counts: &[(Part, usize)]| {
-            counts.iter().map(|&(part, rows)| (part.to_string(), rows)).collect()
-        };
-        Self {
-            sound: verification.is_sound(),
-            change: verification.seq.get(),
-            rows: counts(&verification.rows),
-            lagging: counts(&verification.lagging),
-            findings: verification.findings.iter().map(Found::from).collect(),
-        }
-    }
-}
-
-impl From<&Finding> for Found {
-    fn from(finding: &Finding) -> Self {
-        Self {
-            part: finding.part.to_string(),
-            fault: finding.fault.to_string(),
-            next: finding.next(),
-        }
-    }
 }
 
 /// What was found, a line each, and in the end what it means.

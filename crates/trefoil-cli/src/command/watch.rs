@@ -38,7 +38,7 @@ pub(super) fn watch(
     console.status("watching for changes; Ctrl-C stops");
     while await_change(&events, &index) {
         match fill(engine, paths, allowed, console) {
-            Ok(filled) if filled.changed() || !filled.kept.is_empty() => {
+            Ok(filled) if filled.changed() || !filled.ingested.kept.is_empty() => {
                 filled.report_skipped(console);
                 console.show(&filled, |_| format!("{}\n", filled.summary()))?;
             }

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use validator::Validate;
 
-use crate::{Error, FileId, Language, Result, RowId, RowSet, Score};
+use crate::{Condition, Error, FileId, Language, Result, RowId, RowSet, Score};
 
 /// Which results a caller will accept. Every filter holds on every retriever.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Validate)]
@@ -34,6 +34,9 @@ pub struct SearchFilters {
     #[serde(alias = "path_glob")]
     #[validate(length(max = 1_000))]
     pub path_glob: Option<String>,
+    /// Only documents whose metadata is like this.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<Condition>,
 }
 
 impl SearchFilters {
@@ -45,6 +48,29 @@ impl SearchFilters {
             && self.tags.is_empty()
             && self.languages.is_empty()
             && self.path_glob.is_none()
+            && self.condition.is_none()
+    }
+
+    /// Checks the fields that their types leave open.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] for the first that is out of its range.
+    pub fn check(&self) -> Result<()> {
+        if let Some(condition) = &self.condition {
+            condition.check()?;
+        }
+        let Err(errors) = self.validate() else { return Ok(()) };
+        let too_many = |field, count: usize, allowed| Error::invalid_query(field, count, allowed);
+        Err(if errors.errors().contains_key("file_ids") {
+            too_many("filters.fileIds", self.file_ids.len(), "at most 10,000 ids")
+        } else if errors.errors().contains_key("entity_types") {
+            too_many("filters.entityTypes", self.entity_types.len(), "at most 100 types")
+        } else if errors.errors().contains_key("tags") {
+            too_many("filters.tags", self.tags.len(), "at most 100 tags")
+        } else {
+            let glob = self.path_glob.as_deref().unwrap_or_default();
+            Error::invalid_query("filters.pathGlob", glob, "at most 1,000 characters")
+        })
     }
 }
 

@@ -32,7 +32,7 @@ use trefoil_policy::Ttl;
 /// ```
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are described where a claim has them")]
 pub struct ClaimDraft {
     /// Its id, if it has one.
@@ -44,7 +44,7 @@ pub struct ClaimDraft {
     pub kind: ClaimKind,
     #[serde(default)]
     pub scope: Scope,
-    #[serde(default)]
+    #[serde(alias = "boundary_class", default)]
     pub boundary_class: BoundaryClass,
     pub origin: Origin,
     #[serde(default = "half")]
@@ -56,13 +56,16 @@ pub struct ClaimDraft {
     #[serde(default = "one")]
     pub recency: Score,
     /// Hash of the text; if it is given, it must agree.
+    #[serde(alias = "content_hash")]
     pub content_hash: Option<ContentHash>,
     /// What can be looked at, as tags that may be malformed.
     #[serde(default, alias = "source", deserialize_with = "one_or_many")]
     pub sources: Vec<String>,
     /// What is known of whether it is so; inferred if absent or without a source.
+    #[serde(alias = "epistemic_status")]
     pub epistemic_status: Option<EpistemicStatus>,
     /// When it was last checked; when it is made, if absent.
+    #[serde(alias = "last_verified_at")]
     pub last_verified_at: Option<Timestamp>,
     /// How long it stays fresh; as its scope, if absent.
     pub ttl: Option<Ttl>,
@@ -71,16 +74,23 @@ pub struct ClaimDraft {
     pub subject: Option<String>,
     pub predicate: Option<String>,
     pub object: Option<String>,
+    #[serde(alias = "valid_from")]
     pub valid_from: Option<Timestamp>,
+    #[serde(alias = "valid_to")]
     pub valid_to: Option<Timestamp>,
     /// When it was written; now, if absent.
+    #[serde(alias = "created_at")]
     pub created_at: Option<Timestamp>,
     /// When it was last changed; when it was written, if absent.
+    #[serde(alias = "updated_at")]
     pub updated_at: Option<Timestamp>,
+    #[serde(alias = "occurred_at")]
     pub occurred_at: Option<Timestamp>,
     /// From when its age is counted; when it was written, if absent.
+    #[serde(alias = "recency_anchor")]
     pub recency_anchor: Option<Timestamp>,
     /// Up to when decay has been applied; when it was written, if absent.
+    #[serde(alias = "decayed_at")]
     pub decayed_at: Option<Timestamp>,
     /// The session it belongs to; needed if its scope is one.
     pub session: Option<SessionId>,
@@ -358,7 +368,7 @@ mod tests {
         assert_eq!(claim.predicate.as_deref(), Some("lives_in"));
         assert_eq!(claim.sources, [SourceTag::Test("a".into())]);
         let written = serde_json::to_value(&claim).unwrap();
-        assert_eq!(written["created_at"], "2026-11-22T03:00:00Z");
+        assert_eq!(written["createdAt"], "2026-11-22T03:00:00Z");
         assert_eq!((&written["id"], &written["ttl"]), (&"clm_9".into(), &"24h".into()));
         assert_eq!(written["sources"], serde_json::json!(["test:a"]));
         assert_eq!(claim, serde_json::from_value(written).unwrap());

@@ -28,11 +28,12 @@ trefoil_core::checked_conversions!(Rating(f32));
 
 /// What was said of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Feedback {
     /// Its id.
     pub id: FeedbackId,
     /// The claim.
+    #[serde(alias = "claim_id")]
     pub claim_id: ClaimId,
     /// When it was said.
     pub ts: Timestamp,

@@ -21,13 +21,16 @@ string_enum!(
 
 /// How claims are integrated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct IntegrateOptions {
     /// What becomes of a claim that is told again.
+    #[serde(alias = "merge_strategy")]
     pub merge_strategy: MergeStrategy,
     /// Whether a claim that breaks a rule is refused.
+    #[serde(alias = "validate_invariants")]
     pub validate_invariants: bool,
     /// Whether facts become relations of the graph.
+    #[serde(alias = "update_graph")]
     pub update_graph: bool,
     /// Who tells the claim, for rules that want to know.
     pub requester: Requester,

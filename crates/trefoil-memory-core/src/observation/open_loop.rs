@@ -7,20 +7,23 @@ use crate::unit::whole_seconds;
 
 /// Something that is left to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenLoop {
     /// Its id.
     pub id: LoopId,
     /// What is to be done, with single spaces; two with the same text are one.
     pub text: String,
     /// When it is due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "due_at", default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
     /// From when it is no longer shown, and removed.
+    #[serde(alias = "expires_at")]
     pub expires_at: Timestamp,
     /// Who may see it.
+    #[serde(alias = "boundary_class")]
     pub boundary_class: BoundaryClass,
     /// When it was written.
+    #[serde(alias = "created_at")]
     pub created_at: Timestamp,
 }
 

@@ -7,20 +7,26 @@ use crate::unit::whole_seconds;
 /// A stretch of work on one project.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
     /// The folder of the project.
+    #[serde(alias = "project_path")]
     pub project_path: String,
     /// When it began.
+    #[serde(alias = "started_at")]
     pub started_at: Timestamp,
     /// When it ended; it goes on if absent.
+    #[serde(alias = "ended_at")]
     pub ended_at: Option<Timestamp>,
     /// What was done in it.
     pub summary: Option<String>,
+    /// Whose it is, a word that means something to the caller alone; nobody's in particular if
+    /// absent.
+    pub owner: Option<String>,
     /// Tokens of its observations together.
-    #[serde(default)]
+    #[serde(alias = "token_count", default)]
     pub token_count: u64,
 }
 
@@ -33,6 +39,7 @@ impl Session {
             started_at: whole_seconds(now),
             ended_at: None,
             summary: None,
+            owner: None,
             token_count: 0,
         }
     }

@@ -13,11 +13,13 @@ pub(super) const PAGE: usize = 256;
 
 /// How memory is looked after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MaintainOptions {
     /// Only tells what would be done.
+    #[serde(alias = "dry_run")]
     pub dry_run: bool,
     /// Whether rolling summaries may be made of personal data; they are personal then.
+    #[serde(alias = "with_personal_data")]
     pub with_personal_data: bool,
 }
 
@@ -64,6 +66,7 @@ impl MaintenanceStep {
 
 /// What looking after memory did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MaintenanceReport {
     /// Whether all this was only told.
     pub dry_run: bool,

@@ -27,6 +27,7 @@ use trefoil_memory_core::{cut_out, whole_seconds};
 
 /// What a recall brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RecalledClaims {
     /// What was saved of it.
     pub context: ActiveContext,
@@ -44,6 +45,7 @@ pub struct RecalledClaims {
 
 /// The numbers that scores were made with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ScoringParams {
     /// Weight of meaning against words.
     pub alpha: f64,

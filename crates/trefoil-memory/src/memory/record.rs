@@ -19,6 +19,7 @@ const EVENTS: usize = 100;
 /// All that is known of one unit.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct UnitRecord {
     /// Its id.
     pub id: String,
@@ -61,6 +62,7 @@ pub struct UnitRecord {
 /// How one named entity is related to another.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct MemoryRelation {
     /// Its id.
     pub id: RelationId,
@@ -122,6 +124,7 @@ pub struct RecordedEvent {
 
 /// What there is in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Overview {
     /// The policy that holds.
     pub policy_version: PolicyVersion,

@@ -7,7 +7,7 @@ use crate::{Claim, PolicyVersion, Provenance, Scope, Ttl};
 /// What one recall brought, as it was saved.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActiveContext {
     /// Its id.
     pub id: ContextId,
@@ -18,8 +18,10 @@ pub struct ActiveContext {
     /// Who asked, and when.
     pub provenance: Option<Provenance>,
     /// Until when it can be used, this moment left out.
+    #[serde(alias = "expires_at")]
     pub expires_at: Timestamp,
     /// The policy that it was made under.
+    #[serde(alias = "policy_version")]
     pub policy_version: PolicyVersion,
     /// What it brought, best first.
     pub items: Vec<ContextItem>,

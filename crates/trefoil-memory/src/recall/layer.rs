@@ -72,6 +72,7 @@ pub struct FoundUnit {
 /// What is told of a unit.
 #[serde_with::skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct View {
     /// The unit.
     pub id: UnitId,

@@ -116,6 +116,7 @@ pub struct PackSection {
 
 /// One thing that a pack tells.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct PackItem {
     /// The unit that says so, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,13 +35,14 @@ impl RecallProfile {
 
 /// What is asked of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RecallQuery {
     /// The question; empty asks for all that is in scope, the most worthwhile first.
     pub q: String,
     /// The scopes to look in; all of the boundary's if absent.
     pub scope: Option<BTreeSet<Scope>>,
     /// The classes to look in; all of the boundary's if absent.
+    #[serde(alias = "boundary_classes")]
     pub boundary_classes: Option<BTreeSet<BoundaryClass>>,
     /// The tags that the request carries.
     pub allow: Vec<AllowTag>,
@@ -50,8 +51,10 @@ pub struct RecallQuery {
     /// The session that asks: without it, claims of sessions are not found.
     pub session: Option<SessionId>,
     /// How many claims to show, 1–50.
+    #[serde(alias = "top_k")]
     pub top_k: usize,
     /// Whether to tell what each score is made of.
+    #[serde(alias = "include_meta")]
     pub include_meta: bool,
     /// Whether to pass over claims that are like better ones, by maximal marginal relevance.
     pub diverse: bool,
@@ -60,6 +63,7 @@ pub struct RecallQuery {
     /// How to search.
     pub profile: RecallProfile,
     /// What was said before, oldest first; used by the profile of episodes.
+    #[serde(alias = "recent_turns")]
     pub recent_turns: Vec<String>,
 }
 
@@ -122,7 +126,7 @@ impl RecallQuery {
     /// left.
     pub fn admission(&self, boundary: &Boundary, policy: &Policy) -> Result<Admission> {
         if !(1..=Self::MAX_TOP_K).contains(&self.top_k) {
-            return Err(Error::invalid_query("top_k", self.top_k, "1–50"));
+            return Err(Error::invalid_query("topK", self.top_k, "1–50"));
         }
         if self.q.len() > Self::MAX_BYTES {
             let length = format_args!("{} bytes", self.q.len());
@@ -205,7 +209,7 @@ mod tests {
         };
         assert!(ask(1).is_ok() && ask(50).is_ok());
         for top_k in [0, 51] {
-            assert!(matches!(ask(top_k), Err(Error::InvalidQuery { field: "top_k", .. })));
+            assert!(matches!(ask(top_k), Err(Error::InvalidQuery { field: "topK", .. })));
         }
         let long = RecallQuery::new("x".repeat(16_385)).admission(&Boundary::default(), &policy());
         assert!(matches!(long, Err(Error::InvalidQuery { field: "q", .. })));

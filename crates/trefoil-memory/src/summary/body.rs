@@ -13,13 +13,16 @@ use trefoil_memory_core::{extract::statements, integrate::one_at_a_time};
 
 /// A summary in parts, each taken from the units that it is made of and from nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SummaryBody {
     /// The summary as a text.
+    #[serde(alias = "summary_text")]
     pub summary_text: String,
     /// Sentences that name a day, and those of units that stand out, oldest first.
+    #[serde(alias = "key_events")]
     pub key_events: Vec<KeyEvent>,
     /// What was the case when the summary was made.
+    #[serde(alias = "shared_state")]
     pub shared_state: SharedState,
 }
 
@@ -37,22 +40,23 @@ pub struct KeyEvent {
 
 /// What is the case: of each thing what was said last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedState {
     /// Facts and preferences that hold, in the order in which they were told.
     pub facts: Vec<String>,
     /// What is left to do and not yet overdue, what is due first before what has no date.
+    #[serde(alias = "open_loops")]
     pub open_loops: Vec<SharedLoop>,
 }
 
 /// Something that is left to do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedLoop {
     /// What is to be done.
     pub text: String,
     /// When it is due, if that is said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(alias = "due_at", default, skip_serializing_if = "Option::is_none")]
     pub due_at: Option<Timestamp>,
 }
 

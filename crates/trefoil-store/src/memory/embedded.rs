@@ -145,6 +145,7 @@ mod tests {
             started_at: 1,
             ended_at: None,
             summary: None,
+            owner: None,
             token_count: 0,
         };
         fixture.store.memory_write("test", |write| write.put_session(&session)).unwrap();

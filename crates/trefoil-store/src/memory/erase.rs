@@ -194,10 +194,11 @@ impl Store {
 
 /// Where text is that is alive. What says something in short of what may be gone (reports of
 /// communities, summaries of sessions, events) is not among them: a byte there is a find.
-const LIVE: [&str; 12] = [
+const LIVE: [&str; 13] = [
     "SELECT text FROM payload_chunk",
     "SELECT heading_path FROM payload_chunk",
     "SELECT title FROM files",
+    "SELECT metadata FROM files",
     "SELECT path FROM files",
     "SELECT concat_ws(char(10), input_text, reply_text, image_summary) FROM payload_episode",
     "SELECT concat_ws(char(10), context_note, reflection_json, content_compressed, source_id, actor)
@@ -279,12 +280,12 @@ fn words(tx: &WriteTx<'_>, unit: &MemoryUnit) -> rusqlite::Result<Vec<String>> {
 }
 
 fn file_texts(tx: &Connection, path: &str) -> rusqlite::Result<Option<(Erased, Vec<String>)>> {
-    let title: Option<String> = tx
-        .prepare_cached("SELECT title FROM files WHERE path = ?1")?
-        .query_row([path], |row| row.get(0))
+    let labels: Option<[String; 2]> = tx
+        .prepare_cached("SELECT title, metadata FROM files WHERE path = ?1")?
+        .query_row([path], |row| Ok([row.get(0)?, row.get(1)?]))
         .optional()?;
-    let Some(title) = title else { return Ok(None) };
-    let (mut erased, mut texts_gone) = (Erased::default(), vec![title]);
+    let Some(labels) = labels else { return Ok(None) };
+    let (mut erased, mut texts_gone) = (Erased::default(), Vec::from(labels));
     let mut chunks = tx.prepare_cached(
         "SELECT c.text, c.heading_path FROM payload_chunk c JOIN files f ON f.id = c.file_id
          WHERE f.path = ?1 ORDER BY c.unit_id",

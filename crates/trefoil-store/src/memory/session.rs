@@ -16,11 +16,13 @@ pub struct SessionRow {
     pub ended_at: Option<i64>,
     /// What was done in it.
     pub summary: Option<String>,
+    /// Whose it is, as the caller names it.
+    pub owner: Option<String>,
     /// Tokens of its observations together; counted by the store, not written.
     pub token_count: u64,
 }
 
-const SELECT: &str = "SELECT id, project_path, started_at, ended_at, summary,
+const SELECT: &str = "SELECT id, project_path, started_at, ended_at, summary, owner,
         (SELECT ifnull(sum(token_count), 0) FROM payload_episode WHERE session_id = s.id)
     FROM sessions s";
 
@@ -49,18 +51,19 @@ impl MemoryWrite<'_> {
     pub fn put_session(&self, session: &SessionRow) -> Result<()> {
         self.sql("store a session", |tx| {
             tx.prepare_cached(
-                "INSERT INTO sessions (id, project_path, started_at, ended_at, summary)
-                 VALUES (?1, ?2, ?3, ?4, ?5)
+                "INSERT INTO sessions (id, project_path, started_at, ended_at, summary, owner)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT (id) DO UPDATE SET
                      project_path = excluded.project_path, ended_at = excluded.ended_at,
-                     summary = excluded.summary",
+                     summary = excluded.summary, owner = excluded.owner",
             )?
             .execute(params![
                 session.id,
                 session.project_path,
                 session.started_at,
                 session.ended_at,
-                session.summary
+                session.summary,
+                session.owner
             ])?;
             Ok(())
         })
@@ -74,6 +77,7 @@ fn session(columns: &Row<'_>) -> rusqlite::Result<SessionRow> {
         started_at: columns.get(2)?,
         ended_at: columns.get(3)?,
         summary: columns.get(4)?,
-        token_count: columns.get(5)?,
+        owner: columns.get(5)?,
+        token_count: columns.get(6)?,
     })
 }

@@ -87,6 +87,7 @@ fn a_unit_of_each_kind_is_read_as_it_was_written() {
         started_at: 5,
         ended_at: None,
         summary: None,
+        owner: None,
         token_count: 0,
     };
     fixture.store.memory_write("test", |memory| memory.put_session(&session)).unwrap();
@@ -514,6 +515,7 @@ fn a_filter_admits_what_it_names() {
             started_at: 0,
             ended_at: None,
             summary: None,
+            owner: None,
             token_count: 0,
         };
         fixture.store.memory_write("test", |m| m.put_session(&session)).unwrap();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use trefoil_core::{
     Collection, Contents, Digest, IndexInput, QueryText, Result, RetrieverId, Role, RowId, Score,
     SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchResultType, StoredChunk,
@@ -74,8 +74,7 @@ pub enum Check {
 }
 
 /// The result of one check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CheckResult {
     /// What.
     pub check: Check,
@@ -93,6 +92,20 @@ pub struct CheckResult {
 pub struct HealthReport {
     /// All results, in the order of the checks.
     pub results: Vec<CheckResult>,
+}
+
+impl Serialize for CheckResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { check, found, of, examples } = self;
+        let mut wire = serializer.serialize_struct("CheckResult", 6)?;
+        wire.serialize_field("check", check)?;
+        wire.serialize_field("found", found)?;
+        wire.serialize_field("of", of)?;
+        wire.serialize_field("examples", examples)?;
+        wire.serialize_field("healthy", &self.is_healthy())?;
+        wire.serialize_field("next", &(!self.is_healthy()).then(|| self.next()))?;
+        wire.end()
+    }
 }
 
 impl HealthReport {

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use serde::Serialize;
 use trefoil_core::{Error, Part, Result, create_private_folder, sync};
 use trefoil_store::{Access, Salvaged, Store, SystemClock};
 
@@ -27,7 +28,8 @@ use crate::{
 };
 
 /// What a repair did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RepairReport {
     /// What was wrong before.
     pub before: Verification,

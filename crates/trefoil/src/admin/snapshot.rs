@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 use sha2::{Digest as _, Sha256};
 use trefoil_core::{
     Collection, Error, Part, Result, Seq, create_private_folder, private_file, sync,
@@ -74,6 +74,17 @@ pub struct Snapshot {
     /// What is in it.
     pub manifest: Manifest,
     path: PathBuf,
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut wire = serializer.serialize_struct("Snapshot", 4)?;
+        wire.serialize_field("id", &self.id)?;
+        wire.serialize_field("bytes", &self.bytes)?;
+        wire.serialize_field("change", &self.manifest.seq)?;
+        wire.serialize_field("model", &self.manifest.model)?;
+        wire.end()
+    }
 }
 
 impl Snapshot {

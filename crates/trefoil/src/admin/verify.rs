@@ -8,8 +8,9 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use tempfile::TempDir;
-use trefoil_core::{Collection, Contents, Error, Part, Result, RowId, Seq};
+use trefoil_core::{Collection, Contents, Error, Part, Result, RowId, Seq, as_map};
 use trefoil_store::{Access, Store, StoreFault, SystemClock};
 
 use crate::{
@@ -40,6 +41,23 @@ pub struct Verification {
     pub findings: Vec<Finding>,
 }
 
+impl Serialize for Verification {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Wire<'v> {
+            sound: bool,
+            change: Seq,
+            #[serde(serialize_with = "as_map")]
+            rows: &'v [(Part, usize)],
+            #[serde(serialize_with = "as_map")]
+            lagging: &'v [(Part, usize)],
+            findings: &'v [Finding],
+        }
+        let Self { seq, rows, lagging, findings } = self;
+        Wire { sound: self.is_sound(), change: *seq, rows, lagging, findings }.serialize(serializer)
+    }
+}
+
 impl Verification {
     /// True if nothing is wrong.
     pub fn is_sound(&self) -> bool {
@@ -54,6 +72,16 @@ pub struct Finding {
     pub part: Part,
     /// What is wrong with it.
     pub fault: Fault,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut wire = serializer.serialize_struct("Finding", 3)?;
+        wire.serialize_field("part", &self.part)?;
+        wire.serialize_field("fault", &self.fault.to_string())?;
+        wire.serialize_field("next", self.next())?;
+        wire.end()
+    }
 }
 
 impl Finding {

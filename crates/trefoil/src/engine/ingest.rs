@@ -47,7 +47,14 @@ impl Engine {
         self.state.ingest(documents, || self.wake())
     }
 
-    /// Forgets the document at `path`, or every document below it. How many.
+    /// Forgets the documents at exactly these paths. How many there were.
+    pub fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
+        let removed = self.state.remove_documents(paths)?;
+        self.wake();
+        Ok(removed)
+    }
+
+    /// Forgets the document at `path`, and every document below it. How many.
     pub fn remove(&self, path: &str) -> Result<usize> {
         let removed = self.state.remove(path)?;
         self.wake();

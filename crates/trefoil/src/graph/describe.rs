@@ -284,7 +284,7 @@ fn describe(name: &str, mentioning: &[Mentioning<'_>], language: Language) -> Re
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{ChunkId, FileId, FileInfo};
+    use trefoil_core::{ChunkId, FileId, FileInfo, Metadata};
 
     use super::*;
     use crate::search::present::tests::chunk;
@@ -304,6 +304,7 @@ mod tests {
             title: String::new(),
             tags: Vec::new(),
             date: None,
+            metadata: Metadata::default(),
         };
         let spans = text
             .match_indices(name)

@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 
 use trefoil_core::{
-    Allowed, Analyzer, Content, EntityType, Explanation, ItemMetadata, Language, LineSpan, Plan,
-    Relevance, Result, RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType,
-    Sources,
+    Allowed, Analyzer, Content, EntityType, Explanation, ItemMetadata, Language, LineSpan,
+    Metadata, Plan, Relevance, Result, RetrieverId, Score, SearchQuery, SearchResultItem,
+    SearchResultType, Sources,
 };
 use trefoil_graph::{GraphIndex, Node};
 use trefoil_text::{WordBounds, normalize, normalize_name};
@@ -131,6 +131,7 @@ fn item(query: &SearchQuery, known: Known, share: Score) -> SearchResultItem {
         language,
         date: None,
         tags: Vec::new(),
+        metadata: Metadata::default(),
     };
     SearchResultItem {
         id: entity.id.to_string(),

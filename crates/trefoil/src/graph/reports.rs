@@ -7,8 +7,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Analyzer, CommunityId, Content, Embedder, EntityId, ItemMetadata, Language, LineSpan, Question,
-    Result, Role, Score, Sources,
+    Analyzer, CommunityId, Content, Embedder, EntityId, ItemMetadata, Language, LineSpan, Metadata,
+    Question, Result, Role, Score, Sources,
 };
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
@@ -241,6 +241,7 @@ pub(crate) fn metadata(
         language: language_of(&row.summary),
         date: None,
         tags: row.keywords.clone(),
+        metadata: Metadata::default(),
     }
 }
 

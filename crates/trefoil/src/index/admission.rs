@@ -39,13 +39,14 @@ impl<'q> Admission<'q> {
 
     /// True if `chunk` passes every filter that its own data can answer.
     pub(crate) fn admits(&self, chunk: &StoredChunk) -> bool {
-        let SearchFilters { date_range, tags, languages, .. } = self.filters;
+        let SearchFilters { date_range, tags, languages, condition, .. } = self.filters;
         let file = &chunk.file;
         (self.files.is_empty() || self.files.contains(&file.id))
             && date_range.is_none_or(|range| file.date.is_some_and(|date| range.contains(date)))
             && (tags.is_empty() || file.tags.iter().any(|tag| tags.contains(tag)))
             && (languages.is_empty() || languages.contains(&chunk.chunk.language))
             && self.glob.as_ref().is_none_or(|glob| glob.is_match(&file.path))
+            && condition.as_ref().is_none_or(|condition| condition.admits(&file.metadata))
     }
 }
 
@@ -57,6 +58,7 @@ impl State {
         expect(unused_variables, reason = "the graph alone is looked at in the view")
     )]
     pub(crate) fn allowed(&self, view: &ReadView, filters: &SearchFilters) -> Result<Allowed> {
+        filters.check()?;
         let within = self.store.allowed(filters)?;
         if filters.entity_types.is_empty() {
             return Ok(within);

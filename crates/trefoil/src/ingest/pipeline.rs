@@ -27,7 +27,8 @@ const UNSETTLED: i64 = i64::MIN;
 const DIGEST: usize = 64;
 
 /// What an ingest did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Ingested {
     /// Documents that are new or changed.
     pub written: usize,
@@ -129,7 +130,17 @@ impl State {
         Ok(report)
     }
 
-    /// Forgets the document at `path`, or every document below it. How many.
+    /// Forgets the documents at exactly these paths. How many there were.
+    pub(crate) fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
+        self.writable("remove documents")?;
+        let removed = self.store.remove_files(paths.iter().map(AsRef::as_ref))?;
+        if removed > 0 {
+            self.replay_all()?;
+        }
+        Ok(removed)
+    }
+
+    /// Forgets the document at `path`, and every document below it. How many.
     pub(crate) fn remove(&self, path: &str) -> Result<usize> {
         self.writable("remove documents")?;
         let removed = self.store.remove_under(path.trim_end_matches('/'))?;
@@ -201,8 +212,11 @@ impl State {
             let reason = format!("{size} bytes, the limit is {}", self.config.max_file_bytes);
             return Ok(skipped(&document.path, reason));
         }
-        let Document { title, body, format, language, tags, date, .. } = document;
-        let rest = format!("{format:?} {language:?} {tags:?} {date:?}");
+        let Document { title, body, format, language, tags, date, metadata, .. } = document;
+        let mut rest = format!("{format:?} {language:?} {tags:?} {date:?}");
+        if !metadata.is_empty() {
+            rest.extend([" ", &metadata.to_json()]);
+        }
         let parts = [title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()];
         let sha256 = format!("{}{}", self.mark(None), sha256(&parts));
         let known = self.store.file(&document.path)?;
@@ -234,7 +248,7 @@ impl State {
     }
 
     fn cut(&self, document: &Document, size: u64, mtime: i64, sha256: String) -> Result<NewFile> {
-        let document = if self.config.redact_documents { &redacted(document) } else { document };
+        let document = if self.config.redact_documents { &redacted(document)? } else { document };
         let chunks = catch_panics("the chunker", || Ok(self.chunker.chunk(document)))?;
         let extractions = self.extract(&document.title, &chunks)?;
         let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
@@ -247,6 +261,7 @@ impl State {
             title: document.title.clone(),
             tags: document.tags.clone(),
             date: document.date,
+            metadata: document.metadata.clone(),
             size,
             mtime,
             sha256,

@@ -1,17 +1,37 @@
 //! Documents without what must not be kept.
 
-use trefoil_core::Document;
+use serde_json::Value;
+use trefoil_core::{Document, Metadata, Result};
 use trefoil_text::{Redaction, find_sensitive, redact};
 
 /// The document with a mark, such as `[email]`, in place of everything sensitive in its text,
-/// title and tags. Its path stays: it is the key of the document.
-pub(crate) fn redacted(document: &Document) -> Document {
+/// title, tags and the strings of its metadata. Its path stays: it is the key of the document.
+///
+/// # Errors
+/// [`Error::InvalidField`](trefoil_core::Error::InvalidField) if its metadata is too large with
+/// the marks.
+pub(crate) fn redacted(document: &Document) -> Result<Document> {
     let cut = |text: &str| redact(text, &Redaction::ALL).text;
-    Document {
+    let metadata = document.metadata.fields().clone().into_iter();
+    let metadata = metadata.map(|(key, value)| (key, strings(value, &cut))).collect();
+    Ok(Document {
         title: cut(&document.title),
         body: same_lines(&document.body),
         tags: document.tags.iter().map(|tag| cut(tag)).collect(),
+        metadata: Metadata::new(metadata)?,
         ..document.clone()
+    })
+}
+
+/// The value with each string changed.
+fn strings(value: Value, change: &impl Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => change(&text).into(),
+        Value::Array(list) => list.into_iter().map(|one| strings(one, change)).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (key, strings(value, change))).collect()
+        }
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
     }
 }
 
@@ -38,16 +58,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_title_and_tags_are_redacted_and_the_path_is_not() {
+    fn all_but_the_path_and_the_keys_is_redacted() {
         let document = Document {
             title: "連絡先 taro@example.com".to_owned(),
             tags: vec!["owner:taro@example.com".to_owned(), "release".to_owned()],
+            metadata: serde_json::from_str(r#"{"by": [{"mail": "taro@example.com"}], "n": 1}"#)
+                .unwrap(),
             ..Document::new("taro@example.com.md", "담당자 전화 010-1234-5678, taro@example.com")
         };
-        let redacted = redacted(&document);
+        let redacted = redacted(&document).unwrap();
         assert_eq!(redacted.title, "連絡先 [email]");
         assert_eq!(redacted.body, "담당자 전화 [phone], [email]");
         assert_eq!(redacted.tags, ["owner:[email]", "release"]);
+        assert_eq!(redacted.metadata.to_json(), r#"{"by":[{"mail":"[email]"}],"n":1}"#);
         assert_eq!(redacted.path, document.path);
     }
 

@@ -279,6 +279,7 @@ fn item(
             language: chunk.language,
             date: file.date,
             tags: file.tags.clone(),
+            metadata: file.metadata.clone(),
         }),
         explanation: None,
     }

@@ -205,8 +205,8 @@ mod tests {
 
     use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
     use trefoil_core::{
-        ByteSpan, Chunk, ChunkId, ChunkLevel, FileInfo, Fused, Language, LineSpan, Passage, RowId,
-        StoredChunk,
+        ByteSpan, Chunk, ChunkId, ChunkLevel, FileInfo, Fused, Language, LineSpan, Metadata,
+        Passage, RowId, StoredChunk,
     };
 
     use super::*;
@@ -232,6 +232,7 @@ mod tests {
                 path: file.to_owned(),
                 title: String::new(),
                 date: None,
+                metadata: Metadata::default(),
                 tags: Vec::new(),
             };
             let row = RowId::new(rank as u64);

@@ -144,7 +144,7 @@ fn a_view_searches_every_kind_and_each_layer_tells_more() {
     assert_eq!(seen.tokens, seen.views.iter().map(|one| one.tokens).sum::<usize>());
     for limit in [0, 51] {
         let error = view.search("x", &FindOptions { limit, ..FindOptions::default() });
-        assert!(matches!(error, Err(Error::InvalidQuery { field: "top_k", .. })));
+        assert!(matches!(error, Err(Error::InvalidQuery { field: "topK", .. })));
     }
 }
 

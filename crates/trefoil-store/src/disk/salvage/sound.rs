@@ -16,13 +16,14 @@ use crate::{
 };
 
 /// The rest of a file of which only the path is trusted, and that is read again.
-pub(super) const UNREAD: [(&str, &str); 6] = [
+pub(super) const UNREAD: [(&str, &str); 7] = [
     ("size", "0"),
     ("mtime", "-9223372036854775808"),
     ("sha256", "''"),
     ("title", "''"),
     ("tags", "'[]'"),
     ("dates", "'[]'"),
+    ("metadata", "'{}'"),
 ];
 
 /// Leaves out the rows that are not what their hash says, or that cannot be read. Of a file
