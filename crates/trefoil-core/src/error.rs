@@ -330,7 +330,7 @@ impl Error {
         Self::BoundaryDenied { boundary: boundary.into(), reason: reason.into() }
     }
 
-    /// One stable word for each kind of error, in snake_case, for programs to tell them apart.
+    /// One stable word for each kind of error, in `snake_case`, for programs to tell them apart.
     pub fn code(&self) -> &'static str {
         kind::of(self).code
     }

@@ -5,7 +5,7 @@ use super::Error;
 /// A kind of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorKind {
-    /// One stable word in snake_case.
+    /// One stable word in `snake_case`.
     pub code: &'static str,
     /// The status of an HTTP response that tells of it; 500 where the caller can do nothing.
     pub http_status: u16,
