@@ -2,7 +2,7 @@ use std::fmt::Write;
 
 use trefoil::{
     Engine,
-    admin::{RepairReport, Salvaged, TableSaved},
+    admin::{RepairReport, TableSaved},
 };
 
 use super::{
