@@ -4,10 +4,10 @@ use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
 use trefoil::{
-    Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
-    search::Answerability,
+    Document, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
+    search::Answerability, text::language_of,
 };
-use trefoil_eval::{Expected, RetrievalCase, assert_retrieval};
+use trefoil_eval::{Collection, Expected, RetrievalCase, assert_retrieval};
 
 use crate::models::with_model;
 
@@ -91,6 +91,38 @@ fn questions_cross_languages() {
         engine(), cases("cross.toml"),
         semantic "found" >= 0.86, hybrid "found" >= 0.86,
     );
+}
+
+/// Documents that say the same in three languages, and a question about each in each language.
+#[test]
+fn a_question_finds_what_answers_it_in_every_language() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/parallel");
+    let collection = Collection::read(&folder, language_of).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(dir.path().join("index"), with_model()).unwrap();
+    let documents: Vec<Document> = collection.documents.clone();
+    engine.ingest(&documents).unwrap();
+    engine.wait_until_indexed().unwrap();
+    let (mut right, mut own_first) = (0, 0);
+    for query in &collection.queries {
+        let (language, topic) = query.id.split_once('/').unwrap();
+        let mut asked = SearchQuery::new(&query.text).unwrap().limit(10);
+        asked.options.strategies = vec![SearchStrategy::SEMANTIC];
+        asked.options.rerank_enabled = false;
+        let found = engine.search(&asked).unwrap();
+        let paths: Vec<&str> = found.results.iter().map(|one| one.path()).collect();
+        let is_about = |path: &&&str| path.split_once('/').is_some_and(|(_, found)| found == topic);
+        right += paths.iter().take(3).filter(is_about).count();
+        let first = paths.iter().find(is_about).and_then(|path| path.split_once('/'));
+        own_first += usize::from(first.is_some_and(|(found, _)| found == language));
+    }
+    // Compared as they are asked, .49 of the first three are right.
+    let share = |count: usize, of: usize| count as f64 / of as f64;
+    let right = share(right, 3 * collection.queries.len());
+    assert!(right >= 0.72, "{right} of the first three are right");
+    // What says the same comes first in the language of the reader.
+    let own_first = share(own_first, collection.queries.len());
+    assert!(own_first >= 0.85, "{own_first} of the first right ones are in the reader's language");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn a_unit_is_found_by_its_words_at_once_and_by_its_meaning_when_it_is_embedded()
     assert_eq!(found.by_vector[0].row, walrus);
     assert_eq!(found.by_vector.len(), 2);
     assert_eq!(found.degraded, []);
-    let relevance = engine.memory().relevance_of(found.by_vector[0].raw_score, false);
+    let relevance = engine.memory().relevance_of(found.by_vector[0].raw_score);
     assert_eq!(relevance, found.by_vector[0].relevance);
     let vectors = engine.memory().vectors(&[walrus, cake]).unwrap();
     assert_eq!(vectors.len(), 2);

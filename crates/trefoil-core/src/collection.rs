@@ -70,6 +70,14 @@ impl IndexedUnit {
         }
     }
 
+    /// The language of its text.
+    pub fn language(&self) -> Language {
+        match self {
+            Self::Chunk(chunk) => chunk.chunk.language,
+            Self::Memory(_, language) => *language,
+        }
+    }
+
     /// The number that orders it among units of equal score ([`tie_break`]).
     pub fn tie_break(&self) -> u64 {
         match self {

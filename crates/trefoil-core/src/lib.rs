@@ -27,6 +27,7 @@ mod graph;
 mod id;
 mod index_folder;
 mod language;
+mod language_means;
 mod parallel;
 mod plan;
 mod query;
@@ -63,6 +64,7 @@ pub use index_folder::{
     Tombstones, create_private_folder, is_remote, make_private, plan_merges, private_file, sync,
 };
 pub use language::Language;
+pub use language_means::{LanguageMeans, QueryVectors};
 pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;
 pub use plan::{

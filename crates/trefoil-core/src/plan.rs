@@ -158,6 +158,10 @@ pub struct Question {
     pub language: Language,
     /// Whether the corpus has next to no text in that language.
     pub cross_lingual: bool,
+    /// The other languages of the corpus: its vector is moved into each, to be compared with the
+    /// passages in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_languages: Vec<Language>,
     /// Its embedding, if the caller supplied one.
     pub embedding: Option<Embedding>,
     /// The least relevance of a hit of the semantic retriever, if there is one.

@@ -33,6 +33,7 @@ mod evaluation;
 mod gate;
 #[cfg(feature = "engine")]
 mod harness;
+mod language_means;
 mod lines;
 mod lists;
 mod metric;
@@ -63,6 +64,7 @@ pub use gate::assert_gate;
 pub use gate::{CaseReport, FloorReport, Gate, GateReport, Ranks};
 #[cfg(feature = "engine")]
 pub use harness::{Harness, Measured, samples};
+pub use language_means::{language_means, questions, write_language_means};
 pub use lists::{RetrieverLists, StoredHit, StoredList};
 pub use metric::Metric;
 pub use probe::gibberish;

@@ -1,11 +1,13 @@
 use ndarray::{Array2, ArrayView2};
 use trefoil_core::{
-    Deadline, Embedder, EmbeddingSpace, Error, Part, Pooling, Result, Role, TokenCounter,
+    Deadline, Embedder, EmbeddingSpace, Error, LanguageMeans, Part, Pooling, Result, Role,
+    TokenCounter,
 };
 
 use crate::{
     card::{Card, EmbeddingCard},
     home::ModelHome,
+    languages::language_means,
     model::{Model, ModelSource, Output},
     tokenizer::Tokenizer,
 };
@@ -22,13 +24,15 @@ impl Default for ModelSource {
 
 /// Texts to unit vectors with an ONNX model, one text a run, as many runs at once as
 /// there are threads. Opening it reads the card only; the runtime and the model load
-/// at the first text.
+/// at the first text. Means of its questions in each language are those of `languages.toml`
+/// next to the model, or built in for models of the manifest.
 #[derive(Debug)]
 pub struct OnnxEmbedder {
     space: EmbeddingSpace,
     cosine_range: (f32, f32),
     short_cosine_range: Option<(f32, f32)>,
     token_cosine_range: Option<(f32, f32)>,
+    language_means: Option<LanguageMeans>,
     model: Model,
 }
 
@@ -62,6 +66,7 @@ impl OnnxEmbedder {
                 allowed: "a model whose role is `embedder`",
             });
         };
+        let language_means = language_means(&name, model.folder(), dimensions)?;
         let sha256 = sha256.map_or_else(|| model.sha256(), Ok)?;
         let space = EmbeddingSpace {
             model: name,
@@ -78,6 +83,7 @@ impl OnnxEmbedder {
             cosine_range: cosine_range.into(),
             short_cosine_range: short_cosine_range.map(Into::into),
             token_cosine_range: token_cosine_range.map(Into::into),
+            language_means,
             model,
         })
     }
@@ -160,6 +166,10 @@ impl Embedder for OnnxEmbedder {
 
     fn short_cosine_range(&self) -> (f32, f32) {
         self.short_cosine_range.unwrap_or(self.cosine_range)
+    }
+
+    fn language_means(&self) -> Option<&LanguageMeans> {
+        self.language_means.as_ref()
     }
 
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {

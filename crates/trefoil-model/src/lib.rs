@@ -27,6 +27,7 @@ mod cross_encoder;
 mod embedder;
 mod file;
 mod home;
+mod languages;
 mod lending;
 mod manifest;
 mod mapped_file;

@@ -85,6 +85,11 @@ impl Model {
         Ok((model, card))
     }
 
+    /// Where its files are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.files.folder
+    }
+
     /// SHA-256 of the weights, read from the file.
     pub(crate) fn sha256(&self) -> Result<String> {
         file::sha256_of_file(&self.files.folder.join("model.onnx"))

@@ -10,7 +10,8 @@ use trefoil_core::{
 };
 
 use crate::{
-    VectorConfig, VectorIndex, VectorIndexer, manifest::Manifest, snapshot::Snapshot, vector,
+    VectorConfig, VectorIndex, VectorIndexer, language::LanguageCode, manifest::Manifest,
+    snapshot::Snapshot, vector,
 };
 
 /// The vector index in a directory, as files and rows, of whatever space its vectors are.
@@ -53,6 +54,11 @@ impl VectorFiles {
     }
 }
 
+/// What stands for a vector and the language of its text.
+fn digest(language: LanguageCode, vector: &[u8]) -> u64 {
+    Digest::new().with(vector).with(&[language.get()]).get()
+}
+
 impl IndexFiles for VectorFiles {
     fn id(&self) -> RetrieverId {
         RetrieverId::SEMANTIC
@@ -74,7 +80,8 @@ impl IndexFiles for VectorFiles {
                 view.verify()?;
                 for (ordinal, row) in view.segment.rows()?.iter().enumerate() {
                     if !view.deleted.contains(ordinal) {
-                        rows.push((row, Digest::new().with(view.segment.vector(ordinal)?).get()));
+                        let language = view.segment.language(ordinal)?;
+                        rows.push((row, digest(language, view.segment.vector(ordinal)?)));
                     }
                 }
             }
@@ -85,7 +92,8 @@ impl IndexFiles for VectorFiles {
 
     fn digest(&self, entry: &IndexEntry) -> Result<Option<u64>> {
         let vector = vector::unit(&entry.vector, entry.vector.len())?;
-        Ok(Some(Digest::new().with(&vector::to_bytes(&vector)).get()))
+        let language = LanguageCode::from(entry.unit.language());
+        Ok(Some(digest(language, &vector::to_bytes(&vector))))
     }
 
     fn files(&self) -> Result<Vec<IndexFile>> {

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use trefoil_core::{Allowed, Result, RowId, Seq, Stamp};
+use trefoil_core::{Allowed, QueryVectors, Result, RowId, Seq, Stamp};
 
 use crate::{
     VectorConfig,
@@ -79,8 +79,22 @@ impl VectorIndex {
     /// [`InvalidEmbedding`](trefoil_core::Error::InvalidEmbedding), or
     /// [`Corrupt`](trefoil_core::Error::Corrupt) if what had to be read is damaged.
     pub fn search(&self, vector: &[f32], k: usize, allowed: &Allowed) -> Result<Vec<(RowId, f32)>> {
-        let vector = vector::unit(vector, self.snapshot.manifest.dimensions)?;
-        let search = Search { vector: &vector, k, allowed, exact: false, config: &self.config };
+        self.search_by_language(&QueryVectors::from(vector), k, allowed)
+    }
+
+    /// The same with a vector of its own for the texts of some languages.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub fn search_by_language(
+        &self,
+        vectors: &QueryVectors,
+        k: usize,
+        allowed: &Allowed,
+    ) -> Result<Vec<(RowId, f32)>> {
+        let dimensions = self.snapshot.manifest.dimensions;
+        let vectors = &vectors.try_map(|vector| vector::unit(vector, dimensions))?;
+        let search = Search { vectors, k, allowed, exact: false, config: &self.config };
         self.snapshot.search(&search)
     }
 
@@ -115,7 +129,7 @@ impl VectorIndex {
             for ordinal in (0..view.segment.len()).step_by(step) {
                 let vector = vector::from_bytes(view.segment.vector(ordinal)?);
                 let search = Search {
-                    vector: &vector,
+                    vectors: &QueryVectors::from(vector.as_slice()),
                     k,
                     allowed: &Allowed::All,
                     exact: false,

@@ -11,6 +11,7 @@ use trefoil_core::{
 
 use crate::{
     VectorConfig,
+    language::LanguageCode,
     manifest::{Manifest, SegmentEntry, segment_name},
     merging::{VectorMerge, live},
     segment::{Content, Encoded, Segment, Source},
@@ -73,23 +74,25 @@ impl VectorIndexer {
         })
     }
 
-    /// Adds or replaces the vectors of rows, scaled to length 1. Either all are taken or,
-    /// with an error, none. Equals are ordered by row.
+    /// Adds or replaces the vectors of rows, scaled to length 1, of texts in no known language.
+    /// Either all are taken or, with an error, none. Equals are ordered by row.
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`], [`Error::InvalidEmbedding`].
     pub fn put<'v>(&mut self, vectors: impl IntoIterator<Item = (RowId, &'v [f32])>) -> Result<()> {
-        self.put_ordered(vectors.into_iter().map(|(row, vector)| (row, row.get(), vector)))
+        let numbered = |(row, vector): (RowId, _)| (row, row.get(), LanguageCode::NONE, vector);
+        self.put_ordered(vectors.into_iter().map(numbered))
     }
 
-    /// The same with the numbers that order equals.
+    /// The same with the numbers that order equals, and with languages.
     fn put_ordered<'v>(
         &mut self,
-        vectors: impl IntoIterator<Item = (RowId, u64, &'v [f32])>,
+        vectors: impl IntoIterator<Item = (RowId, u64, LanguageCode, &'v [f32])>,
     ) -> Result<()> {
         let dimensions = self.snapshot.manifest.dimensions;
-        let encode = |(row, tie_break, vector)| {
-            Ok((row, Some(Encoded::of(tie_break, &vector::unit(vector, dimensions)?))))
+        let encode = |(row, tie_break, language, vector)| {
+            let unit = vector::unit(vector, dimensions)?;
+            Ok((row, Some(Encoded::of(tie_break, language, &unit))))
         };
         let encoded: Vec<_> = vectors.into_iter().map(encode).collect::<Result<_>>()?;
         self.pending.extend(encoded);
@@ -219,11 +222,9 @@ impl Indexer for VectorIndexer {
     }
 
     fn add(&mut self, entries: &[IndexEntry]) -> Result<()> {
-        self.put_ordered(
-            entries
-                .iter()
-                .map(|entry| (entry.unit.row(), entry.unit.tie_break(), entry.vector.as_slice())),
-        )
+        self.put_ordered(entries.iter().map(|IndexEntry { unit, vector, .. }| {
+            (unit.row(), unit.tie_break(), unit.language().into(), vector.as_slice())
+        }))
     }
 
     fn remove(&mut self, rows: &[RowId]) -> Result<()> {

@@ -13,7 +13,8 @@
 //!   merged ([`trefoil_core::Merge`]), so that there are O(log n) of them. A large one has
 //!   **inverted lists** of 1-bit codes.
 //! - A search compares codes, and again in `f32` what may be among the nearest by the
-//!   error of the codes. Up to [`VectorConfig::exact_limit`] allowed vectors of a segment it
+//!   error of the codes. A question may have another vector for the texts of each language
+//!   ([`trefoil_core::QueryVectors`]). Up to [`VectorConfig::exact_limit`] allowed vectors of a segment it
 //!   compares all of them; above, it goes through the lists. A segment above
 //!   [`VectorConfig::graph_limit`] has a **graph** (HNSW), which is walked instead.
 //! - Every block of every file is checked against its CRC-32 before it is first
@@ -43,6 +44,7 @@ mod graph;
 mod hnsw;
 mod index;
 mod indexer;
+mod language;
 mod lists;
 mod manifest;
 mod merging;

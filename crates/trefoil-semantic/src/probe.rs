@@ -26,6 +26,7 @@ pub(crate) fn probe(
 ) -> Result<()> {
     let segment = &*view.segment;
     let rows = segment.rows()?;
+    let languages = view.other_languages(query)?;
     let products = lists.products(&query.code);
     let signs = lists.sign_query(query.unit);
     let reach = REACH * deviation(lists, &signs, query.unit.len());
@@ -46,7 +47,10 @@ pub(crate) fn probe(
                 reaching &= reaching - 1;
                 let there = ordinal.and_then(|ordinal| Some((ordinal, rows.get(ordinal)?)));
                 let Some((ordinal, row)) = there else { continue };
-                if !view.deleted.contains(ordinal) && allowed.contains(row) {
+                if !view.deleted.contains(ordinal)
+                    && allowed.contains(row)
+                    && languages.is_none_or(|all| query.is_for(all, ordinal))
+                {
                     candidates.offer(query.candidate(segment, place, ordinal, row)?);
                 }
             }

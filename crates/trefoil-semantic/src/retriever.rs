@@ -6,8 +6,8 @@ use std::{
 
 use lru::LruCache;
 use trefoil_core::{
-    Allowed, Embedder, Hit, IndexInput, Question, RankedList, Result, Retriever, RetrieverId, Role,
-    RowId, Seq,
+    Allowed, Embedder, Hit, IndexInput, QueryVectors, Question, RankedList, Result, Retriever,
+    RetrieverId, Role, RowId, Seq,
 };
 
 use crate::{VectorConfig, VectorIndex};
@@ -111,7 +111,9 @@ impl Retriever for SemanticRetriever {
         self.len() as u64
     }
 
-    /// Native scores are cosines; relevance is [`Embedder::relevance`]. The floor is the cosine
+    /// The question is compared with passages in each of its [other
+    /// languages](Question::other_languages) as if it were asked in theirs
+    /// ([`Embedder::language_means`]). Native scores are cosines; relevance is [`Embedder::relevance`]. The floor is the cosine
     /// at rank 200, or the last.
     /// [`Question::min_similarity`] leaves out hits, and changes nothing for those that stay.
     /// A question without text and embedding, or an empty index, gives an empty list
@@ -120,13 +122,16 @@ impl Retriever for SemanticRetriever {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty()) || self.is_empty();
         let vector = if nothing { None } else { self.embedding(question)? };
         let nearest = match vector {
-            Some(vector) => self.search(&vector, depth.max(FLOOR_RANK), allowed)?,
+            Some(vector) => {
+                let vectors = QueryVectors::of(question, &vector, self.embedder.language_means());
+                self.index.search_by_language(&vectors, depth.max(FLOOR_RANK), allowed)?
+            }
             None => Vec::new(),
         };
         let hits = nearest.iter().map(|&(row, cosine)| Hit {
             row,
             raw_score: cosine,
-            relevance: self.embedder.relevance(cosine, question.cross_lingual),
+            relevance: self.embedder.relevance(cosine),
         });
         let mut list = RankedList::new(RetrieverId::SEMANTIC, hits.collect());
         if let Some(&(_, floor)) = nearest.get(FLOOR_RANK - 1) {

@@ -25,12 +25,14 @@ pub(crate) fn scan(
 ) -> Result<()> {
     let segment = &*view.segment;
     let code = &query.code.bytes;
+    let languages = view.other_languages(query)?;
     let mut offer = |product: i32, scale: f32, row: RowId, ordinal: usize| {
         let (score, error) = query.cosine(product, scale);
         // Few pass the bar, so that a filter costs next to nothing behind it.
         if score + error >= candidates.bar()
             && !view.deleted.contains(ordinal)
             && allowed.contains(row)
+            && languages.is_none_or(|all| query.is_for(all, ordinal))
         {
             candidates.offer(Candidate { score, error, row, segment: place, ordinal });
         }

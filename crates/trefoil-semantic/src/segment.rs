@@ -2,9 +2,9 @@
 //!
 //! The payload of a [checksummed file](ChecksummedFile) whose numbers are dimensions, count, and
 //! those of its [lists](crate::lists), 0 if it has none. Sections follow each other, each aligned
-//! to 64 bytes: rows (u64), the numbers that order them among equals (u64,
-//! [`tie_break`](trefoil_core::tie_break)), scales of the codes (f32), codes (one padded
-//! [`QuantizedVector`] each), vectors (f32), lists.
+//! to 64 bytes: how many vectors are of each [language](LanguageCode) (u64 a code), rows (u64), the
+//! numbers that order them among equals (u64, [`tie_break`](trefoil_core::tie_break)), languages (u8),
+//! scales of the codes (f32), codes (one padded [`QuantizedVector`] each), vectors (f32), lists.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use trefoil_core::{
 };
 
 use crate::{
+    language::{LanguageCode, LanguageCodes},
     lists::{self, Lists, Vectors},
     quantize::{QuantizedVector, stride},
     vector::{self, MAX_DIMENSIONS},
@@ -20,8 +21,8 @@ use crate::{
 
 const KIND: FileKind = FileKind {
     magic: *b"TREFVEC\0",
-    version: 2,
-    oldest: 2,
+    version: 3,
+    oldest: 3,
     part: Part::Index(RetrieverId::SEMANTIC),
 };
 
@@ -29,14 +30,16 @@ const KIND: FileKind = FileKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Encoded {
     tie_break: u64,
+    language: LanguageCode,
     code: QuantizedVector,
     vector: Vec<u8>,
 }
 
 impl Encoded {
-    /// Encodes a unit vector; `tie_break` orders it among equals.
-    pub(crate) fn of(tie_break: u64, unit: &[f32]) -> Self {
-        Self { tie_break, code: QuantizedVector::of(unit), vector: vector::to_bytes(unit) }
+    /// Encodes a unit vector of a text in a language; `tie_break` orders it among equals.
+    pub(crate) fn of(tie_break: u64, language: LanguageCode, unit: &[f32]) -> Self {
+        let (code, vector) = (QuantizedVector::of(unit), vector::to_bytes(unit));
+        Self { tie_break, language, code, vector }
     }
 }
 
@@ -63,6 +66,13 @@ impl<'a> Source<'a> {
         match self.content {
             Content::Added(encoded) => Ok(encoded.tie_break),
             Content::Stored(segment, ordinal) => segment.tie_break(ordinal),
+        }
+    }
+
+    fn language(&self) -> Result<LanguageCode> {
+        match self.content {
+            Content::Added(encoded) => Ok(encoded.language),
+            Content::Stored(segment, ordinal) => segment.language(ordinal),
         }
     }
 
@@ -126,12 +136,23 @@ impl Segment {
     /// Writes vectors, which ascend by row, and gives the seal.
     pub(crate) fn write(path: &Path, dimensions: usize, sources: &[Source<'_>]) -> Result<u32> {
         let mut writer = ChecksummedWriter::create(path, KIND)?;
+        let languages: Vec<LanguageCode> =
+            sources.iter().map(Source::language).collect::<Result<_>>()?;
+        for code in LanguageCode::ALL {
+            let count = languages.iter().filter(|&&one| one == code).count() as u64;
+            writer.write(&count.to_le_bytes())?;
+        }
+        writer.align()?;
         for source in sources {
             writer.write(&source.row.get().to_le_bytes())?;
         }
         writer.align()?;
         for source in sources {
             writer.write(&source.tie_break()?.to_le_bytes())?;
+        }
+        writer.align()?;
+        for language in languages {
+            writer.write(&[language.get()])?;
         }
         writer.align()?;
         for source in sources {
@@ -179,7 +200,7 @@ impl Segment {
 
     /// The rows, ascending.
     pub(crate) fn rows(&self) -> Result<Rows<'_>> {
-        let bytes = self.file.bytes(0, self.layout.count * 8)?;
+        let bytes = self.file.bytes(self.layout.rows, self.layout.count * 8)?;
         Ok(Rows(bytes.as_chunks::<8>().0))
     }
 
@@ -187,6 +208,24 @@ impl Segment {
     pub(crate) fn tie_break(&self, ordinal: usize) -> Result<u64> {
         let bytes = self.file.bytes(self.layout.tie_breaks + ordinal * 8, 8)?;
         Ok(bytes.first_chunk().map_or(u64::MAX, |&number| u64::from_le_bytes(number)))
+    }
+
+    /// The languages that its vectors are of.
+    pub(crate) fn language_codes(&self) -> Result<LanguageCodes> {
+        let counts = self.file.bytes(0, LanguageCode::ALL.len() * 8)?.as_chunks::<8>().0;
+        let of = counts.iter().zip(LanguageCode::ALL);
+        Ok(of.filter(|(count, _)| u64::from_le_bytes(**count) > 0).map(|(_, code)| code).collect())
+    }
+
+    /// The language of each vector, a [`LanguageCode`] a byte.
+    pub(crate) fn languages(&self) -> Result<&[u8]> {
+        self.file.bytes(self.layout.languages, self.layout.count)
+    }
+
+    /// The language of one vector.
+    pub(crate) fn language(&self, ordinal: usize) -> Result<LanguageCode> {
+        let bytes = self.file.bytes(self.layout.languages + ordinal, 1)?;
+        Ok(bytes.first().map_or(LanguageCode::NONE, |&code| LanguageCode::from(code)))
     }
 
     /// What an integer of each code from ordinal `first` on is worth.
@@ -263,7 +302,9 @@ struct Layout {
     dimensions: usize,
     count: usize,
     stride: usize,
+    rows: usize,
     tie_breaks: usize,
+    languages: usize,
     scales: usize,
     codes: usize,
     vectors: usize,
@@ -278,11 +319,24 @@ impl Layout {
         }
         let aligned = |end: usize| end.checked_next_multiple_of(ALIGN);
         let stride = stride(dimensions);
-        let tie_breaks = aligned(count.checked_mul(8)?)?;
-        let scales = aligned(tie_breaks.checked_add(count.checked_mul(8)?)?)?;
+        let rows = aligned(LanguageCode::ALL.len() * 8)?;
+        let tie_breaks = aligned(rows.checked_add(count.checked_mul(8)?)?)?;
+        let languages = aligned(tie_breaks.checked_add(count.checked_mul(8)?)?)?;
+        let scales = aligned(languages.checked_add(count)?)?;
         let codes = aligned(scales.checked_add(count.checked_mul(4)?)?)?;
         let vectors = aligned(codes.checked_add(count.checked_mul(stride)?)?)?;
         let end = vectors.checked_add(count.checked_mul(dimensions.checked_mul(4)?)?)?;
-        Some(Self { dimensions, count, stride, tie_breaks, scales, codes, vectors, end })
+        Some(Self {
+            dimensions,
+            count,
+            stride,
+            rows,
+            tie_breaks,
+            languages,
+            scales,
+            codes,
+            vectors,
+            end,
+        })
     }
 }

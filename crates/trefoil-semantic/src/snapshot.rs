@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use trefoil_core::{Allowed, Error, Part, Result, RetrieverId, RowId, Tombstones};
+use trefoil_core::{Allowed, Error, Part, QueryVectors, Result, RetrieverId, RowId, Tombstones};
 
 use crate::{
     VectorConfig,
@@ -103,8 +103,14 @@ impl View {
         self.graph.as_ref().map_or(Ok(()), |graph| graph.verify())
     }
 
-    /// Offers the nearest of the segment that are live and allowed: all there are, or at
-    /// least `k`.
+    /// The language of each vector, if the query is for some of them only.
+    pub(crate) fn other_languages(&self, query: &Query<'_>) -> Result<Option<&[u8]>> {
+        let is_for_some = !self.segment.language_codes()?.without(query.languages).is_empty();
+        is_for_some.then(|| self.segment.languages()).transpose()
+    }
+
+    /// Offers the nearest of the segment that are live, allowed and in a language of the query:
+    /// all there are, or at least `k`.
     fn search(
         &self,
         place: usize,
@@ -112,12 +118,17 @@ impl View {
         search: &Search<'_>,
         candidates: &mut Candidates,
     ) -> Result<()> {
+        if self.segment.language_codes()?.and(query.languages).is_empty() {
+            return Ok(());
+        }
         if let Some(graph) = &self.graph
             && let Some(budget) = self.walk_budget(search)
         {
             let rows = self.segment.rows()?;
+            let languages = self.other_languages(query)?;
             let admit = |ordinal: usize| {
                 !self.deleted.contains(ordinal)
+                    && languages.is_none_or(|all| query.is_for(all, ordinal))
                     && rows.get(ordinal).is_some_and(|row| search.allowed.contains(row))
             };
             let code = &query.code.bytes;
@@ -181,8 +192,8 @@ fn walk_budget(allowed: usize, nodes: usize, ef: usize, config: &VectorConfig) -
 /// What is searched for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search<'a> {
-    /// A unit vector of the index's dimensions.
-    pub(crate) vector: &'a [f32],
+    /// Unit vectors of the index's dimensions.
+    pub(crate) vectors: &'a QueryVectors,
     /// How many rows are wanted.
     pub(crate) k: usize,
     /// Which rows may be returned.
@@ -233,17 +244,21 @@ impl Snapshot {
 
     /// The nearest rows with their cosines, best first, equals by their numbers.
     pub(crate) fn search(&self, search: &Search<'_>) -> Result<Vec<(RowId, f32)>> {
-        let query = Query::of(search.vector);
+        let queries = Query::of(search.vectors);
         let mut candidates = Candidates::new(search.k);
         for (place, view) in self.views.iter().enumerate() {
-            view.search(place, &query, search, &mut candidates)?;
+            for query in &queries {
+                view.search(place, query, search, &mut candidates)?;
+            }
         }
         let mut nearest = Vec::new();
         for candidate in candidates.into_kept() {
             let Some(view) = self.views.get(candidate.segment) else { continue };
             let stored = view.segment.vector(candidate.ordinal)?;
             let tie_break = view.segment.tie_break(candidate.ordinal)?;
-            nearest.push((vector::cosine(search.vector, stored), tie_break, candidate.row));
+            let language = view.segment.language(candidate.ordinal)?.language();
+            let cosine = vector::cosine(search.vectors.for_language(language), stored);
+            nearest.push((cosine, tie_break, candidate.row));
         }
         nearest.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         nearest.truncate(search.k);

@@ -19,6 +19,8 @@ use trefoil_core::{
 
 use crate::{SemanticRetriever, VectorConfig, VectorIndex, VectorIndexer};
 
+mod languages;
+
 const DIMENSIONS: usize = 5;
 
 fn entry(row: u64, vector: &[f32]) -> IndexEntry {

@@ -360,7 +360,8 @@ impl Put<'_> {
             if reindex {
                 log(self.tx, Change::Text(row))?;
             }
-            if place.embedding_hash != old.embedding_hash {
+            // Vectors are indexed with the language of their texts.
+            if place.embedding_hash != old.embedding_hash || place.language != old.language {
                 self.want_embedding(row, &place)?;
             }
             said::put(self.tx, row, &new.extraction)?;
@@ -578,6 +579,18 @@ mod tests {
         check(|doc| doc.tags = vec!["a".into(), "b".into(), "a".into()], false);
         check(|doc| doc.chunks[0].chunk.bytes.start += 10, false);
         check(|doc| doc.mtime += 1, false);
+    }
+
+    #[test]
+    fn a_vector_follows_the_language_of_its_text() {
+        let fixture = Fixture::new();
+        let mut doc = file("a", &["one"]);
+        let row = fixture.put(&doc)[0];
+        assert_eq!(fixture.embed_all(), 1);
+        let before = fixture.store.seq().unwrap();
+        doc.chunks[0].chunk.language = Language::Ko;
+        assert_eq!(put(&fixture, &doc), (0, 1, 0));
+        assert_eq!(fixture.changes(before), [Change::Text(row), Change::Vector(row)]);
     }
 
     #[test]

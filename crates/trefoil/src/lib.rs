@@ -247,7 +247,8 @@ pub mod text {
 pub mod model {
     pub use crate::config::Rerankers;
     pub use trefoil_core::{
-        Array2, Deadline, Embedder, EmbeddingSpace, Pooling, Quantization, Reranker, ndarray,
+        Array2, Deadline, Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization,
+        QueryVectors, Reranker, ndarray,
     };
     #[cfg(feature = "onnx")]
     pub use trefoil_model::*;

@@ -211,6 +211,23 @@ impl MemoryCollection<'_> {
         Ok(found)
     }
 
+    /// The units nearest to a question by its vector, which [`recall`](Self::recall) gave: to look
+    /// deeper on this side, or at the units that words found.
+    ///
+    /// # Errors
+    /// As [`near`](Self::near).
+    pub fn by_vector(
+        &self,
+        question: &str,
+        vector: &Embedding,
+        allowed: &Allowed,
+        depth: usize,
+    ) -> Result<Vec<MemoryHit>> {
+        let view = self.state().current_view()?;
+        let question = Question { embedding: Some(vector.clone()), ..asked(question) };
+        view.ask(IndexInput::Vector, &question, allowed, depth)
+    }
+
     /// The units nearest to a vector of the model, such as that of another unit.
     ///
     /// # Errors
@@ -237,9 +254,9 @@ impl MemoryCollection<'_> {
 
     /// How relevant a cosine is by the model ([`Embedder::short_relevance`](trefoil_core::Embedder));
     /// as it is without one.
-    pub fn relevance_of(&self, cosine: f32, cross_lingual: bool) -> Score {
+    pub fn relevance_of(&self, cosine: f32) -> Score {
         match self.state().embedder() {
-            Some(embedder) => embedder.short_relevance(cosine, cross_lingual),
+            Some(embedder) => embedder.short_relevance(cosine),
             None => Score::clamped(cosine),
         }
     }
@@ -323,7 +340,7 @@ impl ReadView {
         let Some(retriever) = self.memory.fed_by(input) else { return Ok(Vec::new()) };
         let list = retriever.retrieve(question, depth, allowed)?;
         let relevance = |hit: &Hit| match (&self.embedder, input) {
-            (Some(embedder), IndexInput::Vector) => embedder.short_relevance(hit.raw_score, false),
+            (Some(embedder), IndexInput::Vector) => embedder.short_relevance(hit.raw_score),
             _ => hit.relevance,
         };
         // The filter holds also where a retriever forgot it.
@@ -396,5 +413,11 @@ impl State {
 }
 
 fn asked(question: &str) -> Question {
-    Question { text: question.to_owned(), language: language_of(question), ..Question::default() }
+    let language = language_of(question);
+    Question {
+        text: question.to_owned(),
+        language,
+        other_languages: Language::ALL.into_iter().filter(|&one| one != language).collect(),
+        ..Question::default()
+    }
 }

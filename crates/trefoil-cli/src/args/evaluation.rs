@@ -69,6 +69,10 @@ pub(crate) struct TuneArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CalibrateArgs {
+    /// Measure where the model has the questions of each language instead, for questions about
+    /// texts in another: to be kept as `languages.toml` in the model's folder
+    #[arg(long)]
+    pub(crate) languages: bool,
     /// Folders of collections, or TOML files of questions over the index
     #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) sources: Vec<PathBuf>,

@@ -1,12 +1,14 @@
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, num::NonZero, path::Path};
 
 use trefoil::{
-    Engine, EngineConfig, Language, Model, Profile, model::ModelSource, search::Calibration,
+    Engine, EngineConfig, Language, Model, Profile,
+    model::{ModelSource, OnnxEmbedder},
+    search::Calibration,
     text::language_of,
 };
 use trefoil_eval::{
     CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase, Sample,
-    calibrate, calibrate_grades, samples,
+    calibrate, calibrate_grades, language_means, questions, samples, write_language_means,
 };
 
 use super::Outcome;
@@ -19,6 +21,9 @@ const READ: usize = 16;
 
 /// Fits answerability to questions with and without answers, and writes it as a profile.
 pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome> {
+    if args.languages {
+        return languages(args, settings);
+    }
     let index = settings.index().to_owned();
     let next_to_models = || settings.home.root().join("eval");
     let indexes = args.indexes.clone().unwrap_or_else(next_to_models);
@@ -68,6 +73,33 @@ pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Ou
         settings.console.note(refusal);
     }
     Ok(if fitted { Outcome::Found } else { Outcome::NothingFound })
+}
+
+/// Measures the mean vector of the questions in each language, and writes them.
+fn languages(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome> {
+    let source = match settings.engine.model {
+        Model::Default => ModelSource::default(),
+        Model::Named(name) => ModelSource::Name(name),
+        Model::Folder(folder) => ModelSource::Folder(folder),
+        Model::None | Model::Custom(_) => anyhow::bail!("languages are those of a model; name one"),
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let embedder = OnnxEmbedder::open(&settings.home, &source, threads)?;
+    let mut texts = Vec::new();
+    for source in &args.sources {
+        if source.is_dir() {
+            let collection = Collection::read(source, language_of)?;
+            texts.extend(collection.queries.into_iter().map(|query| query.text));
+        } else {
+            texts.extend(questions(source)?);
+        }
+    }
+    settings.console.status(format_args!("embedding {} questions", texts.len()));
+    let means = language_means(&embedder, &texts)?;
+    let named: Vec<&str> = means.languages().map(Language::code).collect();
+    settings.console.status(format_args!("{}: {}", args.output.display(), named.join(", ")));
+    write_language_means(&args.output, means)?;
+    Ok(Outcome::Found)
 }
 
 fn of_cases(file: &Path, index: &Path, config: &EngineConfig) -> anyhow::Result<Vec<Sample>> {

@@ -3,7 +3,7 @@ use std::fmt::Debug;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, Score};
+use crate::{Error, LanguageMeans, Result, Score};
 
 /// Which side of the match a text is on; asymmetric models prefix them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,16 +139,22 @@ pub trait Embedder: Debug + Send + Sync {
         self.cosine_range()
     }
 
-    /// Where a cosine stands on the [range](Self::cosine_range), 0–1. Those of a question and a
-    /// passage in another language (`cross_lingual`) are lower.
-    fn relevance(&self, cosine: f32, cross_lingual: bool) -> Score {
-        on_range(self.cosine_range(), cosine, cross_lingual)
+    /// The mean vector of questions in each language, by which a question is moved into the
+    /// language of the texts that it is compared with; none where they were not measured, and
+    /// then it is compared as it is.
+    fn language_means(&self) -> Option<&LanguageMeans> {
+        None
+    }
+
+    /// Where a cosine stands on the [range](Self::cosine_range), 0–1.
+    fn relevance(&self, cosine: f32) -> Score {
+        on_range(self.cosine_range(), cosine)
     }
 
     /// Where the cosine of a question and a sentence stands on the [range of
     /// those](Self::short_cosine_range).
-    fn short_relevance(&self, cosine: f32, cross_lingual: bool) -> Score {
-        on_range(self.short_cosine_range(), cosine, cross_lingual)
+    fn short_relevance(&self, cosine: f32) -> Score {
+        on_range(self.short_cosine_range(), cosine)
     }
 
     /// One unit vector a text: row `i` is that of `texts[i]`, and a row has as many columns as
@@ -176,13 +182,8 @@ pub trait Embedder: Debug + Send + Sync {
     }
 }
 
-/// How much lower the cosines of a question and a text in another language are: with the
-/// multilingual default, .853 for right pairs across languages against .916 within.
-const CROSS_LINGUAL_SHIFT: f32 = 0.05;
-
-fn on_range((unrelated, perfect): (f32, f32), cosine: f32, cross_lingual: bool) -> Score {
-    let shift = if cross_lingual { CROSS_LINGUAL_SHIFT } else { 0.0 };
-    Score::clamped((cosine + shift - unrelated) / (perfect - unrelated))
+fn on_range((unrelated, perfect): (f32, f32), cosine: f32) -> Score {
+    Score::clamped((cosine - unrelated) / (perfect - unrelated))
 }
 
 #[cfg(test)]

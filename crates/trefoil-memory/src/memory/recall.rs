@@ -8,7 +8,6 @@ use trefoil::{
     memory::{ActiveContextRow, ContextItemRow, MemoryCollection, UnitFilter},
 };
 use trefoil_core::{Error, EvidenceId, Result, UnitKind};
-use trefoil_text::language_of;
 
 use super::{
     Memory,
@@ -266,13 +265,12 @@ fn rank(
         let claims: Vec<&Claim> = claims.iter().map(|(_, claim)| claim).collect();
         return scoring.rank_by_worth(&claims, most);
     }
-    let language = language_of(&query.q);
     let candidates: Vec<Candidate<'_>> = claims
         .iter()
         .map(|(row, claim)| Candidate {
             claim,
             text: found.text.get(row).copied().unwrap_or_default(),
-            vector: found.meaning(memory, *row, language_of(&claim.text) != language),
+            vector: found.meaning(memory, *row),
             exact: is_exact_match(&query.q, &claim.text),
         })
         .collect();

@@ -155,7 +155,7 @@ impl RecallPlan {
         }
         if let (Some(asked), Some(deeper)) = (&asked, deeper(self.depth.vector, by_vector.len())) {
             found.depth.vector = deeper;
-            by_vector = memory.near(asked.as_slice(), allowed, deeper)?;
+            by_vector = memory.by_vector(question, asked, allowed, deeper)?;
         }
         found.text.extend(by_text.iter().map(|one| (one.row, f64::from(one.relevance.get()))));
         found.cosine.extend(by_vector.iter().map(|one| (one.row, one.raw_score)));
@@ -169,12 +169,11 @@ impl RecallPlan {
         }
         let Some(asked) = asked else { return Ok(()) };
         if self.k_final.is_some() {
-            let words_only: Vec<RowId> =
+            let words_only: RowSet =
                 found.text.keys().copied().filter(|row| !found.cosine.contains_key(row)).collect();
-            for (row, own) in memory.vectors(&words_only)? {
-                let cosine = asked.as_slice().iter().zip(&own).map(|(a, b)| a * b).sum();
-                found.cosine.insert(row, cosine);
-            }
+            let (count, words_only) = (words_only.len(), Allowed::Only(Arc::new(words_only)));
+            let near = memory.by_vector(question, &asked, &words_only, count)?;
+            found.cosine.extend(near.iter().map(|one| (one.row, one.raw_score)));
         }
         found.embedded.insert(question.to_owned(), asked);
         Ok(())
@@ -189,7 +188,7 @@ impl RecallPlan {
     ) -> Result<Recalled> {
         if let Some(asked) = before.embedded.get(question) {
             let by_text = memory.by_text(question, allowed, self.depth.text)?;
-            let by_vector = memory.near(asked.as_slice(), allowed, self.depth.vector)?;
+            let by_vector = memory.by_vector(question, asked, allowed, self.depth.vector)?;
             let (asked, degraded) = (Some(asked.clone()), before.degraded.clone());
             return Ok(Recalled { by_text, by_vector, asked, degraded });
         }
@@ -207,16 +206,10 @@ impl RecallPlan {
 }
 
 impl Matches {
-    /// What the cosine of a row says of its relevance, 0–1; a text in another language is
-    /// farther from the question than one that says the same in its own.
-    pub(super) fn meaning(
-        &self,
-        memory: MemoryCollection<'_>,
-        row: RowId,
-        cross_lingual: bool,
-    ) -> f64 {
+    /// What the cosine of a row says of its relevance, 0–1.
+    pub(super) fn meaning(&self, memory: MemoryCollection<'_>, row: RowId) -> f64 {
         let cosine = self.cosine.get(&row);
-        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine, cross_lingual).get()))
+        cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine).get()))
     }
 }
 

@@ -86,7 +86,7 @@ impl MemoryView<'_> {
                     shared_alpha(alpha, !matches.cosine.is_empty(), !matches.text.is_empty());
                 let score = |row| {
                     let text = matches.text.get(&row).copied().unwrap_or_default();
-                    hybrid_fusion(alpha, matches.meaning(memory, row, false), text)
+                    hybrid_fusion(alpha, matches.meaning(memory, row), text)
                 };
                 let mut scored: Vec<_> =
                     units.into_iter().map(|(row, (unit, text))| (score(row), unit, text)).collect();

@@ -150,7 +150,9 @@ impl Searcher<'_> {
         let filters = SearchFilters { languages, ..found.filters.clone() };
         let allowed = self.allowed(&filters)?;
         // Whatever language the question is in, these are in another.
-        let question = Question { cross_lingual: true, ..found.plan.question.clone() };
+        let other_languages = filters.languages.clone();
+        let question =
+            Question { cross_lingual: true, other_languages, ..found.plan.question.clone() };
         let list = self.ask(found, <dyn Retriever>::crosses_languages, question, &allowed)?;
         Ok(list.map(|list| unseen(found, &list)).unwrap_or_default())
     }

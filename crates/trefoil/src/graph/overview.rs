@@ -9,8 +9,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, Relevance, Result,
-    RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Stage,
+    Allowed, CommunityId, Degraded, EntityId, Explanation, Plan, QueryType, QueryVectors,
+    Relevance, Result, RetrieverId, Score, SearchQuery, SearchResultItem, SearchResultType, Stage,
 };
 use trefoil_graph::{FrozenAt, GraphRetriever};
 use trefoil_store::{CommunityRow, entity_id};
@@ -152,8 +152,11 @@ impl State {
             });
             None
         });
-        let range = view.embedder.as_ref().map(|embedder| embedder.cosine_range());
-        let near = vector.as_deref().zip(range);
+        let near = vector.zip(view.embedder.as_ref()).map(|(vector, embedder)| {
+            let vectors = QueryVectors::of(&plan.question, &vector, embedder.language_means());
+            (vectors, embedder.cosine_range())
+        });
+        let near = near.as_ref().map(|(vectors, range)| (vectors, *range));
         let all = reports.rows().count();
         // More than are shown: some say much the same, and filters may exclude any.
         let count = if supported.is_some() { all } else { 4 * COMMUNITIES };

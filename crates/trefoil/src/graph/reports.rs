@@ -8,7 +8,7 @@ use std::{
 
 use trefoil_core::{
     Analyzer, CommunityId, Content, Embedder, EntityId, ItemMetadata, Language, LineSpan, Metadata,
-    Question, Result, Role, Score, Sources,
+    QueryVectors, Question, Result, Role, Score, Sources,
 };
 use trefoil_store::{CommunityRow, Store};
 use trefoil_text::language_of;
@@ -46,6 +46,8 @@ struct Report {
     row: CommunityRow,
     /// Its unit vector, where it is embedded.
     vector: Option<Vec<f32>>,
+    /// Of its summary.
+    language: Language,
     terms: BTreeMap<String, usize>,
     length: usize,
 }
@@ -101,7 +103,8 @@ impl Reports {
             let text = format!("{}\n{}", row.report(), row.keywords.join("\n"));
             analyze(analyzer, &text, |term| *terms.entry(term).or_default() += 1);
             let length = terms.values().sum();
-            Report { row, vector, terms, length }
+            let language = language_of(&row.summary);
+            Report { row, vector, language, terms, length }
         });
         let reports: Vec<Report> = reports.collect();
         let mut df: BTreeMap<String, usize> = BTreeMap::new();
@@ -116,21 +119,22 @@ impl Reports {
     /// The `count` reports that are nearest to a question, best first, equals by level and
     /// size, then by id; none below a relevance of .4.
     ///
-    /// A report is as relevant as its cosine with the question's `vector` on the embedder's
+    /// A report is as relevant as its cosine with the question's vector on the embedder's
     /// `range`, as a chunk is, where both are embedded; or as the share of the question's
     /// information that it covers, as in the keyword retriever (BM25 ÷ Σ idf), if that is more: a
     /// report on many things is near to the vector of none.
     pub(crate) fn nearest(
         &self,
         question: &Question,
-        embedded: Option<(&[f32], (f32, f32))>,
+        embedded: Option<(&QueryVectors, (f32, f32))>,
         analyzer: &dyn Analyzer,
         count: usize,
     ) -> Vec<NearCommunity<'_>> {
         let asked = self.asked(question, analyzer);
         let near = self.all.iter().map(|report| {
             let near = match (embedded, &report.vector) {
-                (Some((vector, (unrelated, perfect))), Some(own)) => {
+                (Some((vectors, (unrelated, perfect))), Some(own)) => {
+                    let vector = vectors.for_language(Some(report.language));
                     let cosine: f32 = vector.iter().zip(own).map(|(a, b)| a * b).sum();
                     (cosine - unrelated) / (perfect - unrelated)
                 }
@@ -320,7 +324,8 @@ mod tests {
         }
         let reports = reports(&rows);
         let question = Question { text: "한사리".to_owned(), ..Question::default() };
-        let embedded = Some((&[1.0, 0.0][..], (0.5, 1.0)));
+        let vectors = QueryVectors::from(&[1.0, 0.0][..]);
+        let embedded = Some((&vectors, (0.5, 1.0)));
         let near = reports.nearest(&question, embedded, &ScriptAnalyzer::new(), 9);
         let found: Vec<_> = near.iter().map(|one| (&*one.row.name, one.relevance.get())).collect();
         // One that waits for its vector is found by its terms.

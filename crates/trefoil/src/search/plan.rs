@@ -19,10 +19,14 @@ use crate::{
 pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
     let text = query.text.as_str().to_owned();
     let language = language_of(&text);
+    let searched = searched(&query.filters.languages, corpus);
+    // A vector alone is in no language that is known.
+    let is_vector = text.trim().is_empty();
     Question {
         text,
         language,
-        cross_lingual: is_cross_lingual(language, &searched(&query.filters.languages, corpus)),
+        cross_lingual: is_cross_lingual(language, &searched),
+        other_languages: if is_vector { Vec::new() } else { others(language, &searched) },
         embedding: query.embedding.clone(),
         min_similarity: query.options.min_similarity,
         rewrite: QueryRewrite::None,
@@ -144,6 +148,16 @@ fn is_cross_lingual(language: Language, searched: &[(Language, usize)]) -> bool 
     };
     let all = chunks(&|_| true);
     all > 0 && (chunks(&|one| one == language) as f64) < CROSS_LINGUAL_SHARE * all as f64
+}
+
+/// The languages that passages are in besides that of the question. What is English in a corpus
+/// with little English is code and names, in documents of another language.
+fn others(language: Language, searched: &[(Language, usize)]) -> Vec<Language> {
+    let written = |&(one, chunks): &(Language, usize)| {
+        let is_text = one != Language::En || !is_cross_lingual(one, searched);
+        (one != language && chunks > 0 && is_text).then_some(one)
+    };
+    searched.iter().filter_map(written).collect()
 }
 
 /// The part of the corpus in the languages that are wanted; all if none is named.
@@ -321,6 +335,25 @@ mod tests {
         assert!(!is_cross_lingual(En, &[]));
         assert_eq!(majority(&searched(&[], &mixed)), Ja);
         assert_eq!(majority(&searched(&[En, Ko], &mixed)), En);
+    }
+
+    #[test]
+    fn a_question_is_moved_into_the_other_languages_of_the_corpus() {
+        use Language::{En, Ja, Ko};
+        let of = |text: &str, corpus: &[(Language, usize)]| {
+            let text = SearchQuery::new(text).unwrap();
+            question(&text, corpus).other_languages
+        };
+        let mixed = [(En, 30), (Ja, 60), (Ko, 10)];
+        assert_eq!(of("which one?", &mixed), [Ja, Ko]);
+        assert_eq!(of("どれですか", &mixed), [En, Ko]);
+        // A tenth of a translation is code and names.
+        assert_eq!(of("どれですか", &[(En, 10), (Ja, 90)]), []);
+        assert_eq!(of("which one?", &[(En, 10), (Ja, 90)]), [Ja]);
+        assert_eq!(of("which one?", &[(En, 9)]), []);
+        let mut query = SearchQuery::new("which one?").unwrap();
+        query.filters.languages = vec![Ko];
+        assert_eq!(question(&query, &mixed).other_languages, [Ko]);
     }
 
     #[test]
