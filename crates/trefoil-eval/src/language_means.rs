@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_mean_of_questions_is_where_their_language_is() {
         let texts = ["which?", "which", "どれ?", "どれ", "어느 것"];
-        let many = |count| texts.iter().cycle().take(5 * count).map(|&text| text.to_owned());
+        let many = |count: usize| texts.iter().cycle().take(5 * count).map(|&text| text.to_owned());
         let questions: Vec<String> = many(30).collect();
         let means = language_means(&axes(), &questions).unwrap();
         // Of Korean there are thirty questions only.
