@@ -584,6 +584,7 @@ mod tests {
     #[test]
     fn a_vector_follows_the_language_of_its_text() {
         let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
         let mut doc = file("a", &["one"]);
         let row = fixture.put(&doc)[0];
         assert_eq!(fixture.embed_all(), 1);
