@@ -317,7 +317,7 @@ pub(crate) fn spread<T: Copy>(values: &[T], count: usize) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
-    use trefoil::{Document, Model};
+    use trefoil::{Document, Fusion, Model};
 
     use super::*;
     use crate::Qrels;
@@ -421,13 +421,21 @@ mod tests {
 
     #[test]
     fn stored_lists_fuse_to_what_the_engine_returns() {
+        check_stored_lists(&Fusion::Adaptive, false);
+        // Only these look at how the question is put: the default weights differ.
+        check_stored_lists(&Fusion::Rrf, true);
+    }
+
+    fn check_stored_lists(fusion: &Fusion, suited: bool) {
         let dir = tempfile::tempdir().unwrap();
-        let harness = Harness { rerank: false, ..harness(dir.path()) };
+        let mut harness = Harness { rerank: false, ..harness(dir.path()) };
+        harness.config.fusion = fusion.clone();
         let towns = towns();
         let lists = harness.retriever_lists(&towns).unwrap();
         let engine = harness.engine_of(&towns).unwrap();
         let scores = |asked: &RetrieverLists, weights| -> BTreeMap<String, Score> {
             let settings = trefoil::search::FusionSettings {
+                fusion: fusion.clone(),
                 weights,
                 ..trefoil::search::FusionSettings::default()
             };
@@ -444,9 +452,9 @@ mod tests {
             assert_eq!(asked.fused.iter().collect::<Vec<_>>(), order);
             assert_eq!(scores(asked, None), returned.into_iter().collect(), "{}", query.text);
         }
-        // Only with the weights that suit the type of the question: the default ones differ.
         let fixed = Some(trefoil::SearchWeights::default());
-        assert!(lists.iter().any(|asked| scores(asked, fixed.clone()) != scores(asked, None)));
+        let differs = |asked| scores(asked, fixed.clone()) != scores(asked, None);
+        assert_eq!(lists.iter().any(differs), suited);
     }
 
     #[test]

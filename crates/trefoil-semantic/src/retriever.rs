@@ -16,6 +16,10 @@ use crate::{VectorConfig, VectorIndex};
 const CACHED_QUESTIONS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 /// The rank of a hit that is there only because something has to be.
 const FLOOR_RANK: usize = 200;
+/// The rank whose distance from the first says how sure the list is.
+const TENTH: usize = 9;
+/// The margin of the usual question that a corpus answers, in ranges of the model (decision 023).
+const USUAL: f32 = 0.2;
 
 /// The read half of the semantic retriever: embeds a question and ranks the nearest chunks of one
 /// commit.
@@ -138,7 +142,10 @@ impl Retriever for SemanticRetriever {
             list = list.with_floor(floor);
         }
         let least = question.min_similarity.unwrap_or_default();
-        Ok(list.with_confidence(confidence(&nearest)).at_least(least).truncated(depth))
+        Ok(list
+            .with_confidence(confidence(&nearest, self.embedder.cosine_range()))
+            .at_least(least)
+            .truncated(depth))
     }
 
     fn embedding(&self, question: &Question) -> Result<Option<Arc<[f32]>>> {
@@ -158,12 +165,12 @@ impl Retriever for SemanticRetriever {
     }
 }
 
-/// How much the retriever knows about a question: how far the first hit stands out from the
-/// tenth, in steps of .0275, which is usual, to the power of 1.2. 1 if there are fewer than
-/// ten hits to tell by.
-fn confidence(nearest: &[(RowId, f32)]) -> f32 {
-    match (nearest.first(), nearest.get(9)) {
-        (Some((_, first)), Some((_, tenth))) => ((first - tenth) / 0.0275).max(0.0).powf(1.2),
-        _ => 1.0,
-    }
+/// How much the retriever knows about a question: 0 nothing, 1 as much as it usually does. That is
+/// how far the first hit stands out from the tenth, as a share of the model's own range from
+/// unrelated to a perfect match, so that it has no unit; as a multiple of what is usual. Where there
+/// are fewer than ten, the tenth is unrelated.
+fn confidence(nearest: &[(RowId, f32)], (unrelated, perfect): (f32, f32)) -> f32 {
+    let at = |rank: usize| nearest.get(rank).map_or(unrelated, |&(_, cosine)| cosine);
+    let range = perfect - unrelated;
+    if range > 0.0 { ((at(0) - at(TENTH)) / range / USUAL).max(0.0) } else { 0.0 }
 }

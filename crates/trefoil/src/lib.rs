@@ -136,6 +136,7 @@ pub mod search {
     };
     pub use answerability::{AnswerEvidence, Calibration, Feature, Separation};
     pub use blend::{Blended, blend, lift_named};
+    pub use evidence::EvidenceWeights;
     pub use fusion::{Adaptive, DistributionBased, RelativeScore, Rrf, fuser};
     pub use isotonic::Isotonic;
     pub use page::Page;
@@ -156,6 +157,7 @@ pub mod search {
     pub(crate) mod answerability;
     pub(crate) mod blend;
     pub(crate) mod diagnostics;
+    mod evidence;
     pub(crate) mod explain;
     pub(crate) mod fusion;
     pub(crate) mod graded;

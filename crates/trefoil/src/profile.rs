@@ -50,7 +50,8 @@ pub struct FusionSettings {
     pub depth: usize,
     /// Whether the cross-encoder reranks the first results.
     pub rerank: bool,
-    /// Weight of each retriever; if absent, the one that suits the type of the question
+    /// Weight of each retriever; if absent, the default one with [`Fusion::Adaptive`], and else the
+    /// one that suits the type of the question
     /// ([`suited_weights`](crate::default_set::suited_weights)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<SearchWeights>,
@@ -159,6 +160,9 @@ impl FusionSettings {
     /// # Errors
     /// As [`Fuser::fuse`].
     pub fn fuse(&self, lists: &[RankedList], suited: &SearchWeights) -> Result<Vec<Fused>> {
+        let default = SearchWeights::default();
+        // What each list tells of this question says more than how the question is put.
+        let suited = if self.fusion == Fusion::Adaptive { &default } else { suited };
         let weights = self.weights.as_ref().unwrap_or(suited);
         let ids: Vec<RetrieverId> = lists.iter().map(RankedList::retriever).collect();
         let available: Vec<Available> = ids.into_iter().map(Available::from).collect();
@@ -166,7 +170,7 @@ impl FusionSettings {
         let lists: Vec<RankedList> =
             lists.iter().map(|list| list.clone().truncated(self.depth)).collect();
         match &self.fusion {
-            Fusion::Adaptive => Adaptive.fuse(&retrievers, &lists),
+            Fusion::Adaptive => Adaptive::default().fuse(&retrievers, &lists),
             Fusion::Rrf => Rrf::new(self.k)?.fuse(&retrievers, &lists),
             Fusion::RelativeScore => RelativeScore.fuse(&retrievers, &lists),
             Fusion::DistributionBased => DistributionBased.fuse(&retrievers, &lists),

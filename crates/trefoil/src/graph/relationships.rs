@@ -20,6 +20,10 @@ pub(crate) struct Relationships {
     pub(crate) shown: BTreeMap<RowId, (usize, Vec<RelationId>)>,
 }
 
+/// How sure the graph is of a path that chunks show, as a multiple of what is usual: as of a step from
+/// a good passage to one that bears what it names.
+const PROVEN: f32 = 4.0;
+
 impl Relationships {
     /// The retriever whose list the chunks that show the paths are part of.
     pub(crate) const RETRIEVER: RetrieverId = RetrieverId::GRAPH;
@@ -30,7 +34,8 @@ impl Relationships {
     }
 
     /// The chunks that show the paths: ½ ÷ (1 + .2 · steps of the path), and half of what
-    /// the chunk scores in the other retrievers' list.
+    /// the chunk scores in the other retrievers' list. A path that is
+    /// shown is as sure as the surest steps.
     pub(crate) fn list(&self, found: &[Fused]) -> RankedList {
         let scores: BTreeMap<RowId, f32> =
             found.iter().map(|one| (one.row, one.combined.get())).collect();
@@ -39,6 +44,8 @@ impl Relationships {
             let raw_score = 0.5 / (1.0 + 0.2 * steps as f32) + 0.5 * chunk;
             Hit { row, raw_score, relevance: Score::clamped(raw_score) }
         });
-        RankedList::new(RetrieverId::GRAPH, hits.collect()).with_floor(0.0)
+        let sure = if self.shown.is_empty() { 0.0 } else { PROVEN };
+        let list = RankedList::new(RetrieverId::GRAPH, hits.collect());
+        list.with_floor(0.0).with_confidence(sure)
     }
 }

@@ -10,10 +10,12 @@ use trefoil_core::{
     RetrieverId, RowId, RrfConfig, Score,
 };
 
+use crate::search::evidence::EvidenceWeights;
+
 /// The fuser of a plan.
 pub fn fuser(plan: &Plan) -> Arc<dyn Fuser> {
     match &plan.fusion {
-        Fusion::Adaptive => Arc::new(Adaptive),
+        Fusion::Adaptive => Arc::new(Adaptive::default()),
         Fusion::Rrf => Arc::new(Rrf::from(plan.rrf)),
         Fusion::RelativeScore => Arc::new(RelativeScore),
         Fusion::DistributionBased => Arc::new(DistributionBased),
@@ -80,20 +82,15 @@ impl Fuser for RelativeScore {
     }
 }
 
-/// [`RelativeScore`] with each weight multiplied by how much the list says that the retriever knows
-/// about the question ([`RankedList::confidence`]).
+/// [`RelativeScore`] with each weight multiplied by the evidence that its retriever knows about the
+/// question ([`RankedList::confidence`]), so that one with nothing to say, such as BM25 asked in another language
+/// than the corpus, does not drag the list below that of the one which has.
 ///
-/// So a retriever that has nothing to say, such as BM25 asked in another language than the
-/// corpus, does not drag the list below that of the one which has. A retriever that goes on from
-/// others ([`PlannedRetriever::after`]) is no surer than they are. Its share is its weight, times
-/// its confidence up to 1, times the confidence of the surest of the others up to .7, over .7.
-/// (Sharing by its own confidence alone cost up to .023 nDCG@10; a fixed share cost .0075 of the
-/// Recall@5 of scifact, where the step from a passage that answers nothing leads to others such.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adaptive;
-
-/// The confidence from which a retriever that goes on from others has its full share.
-const SURE: f32 = 0.7;
+/// A retriever that goes on from others ([`PlannedRetriever::after`]) takes its share from them by
+/// how surely it leads on from how sure ground, and they divide the rest. How much each kind of evidence counts was
+/// chosen with collections left out (decision 023).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Adaptive(pub EvidenceWeights);
 
 impl Fuser for Adaptive {
     fn fuse(&self, retrievers: &[PlannedRetriever], lists: &[RankedList]) -> Result<Vec<Fused>> {
@@ -103,27 +100,24 @@ impl Fuser for Adaptive {
             lists.len() > 1 && planned.is_some_and(|one| !one.after.is_empty())
         };
         let each = || stated.iter().zip(lists);
-        let surest = lists.iter().filter(|list| !goes_on(list)).map(RankedList::confidence);
-        let ground = (surest.fold(0.0, f32::max) / SURE).min(1.0);
-        let share = |weight: f32, list: &RankedList| {
-            if list.hits().is_empty() { 0.0 } else { weight * list.confidence().min(1.0) * ground }
-        };
-        let expanded: f32 =
-            each().filter(|(_, list)| goes_on(list)).map(|(&w, list)| share(w, list)).sum();
-        let asked = |confidence: &dyn Fn(&RankedList) -> f32| -> Vec<f32> {
-            each().map(|(w, list)| if goes_on(list) { 0.0 } else { w * confidence(list) }).collect()
-        };
-        let known = asked(&RankedList::confidence);
-        let known = if known.iter().sum::<f32>() > 0.0 { known } else { asked(&|_| 1.0) };
-        let shares: Vec<f32> = scaled(known)
-            .iter()
-            .zip(each())
+        // Where the others found nothing, there is nothing to be unsure of.
+        let grounds = lists.iter().filter(|list| !goes_on(list) && !list.hits().is_empty());
+        let surest = grounds.map(RankedList::confidence).reduce(f32::max).unwrap_or(1.0);
+        let led: Vec<f32> = each()
             .map(
-                |(known, (&weight, list))| {
-                    if goes_on(list) { share(weight, list) } else { (1.0 - expanded) * known }
+                |(&weight, list)| {
+                    if goes_on(list) { self.0.odds_to_lead(weight, list, surest) } else { 0.0 }
                 },
             )
             .collect();
+        let all = 1.0 + led.iter().sum::<f32>();
+        let asked = |known: &dyn Fn(&RankedList) -> f32| -> Vec<f32> {
+            each().map(|(w, list)| if goes_on(list) { 0.0 } else { w * known(list) }).collect()
+        };
+        let known = asked(&|list| self.0.known(list));
+        let known = if known.iter().sum::<f32>() > 0.0 { known } else { asked(&|_| 1.0) };
+        let shares: Vec<f32> =
+            scaled(known).iter().zip(led).map(|(known, led)| (known + led) / all).collect();
         Ok(sum(lists, &shares, |list, hit, _| relative(list, hit)))
     }
 }
@@ -245,6 +239,8 @@ mod tests {
         RankedList::new(retriever, scores.iter().map(hit).collect())
     }
 
+    const PROPORTIONAL: Adaptive = Adaptive(EvidenceWeights { power: 1.0, lead: 1.0 });
+
     const EVEN: [(RetrieverId, f32); 2] =
         [(RetrieverId::KEYWORD, 0.5), (RetrieverId::SEMANTIC, 0.5)];
 
@@ -325,13 +321,13 @@ mod tests {
         let keyword = list(RetrieverId::KEYWORD, &[(1, 10.0), (2, 5.0)]).with_floor(0.0);
         let semantic = list(RetrieverId::SEMANTIC, &[(3, 1.0), (1, 0.5)]).with_floor(0.0);
         let lists = [keyword.clone().with_confidence(0.0), semantic.clone()];
-        check(&Adaptive, &EVEN, &lists, &[(3, 1.0), (1, 0.5)]);
+        check(&PROPORTIONAL, &EVEN, &lists, &[(3, 1.0), (1, 0.5)]);
         let lists = [keyword.with_confidence(3.0), semantic];
-        check(&Adaptive, &EVEN, &lists, &[(1, 0.875), (2, 0.375), (3, 0.25)]);
+        check(&PROPORTIONAL, &EVEN, &lists, &[(1, 0.875), (2, 0.375), (3, 0.25)]);
     }
 
     #[test]
-    fn the_graph_keeps_its_share_and_the_others_divide_the_rest() {
+    fn what_goes_on_from_others_takes_its_share_by_how_surely_it_leads() {
         let weights = [
             (RetrieverId::KEYWORD, 0.35),
             (RetrieverId::SEMANTIC, 0.35),
@@ -340,25 +336,55 @@ mod tests {
         let one = |retriever, row: u64, sure: f32| {
             list(retriever, &[(row, 1.0)]).with_floor(0.0).with_confidence(sure)
         };
-        let keyword = one(RetrieverId::KEYWORD, 1, 3.0);
-        let semantic = one(RetrieverId::SEMANTIC, 2, 1.0);
-        let lists = [keyword.clone(), semantic.clone(), one(RetrieverId::GRAPH, 3, 9.0)];
-        let expected = [(1, 0.7 * 0.75), (3, 0.3), (2, 0.7 * 0.25)];
-        check(&Adaptive, &weights, &lists, &expected);
-        // It may say itself that it knows less.
-        let discounted =
-            [one(RetrieverId::KEYWORD, 1, 1.2), semantic.clone(), one(RetrieverId::GRAPH, 3, 0.3)];
-        let rest = 1.0 - 0.3 * 0.3;
-        let expected = [(1, rest * 1.2 / 2.2), (2, rest / 2.2), (3, 0.3 * 0.3)];
-        check(&Adaptive, &weights, &discounted, &expected);
-        // What goes on from passages that answer little is no surer than they are.
-        let unsure = [one(RetrieverId::KEYWORD, 1, 0.35), one(RetrieverId::SEMANTIC, 2, 0.35)];
-        let lists_of_the_unsure = [unsure[0].clone(), unsure[1].clone(), lists[2].clone()];
-        let half = [(1, 0.85 / 2.0), (2, 0.85 / 2.0), (3, 0.15)];
-        check(&Adaptive, &weights, &lists_of_the_unsure, &half);
-        // One that leads nowhere has no share.
-        let lists = [keyword, semantic, list(RetrieverId::GRAPH, &[])];
-        check(&Adaptive, &weights, &lists, &[(1, 0.75), (2, 0.25)]);
+        let others = [one(RetrieverId::KEYWORD, 1, 3.0), one(RetrieverId::SEMANTIC, 2, 1.0)];
+        let with = |graph: RankedList| [others[0].clone(), others[1].clone(), graph];
+        let shared = |led: f32| [(1, (1.0 - led) * 0.75), (2, (1.0 - led) * 0.25), (3, led)];
+        let sorted = |mut rows: [(u64, f32); 3]| {
+            rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+            rows
+        };
+        // Its odds are those of its weight, times its confidence, times that of the surest of the
+        // others: 3/7 · sure · 3.
+        for (sure, share) in [(1.0 / 3.0, 0.3), (0.0, 0.0), (7.0 / 9.0, 0.5), (7.0 / 3.0, 0.75)] {
+            let lists = with(one(RetrieverId::GRAPH, 3, sure));
+            let expected = sorted(shared(share));
+            check(&PROPORTIONAL, &weights, &lists, &expected[..if sure > 0.0 { 3 } else { 2 }]);
+        }
+        // It is no surer than what it goes on from.
+        let unsure = others.clone().map(|list| {
+            let less = list.confidence() / 3.0;
+            list.with_confidence(less)
+        });
+        let [keyword, semantic] = unsure;
+        let lists = [keyword, semantic, one(RetrieverId::GRAPH, 3, 1.0)];
+        check(&PROPORTIONAL, &weights, &lists, &sorted(shared(0.3)));
+        // Where the others found nothing, it is all there is.
+        let nothing = |retriever| list(retriever, &[]).with_confidence(0.0);
+        let [keyword, semantic] = [RetrieverId::KEYWORD, RetrieverId::SEMANTIC].map(nothing);
+        let lists = [keyword, semantic, one(RetrieverId::GRAPH, 3, 1.0)];
+        check(&PROPORTIONAL, &weights, &lists, &[(3, 0.3)]);
+        // One that leads nowhere has no share, and one with all the weight leaves none.
+        check(
+            &PROPORTIONAL,
+            &weights,
+            &with(list(RetrieverId::GRAPH, &[])),
+            &[(1, 0.75), (2, 0.25)],
+        );
+        let alone =
+            [(RetrieverId::KEYWORD, 0.0), (RetrieverId::SEMANTIC, 0.0), (RetrieverId::GRAPH, 1.0)];
+        let fused = PROPORTIONAL.fuse(&retrievers(&alone), &with(one(RetrieverId::GRAPH, 3, 1.0)));
+        assert!(fused.unwrap()[0].combined.get() > 0.999);
+    }
+
+    #[test]
+    fn a_greater_power_follows_the_surer_list_more() {
+        let keyword = list(RetrieverId::KEYWORD, &[(1, 1.0)]).with_floor(0.0).with_confidence(2.0);
+        let semantic = list(RetrieverId::SEMANTIC, &[(2, 1.0)]).with_floor(0.0);
+        for (power, share) in [(0.0, 0.5), (1.0, 2.0 / 3.0), (2.0, 0.8)] {
+            let fuser = Adaptive(EvidenceWeights { power, ..PROPORTIONAL.0 });
+            let lists = [keyword.clone(), semantic.clone()];
+            check(&fuser, &EVEN, &lists, &[(1, share), (2, 1.0 - share)]);
+        }
     }
 
     #[test]
@@ -407,7 +433,7 @@ mod tests {
                 prop_assert_eq!(&found, &rows);
                 prop_assert!(fused.windows(2).all(|w| w[0].combined >= w[1].combined));
             }
-            let fused = Adaptive.fuse(&weights, &lists)?;
+            let fused = Adaptive::default().fuse(&weights, &lists)?;
             prop_assert!(fused.iter().all(|hit| rows.contains(&hit.row)));
             prop_assert!(fused.windows(2).all(|w| w[0].combined >= w[1].combined));
         }

@@ -36,8 +36,8 @@ pub fn question(query: &SearchQuery, corpus: &[(Language, usize)]) -> Question {
 /// Decides how `query`, which asks `question`, is searched with the retrievers in `available`
 /// over a corpus of this many chunks in each language.
 ///
-/// Without weights of the caller's, they are the profile's, or else, with `adaptive_weights`,
-/// those that suit the kind of question.
+/// Without weights of the caller's, they are the profile's, or else, with `adaptive_weights` and a
+/// fuser that does not weigh lists by what they tell, those that suit the kind of question.
 ///
 /// # Errors
 /// [`Error::InvalidQuery`] if the query's cursor is of another query or other settings,
@@ -67,9 +67,11 @@ pub fn plan(
     let tuned_weights = tuned.and_then(|settings| settings.weights.clone());
     // Weights that the caller chose are taken as they are.
     let adaptive = config.adaptive_weights && options.weights.is_none();
+    let fusion = tuned.map_or(&config.fusion, |settings| &settings.fusion).clone();
     let weights = options.weights.clone().unwrap_or_else(|| {
         let suited = || {
-            if adaptive {
+            // What each list tells of this question says more than how the question is put.
+            if adaptive && fusion != Fusion::Adaptive {
                 suited_weights(query.query_type, classification.as_ref())
             } else {
                 SearchWeights::default()
@@ -77,7 +79,6 @@ pub fn plan(
         };
         with_others(tuned_weights.unwrap_or_else(suited), available)
     });
-    let fusion = tuned.map_or(&config.fusion, |settings| &settings.fusion).clone();
     let reranks = tuned.map_or(rerank.enabled, |settings| settings.rerank && rerank.enabled);
     let retrievers = planned(&options.strategies, available, depth, &weights);
     let crag = options.crag_enabled.then_some(&config.crag);
@@ -265,11 +266,13 @@ mod tests {
                 );
             }
         };
-        let config = EngineConfig::default();
+        let config = EngineConfig { fusion: Fusion::Rrf, ..EngineConfig::default() };
         let mut query = SearchQuery::new("overview of the handbook").unwrap();
         // What the graph retriever leaves, in halves.
         check(&query, &config, QueryType::Global, [0.25, 0.25]);
-        let fixed = EngineConfig { adaptive_weights: false, ..EngineConfig::default() };
+        // Adaptive fusion looks at the lists instead.
+        check(&query, &EngineConfig::default(), QueryType::Global, [0.35, 0.35]);
+        let fixed = EngineConfig { adaptive_weights: false, ..config.clone() };
         check(&query, &fixed, QueryType::Global, [0.35, 0.35]);
         query.query_type = Some(QueryType::Relationship);
         check(&query, &config, QueryType::Relationship, [0.20, 0.20]);

@@ -166,9 +166,9 @@ impl Runner<'_> {
         if list.retriever() != Relationships::RETRIEVER {
             return Ok(list);
         }
-        let confidence = list.confidence();
-        let list = list.joined(&relationships.list(&seeds)).truncated(depth);
-        Ok(list.with_confidence(confidence))
+        let paths = relationships.list(&seeds);
+        let surest = list.confidence().max(paths.confidence());
+        Ok(list.joined(&paths).truncated(depth).with_confidence(surest))
     }
 }
 

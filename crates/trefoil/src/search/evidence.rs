@@ -1,0 +1,54 @@
+//! How much the lists of a question count in fusion, by what each tells about itself. Pure.
+
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, RankedList, Result};
+
+/// The parameters of adaptive fusion: how much the confidence of a list
+/// ([`RankedList::confidence`]) counts. Chosen with collections left out (decision 023).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceWeights {
+    /// Power of the confidence of a list of a retriever that searches by itself, 0–100. At 0 all
+    /// lists count the same, at 1 as their confidence says; the surest alone counts far above.
+    pub power: f32,
+    /// What the confidence of a list that goes on from others is multiplied with, 0–100.
+    pub lead: f32,
+}
+
+impl Default for EvidenceWeights {
+    fn default() -> Self {
+        Self { power: 1.0, lead: 1.0 }
+    }
+}
+
+/// A weight of 1 leaves nothing to the others.
+const ALMOST_ONE: f32 = 1.0 - 1e-6;
+
+impl EvidenceWeights {
+    /// What the weight of a retriever that searches by itself is multiplied with.
+    pub fn known(&self, list: &RankedList) -> f32 {
+        list.confidence().powf(self.power)
+    }
+
+    /// The odds of a list that goes on from others against all of them together: those of its
+    /// weight, 0–1, times [`lead`](Self::lead), times its confidence, times that of the surest of
+    /// them: it is no surer than what it goes on from. 0 for one that leads nowhere.
+    pub fn odds_to_lead(&self, weight: f32, list: &RankedList, surest: f32) -> f32 {
+        if list.hits().is_empty() {
+            return 0.0;
+        }
+        let weight = weight.min(ALMOST_ONE);
+        weight / (1.0 - weight) * self.lead * list.confidence() * surest
+    }
+
+    /// Checks every range.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] for the first value out of its range.
+    pub fn check(&self) -> Result<()> {
+        for (field, value) in [("evidence.power", self.power), ("evidence.lead", self.lead)] {
+            Error::check_range(value, 0.0..=100.0, field, "0–100")?;
+        }
+        Ok(())
+    }
+}
