@@ -2,12 +2,13 @@
 //! `--costs` prints what it costs.
 //!
 //! ```sh
-//! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--rerank N] DATA/scifact …
+//! cargo run --release -p trefoil-eval --example evaluation -- [--costs] [--indexes DIR] [--rerank N] [--left-out FILE] DATA/scifact …
 //! ```
 //!
 //! Indexes are kept in `--indexes` (`target/evaluation` by default). Reranking is measured
 //! on `--rerank` questions of each collection (100 by default; 0 for none), since it takes
-//! most of the time. Costs want a machine that does nothing else.
+//! most of the time. `--left-out` is what `trefoil tune --leave-one-out` printed: how the fusion does on
+//! collections that it was not tuned on. Costs want a machine that does nothing else.
 #![allow(clippy::print_stderr, reason = "a program that tells how far it is")]
 #![allow(clippy::print_stdout, reason = "a program that prints a table if asked")]
 
@@ -24,19 +25,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut indexes = PathBuf::from("target/evaluation");
     let mut rerank = 100;
     let mut costs = false;
+    let mut left_out = None;
     let mut folders = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--costs" => costs = true,
             "--indexes" => indexes = arguments.next().ok_or("--indexes needs a folder")?.into(),
+            "--left-out" => {
+                let file = arguments.next().ok_or("--left-out needs a file")?;
+                left_out = Some(fs::read_to_string(file)?);
+            }
             "--rerank" => rerank = arguments.next().ok_or("--rerank needs a number")?.parse()?,
             _ => folders.push(PathBuf::from(argument)),
         }
     }
     let fused = Harness { rerank: false, ..Harness::new(EngineConfig::default(), indexes) };
     let reranked = Harness { rerank: true, queries: Some(rerank), ..fused.clone() };
-    let mut tables = Tables::default();
+    let mut tables = Tables { left_out, ..Tables::default() };
     for folder in &folders {
         let collection = Collection::read(folder, language_of)?;
         eprintln!("{}", collection.name);
@@ -93,6 +99,7 @@ struct Tables {
     reranked: Vec<Breakdown>,
     reranked_recall: Vec<Breakdown>,
     costs: Vec<Report>,
+    left_out: Option<String>,
 }
 
 impl Tables {
@@ -114,8 +121,7 @@ impl Tables {
              depends on time, so that a second run gives the same figures.\n\n\
              A document's score is that of its best chunk. Means have 95 % bootstrap intervals; \
              p-values are those of the paired randomisation test, two-sided. The defaults and \
-             how they were chosen: [decision 001](decisions/001-adaptive-fusion.md) and \
-             [decision 005](decisions/005-defaults-held-out.md).\n\n\
+             how they were chosen: [decision 023](decisions/023-fusion-by-evidence.md).\n\n\
              ## Fusion\n\n\
              nDCG@10 of each retriever's own list, and of the list that `Engine::search` \
              returns with the default settings and without reranking. The default settings were \
@@ -126,6 +132,15 @@ impl Tables {
             BreakdownTable(&self.precision),
             BreakdownTable(&self.recall),
         )?;
+        if let Some(table) = &self.left_out {
+            write!(
+                text,
+                "## Fusion, left out\n\n\
+                 What `trefoil tune --leave-one-out` prints: the parameters for a collection are \
+                 chosen on those of other sources only (`left out`), next to those chosen on all \
+                 (`in sight`) and to the default ones, from stored lists.\n\n{table}\n"
+            )?;
+        }
         let names: Vec<&str> = FUSERS.iter().map(|(name, ..)| *name).collect();
         writeln!(
             text,

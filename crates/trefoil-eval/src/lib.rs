@@ -73,4 +73,9 @@ pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
 pub use stage_list::StageList;
 pub use statistic::{Interval, mean};
-pub use tune::{Trial, Tuned, Tuning, folds::folds, tune};
+pub use tune::{
+    Trial, Tuned, Tuning,
+    folds::folds,
+    left_out::{LeftOut, LeftOutRow, Parameters, leave_one_out},
+    tune,
+};

@@ -1,4 +1,5 @@
 pub(crate) mod folds;
+pub(crate) mod left_out;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

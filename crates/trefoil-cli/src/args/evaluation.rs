@@ -62,6 +62,17 @@ pub(crate) struct TuneArgs {
     /// Keep what the retrievers and the reranker answered, as JSON lines; asked again only if absent
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) lists: Option<PathBuf>,
+    /// Instead of a profile, choose how much evidence counts in adaptive fusion for each source of
+    /// collections on all the others, and show how that does, as Markdown
+    #[arg(long, conflicts_with_all = ["metric", "folds"])]
+    pub(crate) leave_one_out: bool,
+    /// Names of collections that are of one source, such as `hotpot-mh,musique-mh`; repeatable. Any
+    /// other is a source of its own
+    #[arg(long, value_name = "NAMES", requires = "leave_one_out")]
+    pub(crate) source: Vec<String>,
+    /// Lists of these collections that another run has kept, such as with another model; repeatable
+    #[arg(long, value_name = "FILE", requires = "leave_one_out", value_hint = ValueHint::FilePath)]
+    pub(crate) with: Vec<PathBuf>,
     /// The profile to write
     #[arg(short, long, value_name = "FILE", default_value = "profile.toml", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,

@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use trefoil::{search::FusionSettings, text::language_of};
-use trefoil_eval::{Collection, Harness, RetrieverLists, Tuning, tune};
+use trefoil_eval::{Collection, Harness, RetrieverLists, Tuning, leave_one_out, tune};
 
 use super::{Outcome, eval};
 use crate::{args::TuneArgs, settings::Settings};
@@ -12,6 +14,9 @@ pub(super) fn run(args: &TuneArgs, settings: &Settings) -> anyhow::Result<Outcom
         Some(lists) => RetrieverLists::read(lists)?,
         None => ask(args, settings)?,
     };
+    if args.leave_one_out {
+        return left_out(args, asked, settings);
+    }
     let start = FusionSettings { rerank: !args.no_rerank, ..FusionSettings::default() };
     settings.console.status(format_args!("{} questions: trying settings", asked.len()));
     let mut tuned = tune(&asked, &start, &tuning)?;
@@ -29,6 +34,34 @@ pub(super) fn run(args: &TuneArgs, settings: &Settings) -> anyhow::Result<Outcom
     tuned.profile.write(&args.output, &remarks)?;
     settings.console.show(&tuned.profile, |_| &tuned)?;
     settings.console.status(format_args!("written to {}", args.output.display()));
+    Ok(Outcome::Found)
+}
+
+/// Shows how adaptive fusion does on collections whose source it was not tuned on.
+fn left_out(
+    args: &TuneArgs,
+    mut asked: Vec<RetrieverLists>,
+    settings: &Settings,
+) -> anyhow::Result<Outcome> {
+    let mut sources: Vec<Vec<String>> =
+        args.source.iter().map(|names| names.split(',').map(str::to_owned).collect()).collect();
+    for path in &args.with {
+        // The same collection asked with another model is another one, of the same source.
+        let run = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let renamed = |set: &str| format!("{set} ({run})");
+        let lists = RetrieverLists::read(path)?;
+        let sets: BTreeSet<String> = lists.iter().map(|one| one.set.clone()).collect();
+        for set in sets {
+            match sources.iter_mut().find(|source| source.contains(&set)) {
+                Some(source) => source.push(renamed(&set)),
+                None => sources.push(vec![renamed(&set), set]),
+            }
+        }
+        asked.extend(lists.into_iter().map(|one| RetrieverLists { set: renamed(&one.set), ..one }));
+    }
+    settings.console.status(format_args!("{} questions: leaving sources out", asked.len()));
+    let table = leave_one_out(&asked, &sources)?;
+    settings.console.show(&table, ToString::to_string)?;
     Ok(Outcome::Found)
 }
 
