@@ -124,7 +124,7 @@ fn camel(value: &Value) -> Value {
             fields.collect()
         }
         Value::Array(list) => list.iter().map(camel).collect(),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 

@@ -122,7 +122,7 @@ fn an_ingest_that_is_given_up_leaves_a_sound_index() {
     let ingest = |groups: usize| {
         let mut left = groups;
         engine
-            .ingest_paths(&[files.clone()], IngestOptions::default(), |progress| {
+            .ingest_paths(std::slice::from_ref(&files), IngestOptions::default(), |progress| {
                 assert!(progress.done <= progress.total && progress.total == 150);
                 let goes_on = left > 0;
                 left = left.saturating_sub(1);

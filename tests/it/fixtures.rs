@@ -4,8 +4,8 @@ use std::{fs, path::Path, sync::OnceLock};
 
 use serde::Deserialize;
 use trefoil::{
-    Document, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
-    search::Answerability, text::language_of,
+    Document, Engine, Language, SearchFilters, SearchOptions, SearchQuery, SearchResultItem,
+    SearchStrategy, search::Answerability, text::language_of,
 };
 use trefoil_eval::{Collection, Expected, RetrievalCase, assert_retrieval};
 
@@ -110,7 +110,7 @@ fn a_question_finds_what_answers_it_in_every_language() {
         asked.options.strategies = vec![SearchStrategy::SEMANTIC];
         asked.options.rerank_enabled = false;
         let found = engine.search(&asked).unwrap();
-        let paths: Vec<&str> = found.results.iter().map(|one| one.path()).collect();
+        let paths: Vec<&str> = found.results.iter().map(SearchResultItem::path).collect();
         let is_about = |path: &&&str| path.split_once('/').is_some_and(|(_, found)| found == topic);
         right += paths.iter().take(3).filter(is_about).count();
         let first = paths.iter().find(is_about).and_then(|path| path.split_once('/'));

@@ -258,7 +258,8 @@ fn an_answer_is_found_by_what_was_asked() {
     engine.memory().wait_until_indexed().unwrap();
     let view = memory.view(RecallQuery::default(), Boundary::default());
     let types = vec![UnitKind::Episode];
-    let options = FindOptions { limit: 2, layer: Layer::Whole, types, ..FindOptions::default() };
+    // Others tell the same in two other languages.
+    let options = FindOptions { limit: 6, layer: Layer::Whole, types, ..FindOptions::default() };
     for [asked, answered, later] in TALK {
         let found = view.search(later, &options).unwrap().views;
         let texts: Vec<&str> = found.iter().map(|view| view.text.as_str()).collect();

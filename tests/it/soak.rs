@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil::{Engine, EngineConfig};
+use trefoil::{Engine, EngineConfig, SearchQuery, search::SearchResultType};
 
 use crate::{
     campaign::{any_relevance, document, given, path, process_of},
@@ -148,10 +148,15 @@ impl Shared {
     }
 }
 
+/// Asks for passages: an entity that the question names is of no document.
+fn passages(question: &str) -> SearchQuery {
+    any_relevance(question).result_type(SearchResultType::Chunk).limit(LIMIT)
+}
+
 /// Searches once: the limit is reached, for more than that stand, and nothing is found
 /// that was gone before.
 fn look(engine: &Engine, gone: &BTreeSet<u32>) -> Result<(), String> {
-    let query = any_relevance("Captain Ellis1 met Station Tern3").limit(LIMIT);
+    let query = passages("Captain Ellis1 met Station Tern3");
     let found = engine.search(&query).map_err(|error| error.chain())?;
     if found.results.len() != LIMIT {
         return Err(format!("{} results, {:?}", found.results.len(), found.degraded));
@@ -199,7 +204,7 @@ fn reader() {
 
 /// A reader may lag, and says so; what it shows is there all the same.
 fn look_behind(engine: &Engine) -> Result<(), String> {
-    let query = any_relevance("Captain Ellis1 met Station Tern3").limit(LIMIT);
+    let query = passages("Captain Ellis1 met Station Tern3");
     let found = engine.search(&query).map_err(|error| error.chain())?;
     if found.results.len() < LIMIT && found.degraded.is_empty() {
         return Err(format!("{} results", found.results.len()));

@@ -27,7 +27,6 @@ mod graph;
 mod id;
 mod index_folder;
 mod language;
-mod language_means;
 mod parallel;
 mod plan;
 mod query;
@@ -60,11 +59,11 @@ pub use id::{
     ObservationId, RelationId, RowId, Seq, SessionId, SummaryId, tie_break,
 };
 pub use index_folder::{
-    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, ManifestFile, Replacing, Size, Stamp,
-    Tombstones, create_private_folder, is_remote, make_private, plan_merges, private_file, sync,
+    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, ManifestFile, ManifestHeader, Replacing,
+    Size, Tombstones, create_private_folder, is_remote, make_private, plan_merges, private_file,
+    sync,
 };
 pub use language::Language;
-pub use language_means::{LanguageMeans, QueryVectors};
 pub use ndarray::{self, Array2};
 pub use parallel::map_in_parallel;
 pub use plan::{
@@ -89,9 +88,9 @@ pub use retriever_id::RetrieverId;
 pub use score::Score;
 pub use stage::{
     After, Analyzer, Change, Chunker, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
-    IndexInput, Indexer, KnownName, Loader, Merge, NameLookup, Pooling, Quantization,
-    QueryClassifier, Reranker, Retriever, Role, SeedContext, Summarizer, Token, TokenCounter,
-    merge_all,
+    IndexInput, Indexer, KnownName, LanguageMeans, Loader, Merge, NameLookup, Pooling,
+    Quantization, QueryClassifier, QueryVectors, Reranker, Retriever, Role, SeedContext,
+    Summarizer, Token, TokenCounter, merge_all,
 };
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;

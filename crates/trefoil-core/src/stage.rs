@@ -11,7 +11,9 @@ mod retrieve;
 mod text;
 
 pub use document::{Chunker, Loader};
-pub use embed::{Embedder, EmbeddingSpace, Pooling, Quantization, Role};
+pub use embed::{
+    Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization, QueryVectors, Role,
+};
 pub use graph::{EntityExtractor, Summarizer};
 pub use index::{Change, IndexEntry, IndexInput, Indexer, Merge, merge_all};
 pub use question::{KnownName, NameLookup, QueryClassifier};

@@ -5,8 +5,8 @@ use std::{
 };
 
 use trefoil_core::{
-    After, Allowed, Hit, IndexInput, KnownName, NameLookup, Question, RankedList, Result,
-    Retriever, RetrieverId, RowId, Score, SeedContext, Seq, Stamp,
+    After, Allowed, Hit, IndexInput, KnownName, ManifestHeader, NameLookup, Question, RankedList,
+    Result, Retriever, RetrieverId, RowId, Score, SeedContext, Seq,
 };
 
 use crate::{
@@ -48,7 +48,7 @@ pub struct GraphRetriever {
     dir: PathBuf,
     config: GraphConfig,
     normalize: Normalize,
-    stamp: Option<Stamp>,
+    header: Option<ManifestHeader>,
     /// The commit, with the best frozen form so far.
     current: Arc<RwLock<Arc<GraphIndex>>>,
     /// The form that was made or read last, for whatever commit; locked while one is.
@@ -70,13 +70,13 @@ impl GraphRetriever {
     /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig), [`Io`](trefoil_core::Error::Io).
     pub fn open(dir: &Path, config: &GraphConfig, normalize: Normalize) -> Result<Self> {
         let frozen = Arc::new(Frozen::empty(config)?);
-        let (stamp, snapshot) = newest(dir, &Snapshot::default())?;
+        let (header, snapshot) = newest(dir, &Snapshot::default())?;
         let index = GraphIndex::new(Arc::new(snapshot), Arc::clone(&frozen), config);
         Ok(Self {
             dir: dir.to_owned(),
             config: config.clone(),
             normalize,
-            stamp,
+            header,
             current: Arc::new(RwLock::new(Arc::new(index))),
             last: Arc::new(Mutex::new(frozen)),
         })
@@ -88,17 +88,17 @@ impl GraphRetriever {
     /// As [`open`](Self::open), and if this one was found to be damaged.
     pub fn newest(&self) -> Result<Option<Self>> {
         let index = self.index();
-        if self.stamp.is_some() && Manifest::read_stamp(&self.dir)? == self.stamp {
+        if self.header.is_some() && Manifest::read_header(&self.dir)? == self.header {
             index.check()?;
             return Ok(None);
         }
-        let (stamp, snapshot) = newest(&self.dir, index.snapshot())?;
-        if stamp == self.stamp {
+        let (header, snapshot) = newest(&self.dir, index.snapshot())?;
+        if header == self.header {
             return Ok(None);
         }
         let index = self.with(&Arc::new(snapshot), Arc::clone(index.frozen()));
         let current = Arc::new(RwLock::new(Arc::new(index)));
-        Ok(Some(Self { stamp, current, ..self.clone() }))
+        Ok(Some(Self { header, current, ..self.clone() }))
     }
 
     /// The graph of the commit. Its frozen form may be any number of changes behind: ask this of
@@ -139,7 +139,7 @@ impl GraphRetriever {
         }
         let index = self.whole()?;
         let at = index.frozen_at();
-        if self.stamp.is_none() {
+        if self.header.is_none() {
             return Ok(at);
         }
         frozen_file::write(&self.dir, index.frozen(), &self.config)?;
@@ -322,15 +322,15 @@ fn sureness(scores: &[f32]) -> f32 {
 }
 
 /// The newest commit in `dir`, taking from an earlier state what is the same.
-fn newest(dir: &Path, earlier: &Snapshot) -> Result<(Option<Stamp>, Snapshot)> {
+fn newest(dir: &Path, earlier: &Snapshot) -> Result<(Option<ManifestHeader>, Snapshot)> {
     loop {
-        let Some((stamp, manifest)) = Manifest::read(dir)? else {
+        let Some((header, manifest)) = Manifest::read(dir)? else {
             return Ok((None, Snapshot::default()));
         };
         let opened = Snapshot::open(dir, manifest, Some(earlier));
         // A commit in between may have removed files before they were mapped.
-        if opened.is_ok() || Manifest::read_stamp(dir)?.as_ref() == Some(&stamp) {
-            return Ok((Some(stamp), opened?));
+        if opened.is_ok() || Manifest::read_header(dir)?.as_ref() == Some(&header) {
+            return Ok((Some(header), opened?));
         }
     }
 }

@@ -124,7 +124,7 @@ impl Directory for SealedDirectory {
 
     fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
         let bytes = self.files.atomic_read(path)?;
-        let data = unsealed(&bytes).map(<[u8]>::to_vec);
+        let data = without_checksum(&bytes).map(<[u8]>::to_vec);
         data.ok_or_else(|| damaged(path, "it does not have its checksum"))
     }
 
@@ -157,7 +157,7 @@ impl Directory for SealedDirectory {
         if self.read_only {
             return Err(read_only());
         }
-        self.files.atomic_write(path, &sealed(data))
+        self.files.atomic_write(path, &with_checksum(data))
     }
 
     fn sync_directory(&self) -> io::Result<()> {
@@ -180,21 +180,21 @@ fn damaged(path: &Path, reason: &str) -> OpenReadError {
 }
 
 /// Bytes of a line break and a CRC-32 in hexadecimal.
-const SEAL: usize = 9;
+const CHECKSUM_LINE: usize = 9;
 
-fn seal(data: &[u8]) -> [u8; SEAL] {
+fn checksum_line(data: &[u8]) -> [u8; CHECKSUM_LINE] {
     let text = format!("\n{:08x}", crc32fast::hash(data));
     text.as_bytes().first_chunk().copied().unwrap_or_default()
 }
 
 /// What is written in one piece, and the checksum after it.
-pub(crate) fn sealed(data: &[u8]) -> Vec<u8> {
-    [data, &seal(data)].concat()
+pub(crate) fn with_checksum(data: &[u8]) -> Vec<u8> {
+    [data, &checksum_line(data)].concat()
 }
 
-fn unsealed(bytes: &[u8]) -> Option<&[u8]> {
-    let (data, found) = bytes.split_last_chunk::<SEAL>()?;
-    (seal(data) == *found).then_some(data)
+fn without_checksum(bytes: &[u8]) -> Option<&[u8]> {
+    let (data, found) = bytes.split_last_chunk::<CHECKSUM_LINE>()?;
+    (checksum_line(data) == *found).then_some(data)
 }
 
 fn is_read_only(error: &io::Error) -> bool {
@@ -245,15 +245,15 @@ mod tests {
 
     #[test]
     fn a_seal_breaks_wherever_a_bit_changes() {
-        let whole = sealed(b"{\"segments\": []}");
-        assert_eq!(unsealed(&whole), Some(&b"{\"segments\": []}"[..]));
+        let whole = with_checksum(b"{\"segments\": []}");
+        assert_eq!(without_checksum(&whole), Some(&b"{\"segments\": []}"[..]));
         for at in 0..whole.len() {
             for bit in 0..8 {
                 let mut bytes = whole.clone();
                 bytes[at] ^= 1 << bit;
-                assert_eq!(unsealed(&bytes), None, "{at}");
+                assert_eq!(without_checksum(&bytes), None, "{at}");
             }
-            assert_eq!(unsealed(&whole[..at]), None, "{at}");
+            assert_eq!(without_checksum(&whole[..at]), None, "{at}");
         }
     }
 }

@@ -14,7 +14,7 @@ use trefoil_core::{
 
 use crate::{
     KeywordConfig, KeywordIndexer,
-    directory::sealed,
+    directory::with_checksum,
     document::{DIGEST, ROW, digest},
     index::{KeywordIndex, backend, corrupt},
     retriever::Snapshot,
@@ -103,7 +103,7 @@ impl IndexFiles for KeywordFiles {
         let managed = serde_json::to_vec(&names).map_err(|error| {
             backend("list the files")(TantivyError::InternalError(error.to_string()))
         })?;
-        for (name, bytes) in [(META, bytes), (MANAGED, sealed(&managed))] {
+        for (name, bytes) in [(META, bytes), (MANAGED, with_checksum(&managed))] {
             files.push(IndexFile { name: name.to_owned(), content: Box::new(Cursor::new(bytes)) });
         }
         Ok(files)

@@ -45,9 +45,9 @@ impl VectorFiles {
     /// then it is done again with the next.
     fn with_newest<T>(&self, open: impl Fn(Manifest) -> Result<T>) -> Result<Option<T>> {
         loop {
-            let Some((stamp, manifest)) = Manifest::read(&self.dir)? else { return Ok(None) };
+            let Some((header, manifest)) = Manifest::read(&self.dir)? else { return Ok(None) };
             let opened = open(manifest);
-            if opened.is_ok() || Manifest::read_stamp(&self.dir)? == Some(stamp) {
+            if opened.is_ok() || Manifest::read_header(&self.dir)? == Some(header) {
                 return opened.map(Some);
             }
         }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use trefoil_core::{Allowed, QueryVectors, Result, RowId, Seq, Stamp};
+use trefoil_core::{Allowed, ManifestHeader, QueryVectors, Result, RowId, Seq};
 
 use crate::{
     VectorConfig,
@@ -14,7 +14,7 @@ use crate::{
 pub struct VectorIndex {
     dir: PathBuf,
     config: VectorConfig,
-    stamp: Option<Stamp>,
+    header: Option<ManifestHeader>,
     snapshot: Snapshot,
 }
 
@@ -36,7 +36,7 @@ impl VectorIndex {
         config.validate()?;
         let manifest = Manifest::empty(fingerprint, dimensions);
         let snapshot = Snapshot { manifest, views: Vec::new() };
-        let empty = Self { dir: dir.to_owned(), config: *config, stamp: None, snapshot };
+        let empty = Self { dir: dir.to_owned(), config: *config, header: None, snapshot };
         Ok(empty.newest()?.unwrap_or(empty))
     }
 
@@ -46,18 +46,18 @@ impl VectorIndex {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn newest(&self) -> Result<Option<Self>> {
-        let mut stamp = Manifest::read_stamp(&self.dir)?;
+        let mut header = Manifest::read_header(&self.dir)?;
         loop {
-            if stamp == self.stamp {
+            if header == self.header {
                 return Ok(None);
             }
             let opened = self.open_newest();
-            let now = Manifest::read_stamp(&self.dir)?;
+            let now = Manifest::read_header(&self.dir)?;
             // A commit in between may have removed files before they were mapped.
-            if opened.is_ok() || now == stamp {
+            if opened.is_ok() || now == header {
                 return opened.map(Some);
             }
-            stamp = now;
+            header = now;
         }
     }
 
@@ -148,13 +148,13 @@ impl VectorIndex {
 
     fn open_newest(&self) -> Result<Self> {
         let Manifest { fingerprint, dimensions, .. } = &self.snapshot.manifest;
-        let (stamp, snapshot) = if let Some((stamp, manifest)) = Manifest::read(&self.dir)? {
+        let (header, snapshot) = if let Some((header, manifest)) = Manifest::read(&self.dir)? {
             manifest.check_space(fingerprint, *dimensions)?;
-            (Some(stamp), Snapshot::open(&self.dir, manifest, Some(&self.snapshot))?)
+            (Some(header), Snapshot::open(&self.dir, manifest, Some(&self.snapshot))?)
         } else {
             let manifest = Manifest::empty(fingerprint, *dimensions);
             (None, Snapshot { manifest, views: Vec::new() })
         };
-        Ok(Self { dir: self.dir.clone(), config: self.config, stamp, snapshot })
+        Ok(Self { dir: self.dir.clone(), config: self.config, header, snapshot })
     }
 }

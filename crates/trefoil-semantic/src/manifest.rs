@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, ManifestFile, Part, Replacing, Result, RetrieverId, Seq, Stamp};
+use trefoil_core::{
+    Error, ManifestFile, ManifestHeader, Part, Replacing, Result, RetrieverId, Seq,
+};
 
 const SEGMENT: &str = "vectors";
 const GRAPH: &str = "graph";
@@ -99,19 +101,19 @@ impl Manifest {
     }
 
     /// Reads the manifest of a directory; `None` if there is none.
-    pub(crate) fn read(dir: &Path) -> Result<Option<(Stamp, Self)>> {
-        let Some((stamp, json)) = FILE.read(dir)? else { return Ok(None) };
+    pub(crate) fn read(dir: &Path) -> Result<Option<(ManifestHeader, Self)>> {
+        let Some((header, json)) = FILE.read(dir)? else { return Ok(None) };
         let manifest: Result<Self, _> = serde_json::from_slice(&json);
         let manifest = manifest.map_err(|error| FILE.damaged(dir, &error.to_string()))?;
-        if stamp.commits() != Some(manifest.commits) {
+        if header.commits() != Some(manifest.commits) {
             return Err(FILE.damaged(dir, "its first line is not its own"));
         }
-        Ok(Some((stamp, manifest)))
+        Ok(Some((header, manifest)))
     }
 
-    /// Reads the stamp alone; `None` if there is no manifest.
-    pub(crate) fn read_stamp(dir: &Path) -> Result<Option<Stamp>> {
-        FILE.read_stamp(dir)
+    /// Reads the header alone; `None` if there is no manifest.
+    pub(crate) fn read_header(dir: &Path) -> Result<Option<ManifestHeader>> {
+        FILE.read_header(dir)
     }
 
     /// Replaces the manifest of a directory. When this returns, the manifest and the
@@ -188,11 +190,11 @@ mod tests {
     fn what_was_published_is_read() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Manifest::read(dir.path()).unwrap().is_none());
-        assert!(Manifest::read_stamp(dir.path()).unwrap().is_none());
+        assert!(Manifest::read_header(dir.path()).unwrap().is_none());
         example().publish(dir.path()).unwrap();
-        let (stamp, read) = Manifest::read(dir.path()).unwrap().unwrap();
+        let (header, read) = Manifest::read(dir.path()).unwrap().unwrap();
         assert_eq!(read, example());
-        assert_eq!(Manifest::read_stamp(dir.path()).unwrap(), Some(stamp));
+        assert_eq!(Manifest::read_header(dir.path()).unwrap(), Some(header));
     }
 
     #[test]

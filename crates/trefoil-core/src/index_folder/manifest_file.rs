@@ -13,7 +13,7 @@ use std::{
 use crate::{Error, Part, Result, private_file, sync};
 
 /// Bytes of a first line after the name of the format: ` 0001 0123456789abcdef 01234567\n`.
-const STAMP: usize = 32;
+const HEADER: usize = 32;
 /// The longest name of a format.
 const LONGEST: usize = 32;
 
@@ -30,11 +30,11 @@ pub struct ManifestFile {
 
 /// The first line of a manifest: another one means another manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp {
+pub struct ManifestHeader {
     line: String,
 }
 
-impl Stamp {
+impl ManifestHeader {
     /// The number of the commit. What follows the line has no part in it, and is to repeat it.
     pub fn commits(&self) -> Option<u64> {
         u64::from_str_radix(self.line.split(' ').nth(2)?, 16).ok()
@@ -58,12 +58,12 @@ impl ManifestFile {
     /// The name of one that is not in its place yet.
     pub const TEMPORARY: &str = "MANIFEST.tmp";
 
-    /// The stamp and what follows it; none if there is no manifest in `dir`.
+    /// The header and what follows it; none if there is no manifest in `dir`.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if it is not what was written, [`Error::UnsupportedFormat`] if a newer
     /// version wrote it, [`Error::Io`].
-    pub fn read(&self, dir: &Path) -> Result<Option<(Stamp, Vec<u8>)>> {
+    pub fn read(&self, dir: &Path) -> Result<Option<(ManifestHeader, Vec<u8>)>> {
         let path = dir.join(Self::NAME);
         let mut bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
@@ -86,21 +86,21 @@ impl ManifestFile {
             }
             _ => return Err(self.damaged(dir, "it is not a manifest")),
         }
-        let stamp = Stamp { line };
-        let expected = stamp.commits().map(|commits| self.line(commits, &content));
-        if expected.as_ref() != Some(&stamp.line) {
+        let header = ManifestHeader { line };
+        let expected = header.commits().map(|commits| self.line(commits, &content));
+        if expected.as_ref() != Some(&header.line) {
             return Err(self.damaged(dir, "it has another checksum"));
         }
-        Ok(Some((stamp, content)))
+        Ok(Some((header, content)))
     }
 
-    /// The stamp alone; none if there is no manifest.
+    /// The header alone; none if there is no manifest.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there is not even that, [`Error::Io`].
-    pub fn read_stamp(&self, dir: &Path) -> Result<Option<Stamp>> {
+    pub fn read_header(&self, dir: &Path) -> Result<Option<ManifestHeader>> {
         let path = dir.join(Self::NAME);
-        let mut bytes = [0; STAMP + LONGEST];
+        let mut bytes = [0; HEADER + LONGEST];
         let line = bytes.get_mut(..self.length()).unwrap_or_default();
         let read = File::open(&path).and_then(|mut file| file.read_exact(line));
         match read {
@@ -113,7 +113,7 @@ impl ManifestFile {
         }
         let line = std::str::from_utf8(line);
         let line = line.map_err(|_| self.damaged(dir, "it is not a manifest"))?;
-        Ok(Some(Stamp { line: line.to_owned() }))
+        Ok(Some(ManifestHeader { line: line.to_owned() }))
     }
 
     /// Replaces the manifest of `dir` by that of the commit with this number. When this returns,
@@ -160,7 +160,7 @@ impl ManifestFile {
     }
 
     const fn length(&self) -> usize {
-        self.format.len() + STAMP
+        self.format.len() + HEADER
     }
 }
 
@@ -187,14 +187,14 @@ mod tests {
     fn what_was_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
         assert!(MANIFEST.read(dir.path()).unwrap().is_none());
-        assert!(MANIFEST.read_stamp(dir.path()).unwrap().is_none());
+        assert!(MANIFEST.read_header(dir.path()).unwrap().is_none());
         let dir = written(4, b"{}");
-        let (stamp, content) = MANIFEST.read(dir.path()).unwrap().unwrap();
+        let (header, content) = MANIFEST.read(dir.path()).unwrap().unwrap();
         assert_eq!(content, b"{}");
-        assert_eq!(MANIFEST.read_stamp(dir.path()).unwrap(), Some(stamp.clone()));
+        assert_eq!(MANIFEST.read_header(dir.path()).unwrap(), Some(header.clone()));
         for (commits, content) in [(5, b"{}"), (4, b"[]")] {
             MANIFEST.replace(dir.path(), commits, content, |_| ()).unwrap();
-            assert_ne!(MANIFEST.read_stamp(dir.path()).unwrap(), Some(stamp.clone()));
+            assert_ne!(MANIFEST.read_header(dir.path()).unwrap(), Some(header.clone()));
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
             if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
             std::fs::write(&path, bytes).unwrap();
             let read = MANIFEST.read(dir.path());
-            prop_assert!(!matches!(read, Ok(Some((stamp, _))) if stamp.commits() == Some(7)));
+            prop_assert!(!matches!(read, Ok(Some((header, _))) if header.commits() == Some(7)));
         }
     }
 }

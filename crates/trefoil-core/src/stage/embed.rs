@@ -1,9 +1,12 @@
+mod language_means;
+
 use std::fmt::Debug;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, LanguageMeans, Result, Score};
+pub use self::language_means::{LanguageMeans, QueryVectors};
+use crate::{Error, Result, Score};
 
 /// Which side of the match a text is on; asymmetric models prefix them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -34,7 +34,7 @@ impl Page {
             last: last.clone(),
             depth: plan.candidates,
             reranked,
-            fingerprint: sealed(plan.fingerprint, plan.candidates, reranked, &repairs),
+            fingerprint: cursor_hash(plan.fingerprint, plan.candidates, reranked, &repairs),
             repairs: repairs.clone(),
         });
         Self { shown: start..end, next }
@@ -54,13 +54,18 @@ fn seen(cursor: &Cursor, keys: &[OrderKey]) -> usize {
 }
 
 /// The fingerprint of a query bound to what a cursor says of its first page.
-pub(crate) fn sealed(fingerprint: u64, depth: usize, reranked: usize, repairs: &[usize]) -> u64 {
+pub(crate) fn cursor_hash(
+    fingerprint: u64,
+    depth: usize,
+    reranked: usize,
+    repairs: &[usize],
+) -> u64 {
     first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {reranked} {repairs:?}")))
 }
 
 /// Whether a cursor is of the query with this fingerprint, and as it was given.
 pub(crate) fn is_of(cursor: &Cursor, fingerprint: u64) -> bool {
-    cursor.fingerprint == sealed(fingerprint, cursor.depth, cursor.reranked, &cursor.repairs)
+    cursor.fingerprint == cursor_hash(fingerprint, cursor.depth, cursor.reranked, &cursor.repairs)
 }
 
 fn first_bytes(digest: &[u8]) -> u64 {

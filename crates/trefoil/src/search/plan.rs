@@ -181,7 +181,7 @@ mod tests {
     use crate::{
         classify::{NameTable, RuleClassifier},
         profile::{FusionSettings, Profile, ProfileRule},
-        search::page::sealed,
+        search::page::cursor_hash,
     };
 
     fn planned_by(query: &SearchQuery, config: &EngineConfig) -> Result<Plan> {
@@ -291,7 +291,7 @@ mod tests {
             depth: 90,
             reranked: 7,
             repairs: vec![4],
-            fingerprint: sealed(fingerprint, 90, 7, &[4]),
+            fingerprint: cursor_hash(fingerprint, 90, 7, &[4]),
         };
         query.options.cursor = Some(cursor.clone());
         query.options.offset = 500;

@@ -57,7 +57,7 @@ pub(crate) fn manifest(bytes: &[u8]) {
         .ok()
         .and_then(|json| json["commits"].as_u64())
         .unwrap_or(0);
-    let line = stamp("trefoil-vectors 0001", commits, bytes);
+    let line = header("trefoil-vectors 0001", commits, bytes);
     replace(&dir, "MANIFEST", &[line.as_bytes(), bytes].concat());
     search(&dir);
 }
@@ -134,11 +134,11 @@ fn seal(magic: [u8; 8], numbers: [u8; 16], payload: &[u8]) -> (Vec<u8>, u32) {
 
 fn write_manifest(dir: &Path, format: &str, manifest: &serde_json::Value) {
     let json = serde_json::to_vec(manifest).unwrap();
-    let line = stamp(format, manifest["commits"].as_u64().unwrap(), &json);
+    let line = header(format, manifest["commits"].as_u64().unwrap(), &json);
     replace(dir, "MANIFEST", &[line.as_bytes(), &json].concat());
 }
 
-fn stamp(format: &str, commits: u64, json: &[u8]) -> String {
+fn header(format: &str, commits: u64, json: &[u8]) -> String {
     format!("{format} {commits:016x} {:08x}\n", crc32fast::hash(json))
 }
 
