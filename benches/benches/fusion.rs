@@ -20,8 +20,11 @@ fn main() -> Outcome {
     for depth in [60_u16, 300, 3_000] {
         let lists = [list(RetrieverId::KEYWORD, depth), list(RetrieverId::SEMANTIC, depth)];
         group.throughput(Throughput::Elements(u64::from(depth) * 2));
-        let fusers: [(&str, &dyn Fuser); 3] =
-            [("rrf", &Rrf::default()), ("relative", &RelativeScore), ("adaptive", &Adaptive)];
+        let fusers: [(&str, &dyn Fuser); 3] = [
+            ("rrf", &Rrf::default()),
+            ("relative", &RelativeScore),
+            ("adaptive", &Adaptive::default()),
+        ];
         for (name, fuser) in fusers {
             group.bench_function(BenchmarkId::new(name, depth), |bencher| {
                 bencher.iter(|| fuser.fuse(black_box(&retrievers), black_box(&lists)));

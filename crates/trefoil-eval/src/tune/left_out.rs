@@ -405,7 +405,7 @@ mod tests {
             suited: SearchWeights::default(),
             judgements: BTreeMap::from([("d0".to_owned(), 1)]),
             retrievers: BTreeMap::from([
-                (RetrieverId::KEYWORD, list(index % 2 == 0)),
+                (RetrieverId::KEYWORD, list(index.is_multiple_of(2))),
                 (RetrieverId::SEMANTIC, list(index % 2 == 1)),
             ]),
             fused: Vec::new(),
