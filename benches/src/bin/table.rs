@@ -31,6 +31,9 @@ size; growth is to the smallest size of the same row. Both are of one run, and t
 times do on another machine.
 ";
 
+/// From here on the page is written by hand: what other programs print.
+const KEPT: &str = "\n## next to writes, and many at once\n";
+
 /// What the table of growth says.
 const GROWTH: &str = "\
 `just bench-growth DATA` measures each operation in a process of its own: CPU seconds of all \
@@ -188,7 +191,12 @@ fn main() -> Outcome {
     if let Ok(growth) = fs::read_to_string(folder()?.join("growth.md")) {
         write!(page, "\n## growth\n\n{GROWTH}\n\n{growth}")?;
     }
-    fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/BENCHMARKS.md"), page)?;
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/BENCHMARKS.md");
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    if let Some((_, kept)) = before.split_once(KEPT) {
+        write!(page, "{KEPT}{kept}")?;
+    }
+    fs::write(path, page)?;
     Ok(())
 }
 
