@@ -180,11 +180,11 @@ fn what_holds_in_a_session_is_summarised_for_it_alone() {
     let find = |session| {
         let request = RecallQuery { session, ..RecallQuery::default() };
         let view = aged.memory.view(request, Boundary::default());
-        let types = vec![trefoil_core::UnitKind::Summary, trefoil_core::UnitKind::Claim];
+        let types = vec![trefoil_core::UnitKind::Summary];
         let options = crate::FindOptions { types, ..crate::FindOptions::default() };
         view.search("walrus password hint", &options).unwrap().views.len()
     };
-    assert_eq!((find(None), find(Some(session.id.clone()))), (0, 2));
+    assert_eq!((find(None), find(Some(session.id.clone()))), (0, 1));
 }
 
 #[test]
