@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, RankedList, Result};
 
 /// The parameters of adaptive fusion: how much the confidence of a list
-/// ([`RankedList::confidence`]) counts. Chosen with collections left out (decision 023).
+/// ([`RankedList::confidence`]) counts. Leaving collections out kept these defaults; the form of
+/// the confidences was chosen in sight of them (decision 023).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceWeights {
