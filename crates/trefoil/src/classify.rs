@@ -23,6 +23,7 @@ use trefoil_core::{
 use trefoil_text::normalize;
 
 use capital::capitalised;
+use expand::expand_known;
 use grammar::Grammar;
 use identifier::identifiers;
 use name::known_names;
@@ -53,8 +54,8 @@ impl QueryClassifier for RuleClassifier {
         let quotations = quotations(&text);
         let identifiers = outside(identifiers(&text), &quotations);
         let literal: Vec<ByteSpan> = quotations.iter().chain(&identifiers).copied().collect();
-        let known: Vec<ByteSpan> =
-            known_names(&text, names).into_iter().map(|known| known.span).collect();
+        let names = known_names(&text, names);
+        let known: Vec<ByteSpan> = names.iter().map(|known| known.span).collect();
         let finding = grammar(question.language).read(&masked(&text, &literal));
         let (query_type, confidence) = match &finding {
             Some(finding) => (finding.kind, 0.8),
@@ -70,7 +71,7 @@ impl QueryClassifier for RuleClassifier {
             confidence: Score::clamped(confidence),
             extracted_entities: distinct(&text, entities),
             suggested_weights: weights(query_type, share(&text, &identifiers)),
-            expanded_queries: expand(question, names, &[]),
+            expanded_queries: expand_known(question, &text, &names, &[]),
         })
     }
 }

@@ -400,7 +400,7 @@ impl Engine {
         &self.state
     }
 
-    fn searcher<'s>(&'s self, view: &'s ReadView, deadline: &'s Deadline) -> Searcher<'s> {
+    fn searcher<'s>(&'s self, view: &'s Arc<ReadView>, deadline: &'s Deadline) -> Searcher<'s> {
         Searcher { state: &self.state, view, deadline }
     }
 

@@ -1,6 +1,6 @@
 //! Entities as the segments tell of them.
 
-use std::{cmp::Ordering, collections::BTreeSet, ops::Range, sync::Arc};
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet, ops::Range, sync::Arc};
 
 use trefoil_core::{Allowed, EntityType, Result, RowId};
 
@@ -92,8 +92,7 @@ impl GraphIndex {
 
     /// The entities that a chunk mentions, by normalised name.
     pub fn entities_of(&self, row: RowId) -> impl Iterator<Item = Entity<'_>> + '_ {
-        let entities = self.noted(self.named_by(row)).unwrap_or_default();
-        entities.into_iter().filter_map(|node| self.entity(node))
+        self.noted(self.named_by(row)).unwrap_or_default().into_iter()
     }
 
     /// The chunks that mention an entity, by row.
@@ -142,8 +141,17 @@ impl GraphIndex {
         if node >= self.frozen.names.len() && self.node_of(name)? != Some(node) {
             return Ok(None);
         }
-        let summed =
-            self.cache.summed.get(node, || Ok(self.tally(&self.located(name)?)?.summed()))?;
+        self.sum(node, name, || self.located(name).map(Cow::Owned))
+    }
+
+    /// The entity of a number and name that the segments have there.
+    fn sum<'s, 'l>(
+        &'s self,
+        node: Node,
+        name: &'s str,
+        located: impl FnOnce() -> Result<Cow<'l, [(usize, u32)]>>,
+    ) -> Result<Option<Entity<'s>>> {
+        let summed = self.cache.summed.get(node, || Ok(self.tally(&located()?)?.summed()))?;
         let Some(Summed { name: written, label, chunks, mentioned }) = summed else {
             return Ok(None);
         };
@@ -280,13 +288,17 @@ impl GraphIndex {
         Ok(aliases.into_iter().collect())
     }
 
-    /// The numbers of the entities that a chunk mentions, by normalised name.
-    fn named_by(&self, row: RowId) -> Result<Vec<Node>> {
+    /// The entities that a chunk mentions, by normalised name.
+    fn named_by(&self, row: RowId) -> Result<Vec<Entity<'_>>> {
         let Some((place, view, chunk)) = self.chunk_at(row)? else { return Ok(Vec::new()) };
         let said = view.segment.said(chunk)?;
         let mut entities: Vec<u32> = said.mentions.iter().map(|mention| mention.key).collect();
         entities.sort_unstable();
-        entities.into_iter().map(|entity| Ok(self.known(place, entity)?.node)).collect()
+        let read = |entity| {
+            let Known { node, located } = &*self.known(place, entity)?;
+            self.sum(*node, view.segment.key(entity)?, || Ok(Cow::Borrowed(located)))
+        };
+        entities.into_iter().filter_map(|entity| read(entity).transpose()).collect()
     }
 
     /// Where an entity is mentioned, in no order.
@@ -306,7 +318,7 @@ impl GraphIndex {
     }
 
     /// Sums up what the chunks that mention an entity say of it.
-    fn tally(&self, located: &Located) -> Result<Tally<'_>> {
+    fn tally(&self, located: &[(usize, u32)]) -> Result<Tally<'_>> {
         let mut tally = Tally::default();
         for &(place, entity) in located {
             let Some(view) = self.views().get(place) else { continue };

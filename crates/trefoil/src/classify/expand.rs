@@ -22,10 +22,19 @@ const MOST_FEEDBACK: usize = 5;
 /// corpus or its passages.
 pub fn expand(question: &Question, names: &dyn NameLookup, feedback: &[String]) -> Vec<String> {
     let text = normalize(&question.text);
-    let with_aliases = aliases(&text, &known_names(&text, names));
-    let wordings = with_feedback(&text, feedback)
+    expand_known(question, &text, &known_names(&text, names), feedback)
+}
+
+/// The same, where the names in the normalised `text` of the question are known.
+pub(super) fn expand_known(
+    question: &Question,
+    text: &str,
+    known: &[Known],
+    feedback: &[String],
+) -> Vec<String> {
+    let wordings = with_feedback(text, feedback)
         .into_iter()
-        .chain(with_aliases)
+        .chain(aliases(text, known))
         .chain(variants(&question.text, question.language));
     let mut distinct: Vec<String> = Vec::new();
     for rewrite in wordings {

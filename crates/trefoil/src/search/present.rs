@@ -11,6 +11,7 @@ use trefoil_core::{
 use trefoil_text::{Highlighter, sentences};
 
 use crate::{
+    background::catch_panics,
     config::Rerankers,
     default_set::stage_fed_by,
     index::read_view::ReadView,
@@ -20,6 +21,7 @@ use crate::{
         explain::explanation,
         graded::{Graded, GradedPassage},
         page::Page,
+        pool,
         retrieve::Retrieved,
         searcher::{Request, Searcher},
         select::Selected,
@@ -55,29 +57,37 @@ impl Searcher<'_> {
         let ranks = (offset + 1..).zip(listed).filter(|(_, one)| one.passage().is_some());
         let highlighter =
             Highlighter::new(state.analyzer(), &plan.question.text, plan.question.language);
-        let mut mentioned = Vec::new();
-        let passages: Vec<SearchResultItem> = page
-            .iter()
-            .zip(contexts)
-            .zip(ranks)
-            .map(|((graded, context), (rank, _))| {
-                let mut item = item(state, query, plan, graded, context, &highlighter);
-                let explanation = query.options.explain.then(|| explanation(graded, rank));
-                let row = graded.ranked.passage.chunk.row;
-                let entities = state.entities_of(view, row, allowed).unwrap_or_else(|error| {
-                    let stage = stage_fed_by(IndexInput::Extraction);
-                    let failed = Degraded { stage, reason: error.chain() };
-                    if !diagnostics.degraded.contains(&failed) {
-                        diagnostics.degraded.push(failed);
-                    }
-                    Vec::new()
+        let passages = || -> Vec<SearchResultItem> {
+            let items =
+                page.iter().zip(contexts).zip(ranks).map(|((graded, context), (rank, _))| {
+                    let mut item = item(state, query, plan, graded, context, &highlighter);
+                    item.explanation = query.options.explain.then(|| explanation(graded, rank));
+                    item.sources.relation_ids = relationships.shown_by(row(graded));
+                    item
                 });
-                item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
-                item.sources.relation_ids = relationships.shown_by(row);
-                mentioned.extend(entities);
-                Ok(SearchResultItem { explanation, ..item })
-            })
-            .collect::<Result<_>>()?;
+            items.collect()
+        };
+        let entities = {
+            let (state, view, allowed) = (Arc::clone(state), Arc::clone(view), allowed.clone());
+            let rows: Vec<RowId> = page.iter().map(|&one| row(one)).collect();
+            let of =
+                move |row| catch_panics("the graph", || state.entities_of(&view, row, &allowed));
+            move || rows.into_iter().map(of).collect::<Vec<_>>()
+        };
+        let (mut passages, entities) = pool::join(passages, [entities]);
+        let mut mentioned = Vec::new();
+        for (item, entities) in passages.iter_mut().zip(entities.into_iter().flatten().flatten()) {
+            let entities = entities.unwrap_or_else(|error| {
+                let stage = stage_fed_by(IndexInput::Extraction);
+                let failed = Degraded { stage, reason: error.chain() };
+                if !diagnostics.degraded.contains(&failed) {
+                    diagnostics.degraded.push(failed);
+                }
+                Vec::new()
+            });
+            item.sources.entity_ids = entities.iter().map(|entity| entity.id.clone()).collect();
+            mentioned.extend(entities);
+        }
         let mut passages = passages.into_iter();
         let results: Vec<SearchResultItem> = (offset + 1..)
             .zip(listed)
@@ -110,6 +120,10 @@ impl Searcher<'_> {
             next_cursor: next,
         })
     }
+}
+
+fn row(graded: &GradedPassage) -> RowId {
+    graded.ranked.passage.chunk.row
 }
 
 /// Whether the corpus answers the question, by the first calibration that is about it and
@@ -325,7 +339,7 @@ fn contexts(
     if budget == 0 || !query.options.include_metadata {
         return Ok(vec![(None, None); page.len()]);
     }
-    let rows: Vec<RowId> = page.iter().map(|one| one.ranked.passage.chunk.row).collect();
+    let rows: Vec<RowId> = page.iter().map(|&one| row(one)).collect();
     let neighbours = state.store.neighbours_of(&rows)?;
     let may_show = |chunk: &Arc<StoredChunk>| allowed.contains(chunk.row);
     Ok(neighbours

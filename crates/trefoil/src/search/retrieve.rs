@@ -49,15 +49,15 @@ struct Runner<'a> {
     retriever: &'a Arc<dyn Retriever>,
 }
 
-/// Runs the planned retrievers.
-pub(crate) fn run_all(
+/// Runs the planned retrievers that go on from what others found, and adds what they give.
+pub(crate) fn run_after(
+    mut outcomes: Vec<Outcome>,
     retrievers: &[Arc<dyn Retriever>],
     plan: &Plan,
     allowed: &Allowed,
     relationships: &Relationships,
     deadline: &Deadline,
 ) -> Vec<Outcome> {
-    let mut outcomes = run_independent(retrievers, plan, allowed, deadline);
     for runner in runners(retrievers, plan).filter(|one| !one.planned.after.is_empty()) {
         let start = Instant::now();
         let is_before = |id: &RetrieverId| runner.planned.after.contains(id);

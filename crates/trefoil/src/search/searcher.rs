@@ -10,13 +10,14 @@ use trefoil_core::{
 use crate::{
     background::catch_panics,
     default_set::Available,
-    graph::answers::answers,
+    graph::answers::{Answers, answers},
     index::{admission::Admission, read_view::ReadView},
     search::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
+        pool,
         rerank::rerank,
-        retrieve::{Retrieved, run_all, run_independent},
+        retrieve::{Retrieved, run_after, run_independent},
         select::{Selected, cosine, select},
     },
     state::State,
@@ -27,8 +28,8 @@ use crate::{
 /// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Searcher<'s> {
-    pub(crate) state: &'s State,
-    pub(crate) view: &'s ReadView,
+    pub(crate) state: &'s Arc<State>,
+    pub(crate) view: &'s Arc<ReadView>,
     /// When the search has to end. What has not begun by then is left out, and named.
     pub(crate) deadline: &'s Deadline,
 }
@@ -84,7 +85,8 @@ impl Searcher<'_> {
         Ok(plan)
     }
 
-    /// Runs the retrievers. One that fails is reported and left out.
+    /// Runs the retrievers, and meanwhile asks the graph what else it says. One that fails is
+    /// reported and left out.
     ///
     /// # Errors
     /// [`Error::SearchFailed`] if every retriever failed.
@@ -94,10 +96,19 @@ impl Searcher<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Result<Retrieved> {
         let documents = &self.view.documents;
+        let (retrievers, deadline) = (&documents.retrievers, self.deadline);
+        let graph = {
+            let (state, view) = (Arc::clone(self.state), Arc::clone(self.view));
+            let (query, plan, allowed) = (query.clone(), plan.clone(), allowed.clone());
+            move || answers(&state, &view, &query, &plan, &allowed)
+        };
+        let (found, graph) =
+            pool::join(|| run_independent(retrievers, plan, allowed, deadline), [graph]);
+        // It catches its own panics.
+        let Answers { relationships, others, degraded: failed } =
+            graph.into_iter().flatten().next().unwrap_or_default();
         let mut degraded: Vec<Degraded> =
-            documents.troubles().chain(self.state.errors.list()).collect();
-        let (relationships, others) =
-            answers(self.state, self.view, query, plan, allowed, &mut degraded);
+            documents.troubles().chain(self.state.errors.list()).chain(failed).collect();
         let strategies = &query.options.strategies;
         let is_asked =
             |stage| matches!(stage, Stage::Retriever(id) if SearchStrategy::wants(strategies, id));
@@ -107,7 +118,7 @@ impl Searcher<'_> {
         let mut lists = Vec::new();
         let mut timed_out = false;
         for (id, duration, outcome) in
-            run_all(&documents.retrievers, plan, allowed, &relationships, self.deadline)
+            run_after(found, retrievers, plan, allowed, &relationships, deadline)
         {
             match outcome {
                 Ok(list) => {
