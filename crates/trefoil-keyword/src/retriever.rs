@@ -2,8 +2,8 @@ use std::{fmt, path::Path, sync::Arc};
 
 use tantivy::Searcher;
 use trefoil_core::{
-    Allowed, Analyzer, Hit, IndexInput, QueryRewrite, Question, RankedList, Result, Retriever,
-    RetrieverId, RowSet, Score, Seq, TermCoverage,
+    Allowed, Analyzer, Hit, IndexInput, Language, QueryRewrite, Question, RankedList, Result,
+    Retriever, RetrieverId, RowSet, Score, Seq, TermCoverage,
 };
 
 use crate::{
@@ -21,12 +21,6 @@ use crate::{
 /// How many candidates are scored in full, whatever the depth asked for: what stands
 /// at this rank counts as nothing in fusion.
 const CANDIDATES: usize = 200;
-
-/// The confidence in a list for a question in a language that the corpus is not written in, unless a
-/// passage holds the question word for word, as with names of functions. Names that both languages
-/// share make the list look sure for no good reason. Chosen in sight of three of the pairs of
-/// languages that are reported (decision 023).
-const CROSS_LINGUAL_DISCOUNT: f32 = 0.15;
 
 /// The rank whose distance from the first says how sure the list is.
 const TENTH: usize = 9;
@@ -114,11 +108,11 @@ impl KeywordRetriever {
         let scored = rescorer.score(segments, found)?;
         let is_quoted = scored.iter().any(|scored| scored.literal);
         let list = ranked(scored, rescorer.information(), allowed).truncated(depth);
-        if question.cross_lingual && !is_quoted {
-            let confidence = CROSS_LINGUAL_DISCOUNT * list.confidence();
-            return Ok(list.with_confidence(confidence));
-        }
-        Ok(list)
+        // With documents in another language, a question shares what is written alike in both: names
+        // and code. In a Japanese or Korean question they are meant, and the rest of it counts as
+        // unknown. An English one shares its ordinary words with them by chance.
+        let is_chance = question.cross_lingual && question.language == Language::En && !is_quoted;
+        Ok(if is_chance { list.with_confidence(0.0) } else { list })
     }
 }
 
