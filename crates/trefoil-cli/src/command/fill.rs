@@ -98,10 +98,21 @@ pub(super) fn fill(
     allowed: IngestOptions,
     console: Console,
 ) -> anyhow::Result<Filled> {
+    fill_until(engine, paths, allowed, console, &|| false)
+}
+
+/// The same, until somebody wants it to stop: what was read by then is indexed.
+pub(super) fn fill_until(
+    engine: &Engine,
+    paths: &[PathBuf],
+    allowed: IngestOptions,
+    console: Console,
+    is_stopped: &dyn Fn() -> bool,
+) -> anyhow::Result<Filled> {
     let started = Instant::now();
     let before = engine.stats()?.embedded;
-    let ingested = read(engine, paths, allowed, console)?;
-    drain(engine, console)?;
+    let ingested = read(engine, paths, allowed, console, is_stopped)?;
+    drain_until(engine, console, is_stopped)?;
     let EngineStats { store, embedded, .. } = engine.stats()?;
     Ok(Filled {
         ingested,
@@ -117,11 +128,12 @@ fn read(
     paths: &[PathBuf],
     allowed: IngestOptions,
     console: Console,
+    is_stopped: &dyn Fn() -> bool,
 ) -> anyhow::Result<Ingested> {
     let mut progress = Progress::start(console, "reading", Unit::Items("files"));
     let ingested = engine.ingest_paths(paths, allowed, |trefoil::Progress { done, total }| {
         progress.set(done, total);
-        ControlFlow::Continue(())
+        goes_on(is_stopped)
     });
     progress.finish();
     Ok(ingested?)
@@ -129,13 +141,21 @@ fn read(
 
 /// Waits until every chunk that can have a vector has one.
 pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
+    drain_until(engine, console, &|| false)
+}
+
+fn drain_until(
+    engine: &Engine,
+    console: Console,
+    is_stopped: &dyn Fn() -> bool,
+) -> anyhow::Result<()> {
     let mut progress = Progress::start(console, "embedding", Unit::Items("chunks"));
     let mut total = 0;
     let drained = engine.wait_until_indexed_with(|jobs| {
         let left = jobs.queued + jobs.running;
         total = total.max(left);
         progress.set((total - left) as u64, total as u64);
-        ControlFlow::Continue(())
+        goes_on(is_stopped)
     });
     progress.finish();
     drained.context(
@@ -143,6 +163,10 @@ pub(super) fn drain(engine: &Engine, console: Console) -> anyhow::Result<()> {
          the same command tries again",
     )?;
     Ok(())
+}
+
+fn goes_on(is_stopped: &dyn Fn() -> bool) -> ControlFlow<()> {
+    if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Says so if there is no model to search by meaning with. Whether there is one.

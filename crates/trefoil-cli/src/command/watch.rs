@@ -5,16 +5,16 @@ use std::{
 };
 
 use anyhow::Context;
-use notify::{Event, RecursiveMode, Watcher};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use trefoil::{Engine, IngestOptions};
 
-use super::{Outcome, fill::fill};
+use super::{Outcome, fill::fill_until};
 use crate::{console::Console, failure};
 
 /// Editors and version control write in bursts: wait until one is over.
 const QUIET: Duration = Duration::from_millis(300);
 
-type Events = Receiver<notify::Result<Event>>;
+pub(super) type Events = Receiver<notify::Result<Event>>;
 
 /// Indexes `paths` again whenever something below them changes, until the process ends.
 /// Unchanged files cost a look at their time stamp, so that the ignore rules are
@@ -26,28 +26,57 @@ pub(super) fn watch(
     index: &Path,
     console: Console,
 ) -> anyhow::Result<Outcome> {
-    let index = index.canonicalize().unwrap_or_else(|_| index.to_owned());
-    let (sender, events) = mpsc::channel();
-    let mut watcher = notify::recommended_watcher(sender).context("cannot watch for changes")?;
-    for path in paths {
-        let (target, mode) = watchable(path);
-        watcher
-            .watch(&target, mode)
-            .with_context(|| format!("cannot watch `{}` for changes", path.display()))?;
-    }
+    let (_watch, events) = Watch::start(paths)?;
     console.status("watching for changes; Ctrl-C stops");
-    while await_change(&events, &index) {
-        match fill(engine, paths, allowed, console) {
-            Ok(filled) if filled.changed() || !filled.ingested.kept.is_empty() => {
+    follow(engine, paths, allowed, index, console, &events, &|| false);
+    Ok(Outcome::Found)
+}
+
+/// Tells of changes below some paths until it is dropped.
+pub(super) struct Watch(
+    #[expect(dead_code, reason = "it works until it is dropped")] RecommendedWatcher,
+);
+
+impl Watch {
+    pub(super) fn start(paths: &[PathBuf]) -> anyhow::Result<(Self, Events)> {
+        let (sender, events) = mpsc::channel();
+        let mut watcher =
+            notify::recommended_watcher(sender).context("cannot watch for changes")?;
+        for path in paths {
+            let (target, mode) = watchable(path);
+            watcher
+                .watch(&target, mode)
+                .with_context(|| format!("cannot watch `{}` for changes", path.display()))?;
+        }
+        Ok((Self(watcher), events))
+    }
+}
+
+/// Indexes the paths again after each burst of changes, until there can be no more.
+pub(super) fn follow(
+    engine: &Engine,
+    paths: &[PathBuf],
+    allowed: IngestOptions,
+    index: &Path,
+    console: Console,
+    events: &Events,
+    is_stopped: &dyn Fn() -> bool,
+) {
+    let index = index.canonicalize().unwrap_or_else(|_| index.to_owned());
+    while await_change(events, &index) && !is_stopped() {
+        let filled = fill_until(engine, paths, allowed, console, is_stopped);
+        let told = filled.and_then(|filled| match filled {
+            filled if filled.changed() || !filled.ingested.kept.is_empty() => {
                 filled.report_skipped(console);
-                console.show(&filled, |_| format!("{}\n", filled.summary()))?;
+                console.show(&filled, |_| format!("{}\n", filled.summary()))
             }
-            Ok(_) => {}
-            // A file may vanish while it is read; the next change brings another try.
-            Err(error) => failure::message(&error),
+            _ => Ok(()),
+        });
+        // A file may vanish while it is read; the next change brings another try.
+        if let Err(error) = told {
+            failure::message(&error);
         }
     }
-    Ok(Outcome::Found)
 }
 
 /// A folder with all below it; of a file its folder, because editors replace files.
