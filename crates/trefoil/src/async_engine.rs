@@ -204,6 +204,7 @@ impl AsyncEngine {
     }
 
     same! {
+        rebuild() -> ();
         search_by_embedding(
             vector: Vec<f32> as ref, filters: SearchFilters, options: SearchOptions
         ) -> SearchResult;

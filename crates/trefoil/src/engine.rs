@@ -132,6 +132,18 @@ impl Engine {
         Ok(engine)
     }
 
+    /// Rebuilds the indexes from the stored text, with the model that they have. Cached vectors
+    /// are used again; the others are made in the background. While it runs, searches find what
+    /// has been rebuilt by then.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], and those of the store and the indexes.
+    pub fn rebuild(&self) -> Result<()> {
+        self.state.rebuild()?;
+        self.wake();
+        Ok(())
+    }
+
     /// Opens the index in `dir` to read, while another process writes or alone. A snapshot
     /// file in its place is unpacked into a private folder for as long as the engine lives, and
     /// an index that an older version wrote is copied there and brought up to date.
