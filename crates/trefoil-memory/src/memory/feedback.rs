@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil::{
     index::RowId,
     memory::{FeedbackRow, LinkRelation, MemoryWrite, PatchReason, SessionScope, UnitFilter},
@@ -23,15 +23,18 @@ use trefoil_memory_core::integrate::contradict;
 const NEIGHBOURS: usize = 32;
 
 /// What somebody says of a claim.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FeedbackInput {
     /// The claim.
     pub claim: ClaimId,
     /// What is said.
     pub signal: FeedbackSignal,
     /// How much, in the words of who says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Rating>,
     /// Which claim says the same; the nearest that is sure to, if nobody says.
+    #[serde(alias = "duplicate_of", default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<ClaimId>,
 }
 
