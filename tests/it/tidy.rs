@@ -9,7 +9,7 @@ use std::{
 use crate::source_files::{code, reached, uses};
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
@@ -36,11 +36,12 @@ const LAYERS: [(&str, &[&str]); 13] = [
         &["trefoil", "trefoil-core", "trefoil-memory-core", "trefoil-policy", "trefoil-text"],
     ),
     ("trefoil-eval", &["trefoil"]),
-    ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory"]),
+    ("trefoil-server", &["trefoil", "trefoil-eval", "trefoil-memory"]),
+    ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory", "trefoil-server"]),
 ];
 
 /// Which crates of the workspace may name a third-party crate.
-const FOREIGN: [(&[&str], &[&str]); 9] = [
+const FOREIGN: [(&[&str], &[&str]); 10] = [
     (&["trefoil-text"], &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
     (&["trefoil-store"], &["rusqlite"]),
     (&["trefoil-keyword"], &["tantivy"]),
@@ -49,7 +50,8 @@ const FOREIGN: [(&[&str], &[&str]); 9] = [
     (&["trefoil-model"], &["lindera-dictionary", "ort", "tokenizers"]),
     (&["trefoil-core", "trefoil-model"], &["ndarray"]),
     (&["trefoil"], &["ureq"]),
-    (&["trefoil-cli"], &["clap", "anyhow", "axum", "rmcp"]),
+    (&["trefoil-cli"], &["clap", "anyhow"]),
+    (&["trefoil-server"], &["axum", "hyper", "hyper-util", "prometheus-client", "rmcp"]),
 ];
 
 #[test]

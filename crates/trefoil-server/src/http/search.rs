@@ -1,0 +1,124 @@
+//! Questions.
+
+use axum::response::Response;
+use futures_util::stream::unfold;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use trefoil::{
+    SearchQuery,
+    ingest::ChunkId,
+    search::{SearchEvent, WhyNot},
+};
+
+use crate::{
+    call::{Call, json},
+    problem::Problem,
+    route::EVENTS,
+    settings::Kind,
+    stream::{Told, stream},
+};
+
+/// Events that wait for a slow reader.
+const WAITING: usize = 256;
+
+pub(crate) fn search(call: Call, query: SearchQuery) -> Result<Response, Problem> {
+    let query = query_in_time(&call, query);
+    let engine = call.index()?.engine;
+    if !call.wants(EVENTS) {
+        let found = engine.search(&query)?;
+        call.app.metrics.searched(&found);
+        return json(&found);
+    }
+    query.check()?;
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let answer = stream(
+        &call,
+        unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) }),
+    )?;
+    let (app, turn) = (call.app.clone(), call.turn.clone());
+    tokio::task::spawn_blocking(move || {
+        let mut events = Events { sender, number: 0 };
+        let found = engine.search_observed(&query, |event| match event {
+            SearchEvent::Stage(stage) => events.offer("stage", &stage),
+            SearchEvent::Provisional(items) => events.send("provisional", &items),
+            _ => {}
+        });
+        match found {
+            Ok(found) => {
+                app.metrics.searched(&found);
+                events.send("result", &found);
+            }
+            Err(error) => events.send("problem", &Problem::from(error).as_value("/v1/search")),
+        }
+        // The turn of the search ends with it.
+        drop(turn);
+    });
+    Ok(answer)
+}
+
+/// The query with the time that a search may take here, if it asks for no less.
+fn query_in_time(call: &Call, mut query: SearchQuery) -> SearchQuery {
+    let most = call.app.limits().deadline(Kind::Search).as_millis();
+    let most = u32::try_from(most).unwrap_or(u32::MAX);
+    let asked = query.options.timeout_ms;
+    query.options.timeout_ms = Some(asked.map_or(most, |asked| asked.min(most)));
+    query
+}
+
+/// Events of a search on their way to the reader.
+struct Events {
+    sender: mpsc::Sender<Told>,
+    number: u64,
+}
+
+impl Events {
+    /// Sends what a slow reader may miss: there is always room left for the rest.
+    fn offer<T: Serialize>(&mut self, name: &'static str, value: &T) {
+        if self.sender.capacity() > 2 {
+            self.send(name, value);
+        }
+    }
+
+    fn send<T: Serialize>(&mut self, name: &'static str, value: &T) {
+        self.number += 1;
+        if let Ok(data) = serde_json::to_string(value) {
+            // A reader that has gone needs nothing.
+            drop(self.sender.try_send(Told { id: self.number, name, data }));
+        }
+    }
+}
+
+/// A passage that was not found, and the question.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Missed {
+    query: SearchQuery,
+    /// The passage; or `path`.
+    chunk: Option<ChunkId>,
+    /// The document, of which the passage is told that came farthest.
+    path: Option<String>,
+}
+
+/// Where a passage was lost.
+#[derive(Debug, Serialize)]
+pub(crate) struct Lost {
+    chunk: ChunkId,
+    #[serde(flatten)]
+    answer: WhyNot,
+}
+
+pub(crate) fn why_not(call: &Call, missed: Missed) -> Result<Lost, Problem> {
+    let query = query_in_time(call, missed.query);
+    let engine = call.index()?.engine;
+    let (chunk, answer) = match (missed.chunk, missed.path) {
+        (Some(chunk), None) => {
+            let answer = engine.why_not(&query, &chunk)?;
+            (chunk, answer)
+        }
+        (None, Some(path)) => {
+            engine.why_not_document(&query, &path)?.ok_or_else(Problem::not_found)?
+        }
+        _ => return Err(Problem::own("invalid_body", "give a `chunk` or a `path`")),
+    };
+    Ok(Lost { chunk, answer })
+}

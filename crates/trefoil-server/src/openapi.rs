@@ -1,0 +1,162 @@
+//! Descriptions of the server, made from the route table.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    markup,
+    route::{Route, Takes, Values},
+    routes::routes,
+};
+
+/// `OpenAPI` 3.1 of everything there is to ask for.
+pub(crate) fn description() -> Value {
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for route in routes() {
+        let of_path = paths.entry(route.path).or_default();
+        of_path.insert(route.method.to_lowercase(), operation(route));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Trefoil",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Problem": problem_schema()},
+        },
+    })
+}
+
+fn problem_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "instance", "code"],
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+            "instance": {"type": "string"},
+            "code": {"type": "string"},
+            "errors": {"type": "array", "items": {
+                "type": "object",
+                "required": ["field", "value", "allowed"],
+                "properties": {
+                    "field": {"type": "string"},
+                    "value": {"type": "string"},
+                    "allowed": {"type": "string"},
+                },
+            }},
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let in_path = route.path_parameters().map(
+        |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}),
+    );
+    let in_query = route.parameters().map(|parameter| {
+        let schema = match parameter.values {
+            Values::Text => json!({"type": "string"}),
+            Values::Required => json!({"type": "string", "minLength": 1}),
+            Values::Flag => json!({"type": "boolean", "default": false}),
+            Values::Number { least, most, default } => {
+                json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
+            }
+        };
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "required": parameter.values == Values::Required,
+            "description": parameter.summary,
+            "schema": schema,
+        })
+    });
+    let parameters: Vec<Value> = in_path.chain(in_query).collect();
+    let content: Map<String, Value> =
+        route.media.iter().map(|media| ((*media).to_owned(), json!({}))).collect();
+    let problem = json!({
+        "description": "a problem as in RFC 9457",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    });
+    let security = if route.scope.is_some() { json!([{"token": []}]) } else { json!([]) };
+    let mut operation = Map::from_iter([
+        ("operationId".to_owned(), operation_id(route).into()),
+        ("summary".to_owned(), route.summary.into()),
+        ("parameters".to_owned(), parameters.into()),
+        (
+            "responses".to_owned(),
+            json!({
+                route.status.to_string(): {"description": route.answers, "content": content},
+                "default": problem,
+            }),
+        ),
+        ("security".to_owned(), security),
+    ]);
+    let media = match route.takes {
+        Takes::Nothing => None,
+        Takes::Json | Takes::Documents => Some("application/json"),
+        Takes::Yaml => Some("application/yaml"),
+    };
+    if let Some(media) = media {
+        let body = json!({"required": true, "content": {media: {}}});
+        operation.insert("requestBody".to_owned(), body);
+    }
+    operation.into()
+}
+
+/// A word for each operation: `get-v1-documents-id`.
+fn operation_id(route: &Route) -> String {
+    let path = route.path.trim_start_matches('/').replace(['{', '}'], "");
+    format!("{}-{}", route.method.to_lowercase(), path.replace(['/', '.'], "-"))
+}
+
+/// The same to read.
+pub(crate) fn page() -> String {
+    let mut rows = String::new();
+    for route in routes() {
+        let scope = route.scope.map_or("–", |scope| scope.name());
+        let query: Vec<&str> = route.parameters().map(|parameter| parameter.name).collect();
+        _ = writeln!(
+            rows,
+            "<tr><td><code>{} {}</code><td>{scope}<td>{}<td>{}<td>{}",
+            route.method,
+            markup::escaped(route.path),
+            query.join(", "),
+            markup::escaped(route.summary),
+            markup::escaped(route.answers),
+        );
+    }
+    let table = format!(
+        "<h1>Trefoil</h1><p><a href=\"/openapi.json\">OpenAPI</a></p>\n<table>\n\
+         <tr><th>request<th>scope<th>parameters<th>what it does<th>answer\n{rows}</table>"
+    );
+    markup::page("Trefoil", &table)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described() {
+        let description = description();
+        let mut ids = BTreeSet::new();
+        for route in routes() {
+            let operation = &description["paths"][route.path][route.method.to_lowercase()];
+            assert_eq!(operation["summary"], route.summary, "{route:?}");
+            let named = operation["parameters"].as_array().unwrap().len();
+            let expected = route.path_parameters().count() + route.parameters().count();
+            assert_eq!(named, expected, "{route:?}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{route:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! One thing to ask for, as data: what it takes, who may ask, and what answers.
+
+use std::fmt;
+
+use axum::response::Response;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{auth::Scope, call::Call, problem::Problem, settings::Kind};
+
+/// The body that a route takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// JSON.
+    Json,
+    /// JSON with documents, which may be larger.
+    Documents,
+    /// A text in YAML.
+    Yaml,
+}
+
+/// What a parameter of a query may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// A text.
+    Text,
+    /// A text that has to be there.
+    Required,
+    /// `true` or `false`; false if absent.
+    Flag,
+    /// A number within bounds.
+    Number {
+        /// The least.
+        least: usize,
+        /// The most.
+        most: usize,
+        /// What it is if absent.
+        default: usize,
+    },
+}
+
+/// A parameter of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it may be.
+    pub values: Values,
+    /// What it does, in a few words.
+    pub summary: &'static str,
+}
+
+type Handler = Box<dyn Fn(Call) -> Result<Response, Problem> + Send + Sync>;
+
+/// One thing to ask for.
+pub struct Route {
+    /// `GET`, `POST`, `PUT` or `DELETE`.
+    pub method: &'static str,
+    /// Its path; what stands in braces is a parameter.
+    pub path: &'static str,
+    /// The scope that a token needs; none for what everybody may see.
+    pub scope: Option<Scope>,
+    /// What the call is, which decides how long it may take.
+    pub kind: Kind,
+    /// Whether it is about one index, which the parameter `index` names.
+    pub has_index: bool,
+    /// The other parameters of its query.
+    pub query: &'static [Parameter],
+    /// Its body.
+    pub takes: Takes,
+    /// The status of its answer.
+    pub status: u16,
+    /// The media types of its answer.
+    pub media: &'static [&'static str],
+    /// What it answers, in words.
+    pub answers: &'static str,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    pub(crate) handler: Handler,
+}
+
+/// The media type of a stream of events.
+pub(crate) const EVENTS: &str = "text/event-stream";
+pub(crate) const JSON: &str = "application/json";
+
+impl Route {
+    fn new(
+        method: &'static str,
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: Handler,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            scope: scope.into(),
+            kind: Kind::Short,
+            has_index: false,
+            query: &[],
+            takes: Takes::Nothing,
+            status: 200,
+            media: &[JSON],
+            answers: "",
+            summary,
+            handler,
+        }
+    }
+
+    /// A route without a body that answers with JSON.
+    pub(crate) fn get<A: Serialize + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(&Call) -> Result<A, Problem>,
+    ) -> Self {
+        let handler = Box::new(move |call: Call| crate::call::json(&handler(&call)?));
+        Self::new("GET", path, scope, summary, handler)
+    }
+
+    /// A route without a body that does something.
+    pub(crate) fn act<A: Serialize + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(&Call) -> Result<A, Problem>,
+    ) -> Self {
+        Self { method: "POST", kind: Kind::Write, ..Self::get(path, scope, summary, handler) }
+    }
+
+    /// The same for what goes away.
+    pub(crate) fn delete<A: Serialize + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(&Call) -> Result<A, Problem>,
+    ) -> Self {
+        let method = "DELETE";
+        Self { method, kind: Kind::Write, ..Self::get(path, scope, summary, handler) }
+    }
+
+    /// A route that takes JSON and answers with JSON.
+    pub(crate) fn post<B: DeserializeOwned + 'static, A: Serialize + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(&Call, B) -> Result<A, Problem>,
+    ) -> Self {
+        let handler = Box::new(move |call: Call| {
+            let body = call.body()?;
+            crate::call::json(&handler(&call, body)?)
+        });
+        Self::new("POST", path, scope, summary, handler).kind(Kind::Write).takes(Takes::Json)
+    }
+
+    /// A route without a body that writes its own answer, of one of these media types.
+    pub(crate) fn page(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        media: &'static [&'static str],
+        handler: fn(Call) -> Result<Response, Problem>,
+    ) -> Self {
+        Self { media, ..Self::new("GET", path, scope, summary, Box::new(handler)) }
+    }
+
+    /// A route that takes JSON and writes its own answer.
+    pub(crate) fn post_for<B: DeserializeOwned + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(Call, B) -> Result<Response, Problem>,
+    ) -> Self {
+        let handler = Box::new(move |call: Call| {
+            let body = call.body()?;
+            handler(call, body)
+        });
+        Self { takes: Takes::Json, ..Self::new("POST", path, scope, summary, handler) }
+    }
+
+    /// A route that takes a text and answers with JSON.
+    pub(crate) fn put_text<A: Serialize + 'static>(
+        path: &'static str,
+        scope: impl Into<Option<Scope>>,
+        summary: &'static str,
+        handler: fn(&Call, &str) -> Result<A, Problem>,
+    ) -> Self {
+        let handler = Box::new(move |call: Call| {
+            let body = call.text_body()?;
+            crate::call::json(&handler(&call, body)?)
+        });
+        Self::new("PUT", path, scope, summary, handler).kind(Kind::Write).takes(Takes::Yaml)
+    }
+
+    /// The same about one index.
+    pub(crate) fn of_index(self) -> Self {
+        Self { has_index: true, ..self }
+    }
+
+    pub(crate) fn kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
+    pub(crate) fn query(self, query: &'static [Parameter]) -> Self {
+        Self { query, ..self }
+    }
+
+    pub(crate) fn takes(self, takes: Takes) -> Self {
+        Self { takes, ..self }
+    }
+
+    pub(crate) fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    pub(crate) fn media(self, media: &'static [&'static str]) -> Self {
+        Self { media, ..self }
+    }
+
+    pub(crate) fn answers(self, answers: &'static str) -> Self {
+        Self { answers, ..self }
+    }
+
+    /// The parameters of its path, in order.
+    pub(crate) fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
+        let parts = self.path.split('/');
+        parts.filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// Every parameter of its query.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = Parameter> {
+        let index = Parameter {
+            name: "index",
+            values: Values::Text,
+            summary: "the index; optional where the token sees one",
+        };
+        self.query.iter().copied().chain(self.has_index.then_some(index))
+    }
+
+    /// Whether it also answers with a stream of events.
+    pub fn streams(&self) -> bool {
+        self.media.contains(&EVENTS)
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
