@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod memory;
+mod server;
 mod value;
 
 use std::{path::PathBuf, str::FromStr};
@@ -22,6 +23,7 @@ pub(crate) use self::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
         PolicyCommand, RecallArgs, RequestArgs,
     },
+    server::{CreateTokenArgs, ServeArgs, TokenCommand},
 };
 
 /// Hybrid search over your files: keyword and semantic, in English, Japanese and Korean.
@@ -296,6 +298,19 @@ Examples:
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+    /// Answer requests over HTTP, and keep the index of some files up to date
+    #[command(after_help = "\
+Prints its address. Words are found at once, meanings as vectors arrive. Whoever asks needs a
+token: `trefoil token show` prints one that is valid as long as the server runs, and
+`trefoil token create` makes others. `GET /docs` lists what there is to ask for.
+
+Examples:
+  trefoil serve ~/notes
+  trefoil serve --read-only --addr 127.0.0.1:9000")]
+    Serve(ServeArgs),
+    /// Make, list and end tokens for `serve`
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:

@@ -16,7 +16,9 @@ mod reindex;
 mod remove;
 mod repair;
 mod search;
+mod serve;
 mod stats;
+mod token;
 mod tune;
 mod verify;
 mod watch;
@@ -72,6 +74,12 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Doctor(args) => doctor::run(&args, &settings()?),
         Command::Export { file } => export::run(&file, &settings()?),
         Command::Import { file } => export::import(&file, &settings()?),
+        Command::Serve(serve) => {
+            let settings = settings()?;
+            let global = args.global;
+            serve::run(serve, &settings, move || Settings::read(&global, console))
+        }
+        Command::Token(command) => token::run(command, &settings()?),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man::run(folder.as_deref()),
     }

@@ -4,6 +4,7 @@ use std::{io, process::ExitCode};
 
 use anstyle::{AnsiColor, Style};
 use trefoil::Error;
+use trefoil_server::StartError;
 
 /// A mistake in what was asked for, as opposed to a failure to do it.
 const USAGE: u8 = 2;
@@ -56,6 +57,7 @@ fn chain(error: &anyhow::Error) -> String {
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<crate::settings::InvalidSettings>()
+            || matches!(cause.downcast_ref(), Some(StartError::Unprotected(_)))
             || matches!(
                 cause.downcast_ref(),
                 Some(

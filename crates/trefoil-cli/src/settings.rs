@@ -1,7 +1,9 @@
 //! What flags, environment and `trefoil.toml` say together.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +16,7 @@ use trefoil::{
     model::{ModelHome, Rerankers},
     search::RerankConfig,
 };
+use trefoil_server::Limits;
 
 use crate::{
     args::{GlobalArgs, KeywordBoost},
@@ -35,6 +38,33 @@ pub(crate) struct Settings {
     pub(crate) console: Console,
     /// How the engine works.
     pub(crate) engine: EngineConfig,
+    /// How `serve` works.
+    pub(crate) server: ServerTable,
+    /// The indexes that `serve` serves, by name; the one of every command if there are none.
+    pub(crate) indexes: BTreeMap<String, PathBuf>,
+}
+
+/// `[server]` of the settings file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerTable {
+    /// Where to listen.
+    pub(crate) addr: Option<SocketAddr>,
+    /// Names that the `Host` of a request may have.
+    pub(crate) hosts: Vec<String>,
+    /// The file of the tokens.
+    tokens: Option<PathBuf>,
+    /// Folders below which jobs of the server read files, besides what `serve` is given.
+    pub(crate) roots: Vec<PathBuf>,
+    /// How much is taken and given.
+    pub(crate) limits: Limits,
+}
+
+/// `[indexes.NAME]` of the settings file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IndexTable {
+    path: PathBuf,
 }
 
 impl Settings {
@@ -73,12 +103,26 @@ impl Settings {
             },
             home,
             console,
+            server: file.server,
+            indexes: file.indexes.into_iter().map(|(name, table)| (name, table.path)).collect(),
         })
     }
 
     /// Directory of the index.
     pub(crate) fn index(&self) -> &Path {
         self.index.as_deref().unwrap_or(Path::new(DEFAULT_INDEX))
+    }
+
+    /// The name that `serve` gives the index of every command.
+    pub(crate) fn main_index(&self) -> &str {
+        let index = self.index();
+        let served = self.indexes.iter().find(|(_, dir)| *dir == index);
+        served.map_or("main", |(name, _)| name)
+    }
+
+    /// The file of the tokens of `serve`: that of the settings, or one in the index.
+    pub(crate) fn tokens(&self) -> PathBuf {
+        self.server.tokens.clone().unwrap_or_else(|| self.index().join("tokens.toml"))
     }
 
     /// Directory of the index, where a command has another default.
@@ -111,6 +155,10 @@ struct SettingsFile {
     profile: Option<PathBuf>,
     keyword: Option<KeywordConfig>,
     redact_documents: Option<bool>,
+    #[serde(default)]
+    server: ServerTable,
+    #[serde(default)]
+    indexes: BTreeMap<String, IndexTable>,
 }
 
 impl SettingsFile {
@@ -134,6 +182,13 @@ impl SettingsFile {
         })?;
         for path in [&mut file.index, &mut file.model_home, &mut file.profile] {
             *path = path.take().map(|path| folder.join(path));
+        }
+        file.server.tokens = file.server.tokens.take().map(|path| folder.join(path));
+        for root in &mut file.server.roots {
+            *root = folder.join(&*root);
+        }
+        for index in file.indexes.values_mut() {
+            index.path = folder.join(&index.path);
         }
         for model in [&mut file.model, &mut file.rerank_model].into_iter().flatten() {
             if let Model::Folder(path) = model {
@@ -213,7 +268,9 @@ mod tests {
                 SettingsFile::parse(text, Path::new("trefoil.toml"), Path::new("")).unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
         };
-        check("index = 'a'\nindexes = 'b'", "line 2: unknown field `indexes`");
+        check("index = 'a'\nindices = 'b'", "line 2: unknown field `indices`");
+        check("[server]\nport = 1", "line 2: unknown field `port`");
+        check("[server.limits]\nbody = 1", "line 2: unknown field `body`");
         check("threads = 'two'", "line 1: invalid type");
         check("threads = ", "line 1: ");
     }
