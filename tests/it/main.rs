@@ -42,6 +42,7 @@ mod reader;
 mod rebuilt;
 mod reindex;
 mod rerank;
+mod server;
 mod snapshot;
 mod soak;
 mod source_files;

@@ -1,0 +1,10 @@
+//! The server as its clients see it, over real connections.
+
+mod documents;
+mod hostile;
+mod jobs;
+mod limits;
+mod memory;
+mod operation;
+mod rights;
+mod running;

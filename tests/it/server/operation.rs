@@ -1,0 +1,108 @@
+//! Several indexes, metrics, and the end of a server.
+
+use std::{
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use trefoil_server::{IndexSettings, Scope, living_server, routes};
+
+use super::running::{Running, walrus};
+use crate::models::without_model;
+
+#[test]
+fn several_indexes_are_told_apart() {
+    let server = Running::with(|settings| {
+        let first = settings.indexes[0].clone();
+        let of = |name: &str| IndexSettings {
+            name: name.to_owned(),
+            dir: first.dir.with_file_name(name),
+            ..first.clone()
+        };
+        settings.indexes.extend([of("work"), of("broken")]);
+        std::fs::write(first.dir.with_file_name("broken"), "no index").unwrap();
+    });
+    assert_eq!(server.ask("GET", "/readyz", None).status, 200);
+    let body = json!({"documents": walrus()});
+    assert_eq!(server.ask("POST", "/v1/documents?index=work", Some(&body)).status, 200);
+    let files = |index: &str| {
+        server.ask("GET", &format!("/v1/stats?index={index}"), None).json()["files"].clone()
+    };
+    assert_eq!((files("work"), files("notes")), (json!(3), json!(0)));
+    assert_eq!(server.ask("GET", "/v1/stats", None).code(), "invalid_parameter");
+    assert_eq!(server.ask("GET", "/v1/stats?index=broken", None).code(), "not_ready");
+    let work = server.make_token(&[Scope::Read], Some(&["work"]));
+    let ask = |path: &str| server.ask_as(Some(&work.secret), "GET", path, None);
+    assert_eq!(ask("/v1/stats").json()["files"], json!(3));
+    // What it may not see is like what is not there.
+    let [hidden, absent] =
+        ["/v1/stats?index=notes", "/v1/stats?index=nothing"].map(|path| ask(path).json());
+    assert_eq!(hidden, absent);
+    assert_eq!(ask("/v1/indexes").json(), json!({"indexes": [{"name": "work", "open": true}]}));
+}
+
+#[test]
+fn metrics_and_descriptions_come_from_the_table() {
+    let server = Running::start();
+    server.write(&walrus());
+    server.ask("POST", "/v1/search", Some(&json!({"text": "tusks"})));
+    let metrics = server.ask("GET", "/metrics", None).body;
+    for line in [
+        "trefoil_http_requests_total{route=\"/v1/search\",status=\"200\"} 1",
+        "trefoil_documents{index=\"notes\"} 3",
+        "trefoil_search_seconds_count{stage=\"fuse\"} 1",
+        "trefoil_waiting 0",
+        "# EOF",
+    ] {
+        assert!(metrics.contains(line), "{line} is not in {metrics}");
+    }
+    assert!(!metrics.contains("tusks"));
+    let description = server.ask("GET", "/openapi.json", None).json();
+    let docs = server.ask("GET", "/docs", None).body;
+    for route in routes() {
+        assert!(description["paths"][route.path][route.method.to_lowercase()].is_object());
+        assert!(
+            docs.contains(&format!("<code>{} {}</code>", route.method, route.path)),
+            "{route:?}"
+        );
+    }
+}
+
+#[test]
+fn a_server_is_announced_while_it_lives_and_ends_its_requests() {
+    let server = Running::start();
+    server.write(&walrus());
+    let index = server.folder.path().join("notes");
+    let living = living_server(&index).unwrap();
+    assert_eq!((living.address, living.token), (server.address, server.token.clone()));
+    // A connection that is idle, and a head that never ends, do not hold it up.
+    let _idle = TcpStream::connect(server.address).unwrap();
+    let folder = server.folder.path().to_owned();
+    let began = Instant::now();
+    server.stop.stop();
+    let mut server = server;
+    server.thread.take().unwrap().join().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!(living_server(&index), None);
+    assert!(TcpStream::connect(server.address).is_err());
+    // The engine was closed: another takes its place.
+    let engine = trefoil::Engine::open_with(folder.join("notes"), without_model()).unwrap();
+    assert_eq!(engine.paths().unwrap().len(), 3);
+}
+
+#[test]
+fn a_server_that_only_reads_refuses_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = folder.path().join("notes");
+    let engine = trefoil::Engine::open_with(&index, without_model()).unwrap();
+    engine.ingest(&[trefoil::Document::new("a", "A walrus.")]).unwrap();
+    drop(engine);
+    let server = Running::with(|settings| {
+        settings.read_only = true;
+        settings.indexes[0].dir = index;
+    });
+    assert_eq!(server.ask("GET", "/v1/stats", None).json()["files"], json!(1));
+    let answer = server.ask("POST", "/v1/documents", Some(&json!({"documents": walrus()})));
+    assert_eq!((answer.status, answer.code()), (403, "read_only".to_owned()));
+}
