@@ -75,6 +75,7 @@ async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Re
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         *response.body_mut() = problem.as_value(&path).to_string().into();
+        response.headers_mut().remove(header::CONTENT_LENGTH);
     }
     let seen = response.extensions_mut().remove::<Seen>();
     let seen = seen.unwrap_or(Seen { route: "none", token: String::new() });

@@ -155,6 +155,9 @@ impl Metrics {
         for (state, jobs) in jobs {
             self.jobs.get_or_create(&OfState { state: state.name() }).set(count(*jobs));
         }
+        // What another token saw is not for this one.
+        self.documents.clear();
+        self.lag.clear();
         for Sizes { index, documents, without_vector, graph_lag } in sizes {
             let index = || index.clone();
             self.documents.get_or_create(&OfIndex { index: index() }).set(count(*documents));

@@ -62,3 +62,71 @@ fn what_is_wrong_with_a_request_is_a_problem() {
     assert_eq!(server.ask("GET", "/problems/body_too_large", None).status, 200);
     check(ask("GET", "/problems/nothing", None), 404, "not_found");
 }
+
+#[test]
+fn bytes_that_are_no_request_are_refused_and_others_unharmed() {
+    let server = Running::start();
+    let token = server.token.as_deref().unwrap();
+    let with_path = |path: &str| {
+        format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Connection: close\r\n\r\n"
+        )
+    };
+    for (request, status) in [
+        ("\0\0\0\0\r\n\r\n".to_owned(), 400),
+        ("GET\r\n\r\n".to_owned(), 400),
+        ("GET /healthz HTTP/9.9\r\n\r\n".to_owned(), 400),
+        ("GET /healthz HTTP/1.1\r\n\r\n".to_owned(), 403),
+        (with_path("/v1/documents/..%2f..%2fetc%2fpasswd"), 404),
+        (with_path("/v1/documents/../../etc/passwd"), 404),
+        (with_path("/v1/documents/%00"), 404),
+        (with_path("/v1/documents/%ff"), 404),
+        (with_path("/v1/chunks/%e6%9d%b1"), 404),
+        (with_path("//v1/stats"), 404),
+        (with_path("/v1/stats?index=%ff"), 400),
+        (with_path("/v1/stats?index=../notes"), 404),
+    ] {
+        let answer = server.send(&request);
+        assert_eq!(answer.status, status, "{request:?} {answer:?}");
+        assert_eq!(server.ask("GET", "/healthz", None).status, 200);
+    }
+}
+
+#[test]
+fn text_is_found_as_it_is_whatever_is_in_it() {
+    let server = Running::start();
+    let odd = "walrus \u{202e}\u{0}<script>alert(1)</script> \u{feff}\u{1f1ef}\u{1f1f5}";
+    let documents = json!([{"path": "odd<b>.md", "title": "\u{202e}", "body": odd}]);
+    server.write(&documents);
+    let query = json!({"text": "walrus \u{0} <script>"});
+    let found = server.ask("POST", "/v1/search", Some(&query));
+    assert!([200, 422].contains(&found.status), "{found:?}");
+    let found = server.ask("POST", "/v1/search", Some(&json!({"text": "walrus"}))).json();
+    assert_eq!(found["results"][0]["metadata"]["path"], "odd<b>.md", "{found}");
+    for (name, value) in [("text", json!(1)), ("text", json!(null)), ("limit", json!(-1))] {
+        assert_eq!(server.ask("POST", "/v1/search", Some(&json!({name: value}))).status, 422);
+    }
+}
+
+#[test]
+fn a_bearer_is_one_header_and_nothing_else() {
+    let server = Running::start();
+    let token = server.token.clone().unwrap();
+    let ask =
+        |headers: &[(&str, &str)]| server.ask_with(None, "GET", "/v1/stats", headers, None).status;
+    let bearer = format!("Bearer {token}");
+    assert_eq!(ask(&[("Authorization", &bearer)]), 200);
+    assert_eq!(ask(&[("authorization", &format!("bearer   {token} "))]), 200);
+    for headers in [
+        &[("Authorization", &*bearer), ("Authorization", &*bearer)][..],
+        &[("Authorization", &*token)],
+        &[("Authorization", &*format!("Basic {token}"))],
+        &[("Cookie", &*format!("token={token}"))],
+        &[("X-Api-Key", &*token)],
+    ] {
+        assert_eq!(ask(headers), 401, "{headers:?}");
+    }
+    let in_query = format!("/v1/stats?token={token}");
+    assert_eq!(server.ask_as(None, "GET", &in_query, None).status, 401);
+}

@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 use trefoil_server::{Limits, Scope};
 
-use super::running::Running;
+use super::running::{Barrier, HELD, OpenAtEnd, Running, walrus};
 
 #[test]
 fn a_token_that_asks_too_often_has_to_wait() {
@@ -75,5 +75,115 @@ fn too_many_connections_of_an_address_are_closed() {
     while !healthy(&open()) {
         assert!(Instant::now() < deadline, "the place of a closed connection is not given again");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn with_barrier(change: impl FnOnce(&mut Limits)) -> (Running, Barrier) {
+    let barrier = Barrier::default();
+    let server = Running::with(|settings| {
+        settings.indexes[0].engine.classifier = std::sync::Arc::new(barrier.clone());
+        change(&mut settings.limits);
+    });
+    server.write(&walrus());
+    (server, barrier)
+}
+
+#[test]
+fn a_search_that_finds_no_turn_is_told_to_come_again() {
+    let (server, barrier) = with_barrier(|limits| {
+        (limits.searches, limits.waiting, limits.waiting_seconds) = (1, 1, 1);
+    });
+    let _open = OpenAtEnd(barrier.clone());
+    let ask = |text: &str| server.ask("POST", "/v1/search", Some(&json!({"text": text})));
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| ask(HELD));
+        barrier.wait_for(1);
+        // It waits for its turn, and then no longer.
+        let late = ask("tusks");
+        assert_eq!((late.status, late.code()), (503, "overloaded".to_owned()));
+        assert!(late.head.contains("retry-after: "), "{late:?}");
+        // Others are not kept from asking.
+        assert_eq!(server.ask("GET", "/v1/stats", None).status, 200);
+        barrier.open();
+        assert_eq!(held.join().unwrap().status, 200);
+    });
+    assert_eq!(ask("tusks").status, 200);
+}
+
+#[test]
+fn a_search_that_takes_too_long_is_given_up_and_keeps_its_turn() {
+    let (server, barrier) = with_barrier(|limits| {
+        (limits.searches, limits.waiting_seconds, limits.search_seconds) = (1, 1, 1);
+    });
+    let _open = OpenAtEnd(barrier.clone());
+    let ask = |text: &str| server.ask("POST", "/v1/search", Some(&json!({"text": text})));
+    let late = ask(HELD);
+    assert_eq!((late.status, late.code()), (504, "deadline".to_owned()));
+    assert_eq!(ask("tusks").code(), "overloaded");
+    barrier.open();
+    let until = Instant::now() + Duration::from_secs(20);
+    while ask("tusks").status != 200 {
+        assert!(Instant::now() < until, "the turn of a search that ended is not given again");
+    }
+}
+
+#[test]
+fn a_token_has_so_many_streams_at_a_time() {
+    let (server, barrier) = with_barrier(|limits| (limits.streams, limits.searches) = (1, 2));
+    let _open = OpenAtEnd(barrier.clone());
+    let watch = |text: &str| {
+        let body = json!({"text": text}).to_string();
+        let accept = [("Accept", "text/event-stream")];
+        let body = Some(("application/json", body.as_str()));
+        server.ask_with(server.token.as_deref(), "POST", "/v1/search", &accept, body)
+    };
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| watch(HELD));
+        barrier.wait_for(1);
+        assert_eq!(watch("tusks").code(), "too_many_requests");
+        barrier.open();
+        assert_eq!(held.join().unwrap().events().last().unwrap().1, "result");
+    });
+    assert_eq!(watch("tusks").status, 200);
+}
+
+#[test]
+fn bodies_have_their_bounds() {
+    let server = Running::with(|settings| {
+        (settings.limits.body_bytes, settings.limits.document_bytes) = (1_000, 4_000);
+    });
+    let of = |bytes: usize| json!({"text": "x".repeat(bytes)});
+    let documents =
+        |bytes: usize| json!({"documents": [{"path": "a", "body": "x ".repeat(bytes / 2)}]});
+    for (path, body, status) in [
+        ("/v1/search", of(500), 200),
+        ("/v1/search", of(1_000), 413),
+        ("/v1/documents", documents(3_000), 200),
+        ("/v1/documents", documents(4_000), 413),
+    ] {
+        assert_eq!(server.ask("POST", path, Some(&body)).status, status, "{path}");
+    }
+    // One that does not say how long it is.
+    let token = server.token.as_deref().unwrap();
+    let mut chunked = format!(
+        "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
+    for _ in 0..20 {
+        _ = write!(chunked, "64\r\n{}\r\n", " ".repeat(100));
+    }
+    assert_eq!(server.send(&chunked).code(), "body_too_large");
+}
+
+#[test]
+fn limits_that_let_nothing_through_are_refused() {
+    Limits::default().check().unwrap();
+    for wrong in [
+        Limits { head_bytes: 100, ..Limits::default() },
+        Limits { searches: 0, ..Limits::default() },
+        Limits { burst: 0, ..Limits::default() },
+        Limits { search_seconds: 601, ..Limits::default() },
+    ] {
+        assert!(wrong.check().is_err(), "{wrong:?}");
     }
 }

@@ -111,7 +111,7 @@ fn a_request_narrows_the_boundary_of_its_token_and_never_widens_it() {
     let found = server.post(&wide, "/v1/memory/recall", &json!({"q": "tea"})).json();
     assert_eq!(found["claims"].as_array().unwrap().len(), 1, "{found}");
     let say = |id: &Value| {
-        let body = json!({"feedback": [{"claim": id, "signal": "not_helpful"}]});
+        let body = json!({"feedback": [{"claim": id, "signal": "harmful"}]});
         let answer = server.post(&narrow, "/v1/memory/feedback", &body);
         (answer.status, answer.json())
     };

@@ -1,14 +1,16 @@
 //! Several indexes, metrics, and the end of a server.
 
 use std::{
+    io::Write,
     net::TcpStream,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use serde_json::json;
-use trefoil_server::{IndexSettings, Scope, living_server, routes};
+use trefoil_server::{IndexSettings, Limits, Reload, Scope, ServerSettings, living_server, routes};
 
-use super::running::{Running, walrus};
+use super::running::{Barrier, HELD, OpenAtEnd, Running, walrus};
 use crate::models::without_model;
 
 #[test]
@@ -105,4 +107,105 @@ fn a_server_that_only_reads_refuses_writes() {
     assert_eq!(server.ask("GET", "/v1/stats", None).json()["files"], json!(1));
     let answer = server.ask("POST", "/v1/documents", Some(&json!({"documents": walrus()})));
     assert_eq!((answer.status, answer.code()), (403, "read_only".to_owned()));
+}
+
+/// A server whose settings change, and what changes them.
+fn reloading() -> (Running, Arc<Mutex<Option<ServerSettings>>>) {
+    let next: Arc<Mutex<Option<ServerSettings>>> = Arc::default();
+    let server = Running::with(|settings| {
+        let next = Arc::clone(&next);
+        settings.reload =
+            Reload::by(move || next.lock().unwrap().clone().ok_or_else(|| "a bad file".into()));
+        settings.limits = Limits { burst: 1_000, ..Limits::default() };
+    });
+    (server, next)
+}
+
+#[test]
+fn settings_are_read_again_and_bad_ones_change_nothing() {
+    let (server, next) = reloading();
+    server.write(&walrus());
+    let reload = || server.ask("POST", "/v1/reload", None);
+    assert_eq!(reload().code(), "bad_settings");
+    let mut settings = super::running::settings(server.folder.path());
+    settings.limits = Limits { burst: 1_000, ..Limits::default() };
+    let set = |settings: &ServerSettings| *next.lock().unwrap() = Some(settings.clone());
+    set(&settings);
+    assert_eq!(reload().json(), json!({"changed": []}));
+    settings.limits.body_bytes = 10;
+    let work = IndexSettings {
+        name: "work".to_owned(),
+        dir: server.folder.path().join("work"),
+        ..settings.indexes[0].clone()
+    };
+    settings.indexes.push(work);
+    set(&settings);
+    assert_eq!(reload().json(), json!({"changed": ["indexes.work", "limits"]}));
+    assert_eq!(server.ask("GET", "/v1/stats?index=notes", None).json()["files"], json!(3));
+    assert_eq!(server.ask("GET", "/v1/stats?index=work", None).json()["files"], json!(0));
+    let query = json!({"text": "tusks"});
+    let search = || server.ask("POST", "/v1/search?index=notes", Some(&query)).status;
+    assert_eq!(search(), 413);
+    // An index that nobody can be told of keeps everything as it was.
+    let mut wrong = settings.clone();
+    wrong.limits.body_bytes = 1_000;
+    wrong.indexes[1].name = "notes".to_owned();
+    set(&wrong);
+    assert_eq!((reload().code(), search()), ("bad_settings".to_owned(), 413));
+    std::fs::write(server.folder.path().join("tokens.toml"), "[[token]]").unwrap();
+    set(&settings);
+    assert_eq!(reload().code(), "bad_settings");
+    std::fs::remove_file(server.folder.path().join("tokens.toml")).unwrap();
+    settings.indexes.pop();
+    settings.limits.body_bytes = 1_000;
+    set(&settings);
+    assert_eq!(reload().json(), json!({"changed": ["indexes.work", "limits"]}));
+    assert_eq!(search(), 200);
+    assert_eq!(server.ask("GET", "/v1/stats?index=work", None).code(), "not_found");
+}
+
+#[test]
+fn a_stop_answers_every_search_and_loses_no_write() {
+    for _ in 0..3 {
+        let barrier = Barrier::default();
+        let _open = OpenAtEnd(barrier.clone());
+        let mut server = Running::with(|settings| {
+            settings.indexes[0].engine.classifier = Arc::new(barrier.clone());
+            settings.limits.searches = 8;
+            settings.limits.head_seconds = 3;
+            settings.limits.body_seconds = 3;
+        });
+        let written = server.write(&walrus());
+        assert_eq!(written["written"], 3);
+        let connect = || TcpStream::connect(server.address).unwrap();
+        let mut half_a_head = connect();
+        half_a_head.write_all(b"GET /healthz HTTP/1.1\r\nHost: ").unwrap();
+        let mut half_a_body = connect();
+        let token = server.token.as_deref().unwrap();
+        let head = format!(
+            "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+        );
+        half_a_body.write_all(head.as_bytes()).unwrap();
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            let ask = || server.ask("POST", "/v1/search", Some(&json!({"text": HELD}))).status;
+            let held: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            barrier.wait_for(4);
+            server.stop.stop();
+            let until = Instant::now() + Duration::from_secs(20);
+            while TcpStream::connect(server.address).is_ok() {
+                assert!(Instant::now() < until, "connections are still accepted");
+            }
+            barrier.open();
+            for one in held {
+                assert_eq!(one.join().unwrap(), 200);
+            }
+        });
+        server.thread.take().unwrap().join().unwrap();
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        let index = server.folder.path().join("notes");
+        let engine = trefoil::Engine::open_with(&index, without_model()).unwrap();
+        assert_eq!(engine.paths().unwrap().len(), 3);
+    }
 }

@@ -5,13 +5,18 @@ use std::{
     io::{Read, Write as _},
     net::{SocketAddr, TcpStream},
     path::Path,
-    sync::Arc,
+    sync::{Arc, Condvar, Mutex},
     thread::JoinHandle,
     time::Duration,
 };
 
 use serde_json::{Value, json};
-use trefoil::admin::SystemClock;
+use trefoil::{
+    EngineConfig, Result,
+    admin::SystemClock,
+    memory::MemoryUpkeep,
+    search::{NameLookup, QueryClassification, QueryClassifier, Question, RuleClassifier},
+};
 use trefoil_server::{
     Grant, IndexSettings, Limits, NewToken, Reload, Scope, Server, ServerSettings, Stop, Tokens,
 };
@@ -133,7 +138,8 @@ pub(super) fn settings(folder: &Path) -> ServerSettings {
     let index = |name: &str| IndexSettings {
         name: name.to_owned(),
         dir: folder.join(name),
-        engine: without_model(),
+        // Nothing is learnt but what a test tells.
+        engine: EngineConfig { memory: MemoryUpkeep::ASKED_FOR, ..without_model() },
     };
     ServerSettings {
         addr: ([127, 0, 0, 1], 0).into(),
@@ -218,3 +224,47 @@ pub(super) fn walrus() -> Value {
         {"path": "tides.md", "body": "潮の満ち引きは月の引力による。"},
     ])
 }
+
+/// A question that does not end until it is let go.
+pub(super) const HELD: &str = "held";
+
+/// Holds every question [`HELD`] until it is opened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barrier(Arc<(Mutex<(usize, bool)>, Condvar)>);
+
+impl Barrier {
+    /// Waits until so many are held.
+    pub(super) fn wait_for(&self, count: usize) {
+        let (state, changed) = &*self.0;
+        let state = state.lock().unwrap();
+        drop(changed.wait_while(state, |(held, _)| *held < count).unwrap());
+    }
+
+    /// Lets all of them go, and those that come.
+    pub(super) fn open(&self) {
+        self.0.0.lock().unwrap().1 = true;
+        self.0.1.notify_all();
+    }
+}
+
+impl QueryClassifier for Barrier {
+    fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification> {
+        if question.text == HELD {
+            let (state, changed) = &*self.0;
+            let mut state = state.lock().unwrap();
+            state.0 += 1;
+            changed.notify_all();
+            drop(changed.wait_while(state, |(_, open)| !*open).unwrap());
+        }
+        RuleClassifier.classify(question, names)
+    }
+}
+
+impl Drop for OpenAtEnd {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+/// Opens a barrier when a test ends, however it does: else the server would wait for the held.
+pub(super) struct OpenAtEnd(pub(super) Barrier);
