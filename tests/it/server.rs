@@ -4,6 +4,7 @@ mod documents;
 mod hostile;
 mod jobs;
 mod limits;
+mod mcp;
 mod memory;
 mod operation;
 mod rights;

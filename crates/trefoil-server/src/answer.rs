@@ -16,7 +16,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use crate::{
     app::App,
     auth::Caller,
-    call::{Call, Query},
+    call::{Call, Query, request_id},
     problem::Problem,
     route::{Route, Takes},
     routes::routes,
@@ -55,6 +55,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         };
         router = router.route(route.path, on(method, answer));
     }
+    #[cfg(feature = "mcp")]
+    let router = router.route(crate::mcp::endpoint::PATH, axum::routing::any(converse));
     router
         .fallback(async || Problem::not_found())
         .method_not_allowed_fallback(async || {
@@ -62,6 +64,29 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         })
         .layer(from_fn_with_state(Arc::clone(&app), around))
         .with_state(app)
+}
+
+/// Answers a message of the Model Context Protocol, which names what it asks for itself.
+#[cfg(feature = "mcp")]
+async fn converse(
+    State(app): State<Arc<App>>,
+    Extension(Peer(peer)): Extension<Peer>,
+    request: Request,
+) -> Response {
+    let mut seen = Seen { route: crate::mcp::endpoint::PATH, token: String::new() };
+    let answer = async {
+        let caller = app.authenticate(peer, request.headers())?;
+        seen.token.clone_from(&caller.id);
+        app.count(Kind::Short, &caller)?;
+        let (head, body) = request.into_parts();
+        let is_post = head.method == axum::http::Method::POST;
+        let takes = if is_post { Takes::Json } else { Takes::Nothing };
+        let body = read(&head.headers, body, takes, &app.limits()).await?;
+        crate::mcp::endpoint::serve(Arc::clone(&app), caller, head, body).await
+    };
+    let mut response = answer.await.unwrap_or_else(IntoResponse::into_response);
+    response.extensions_mut().insert(seen);
+    response
 }
 
 /// What is done for every request, whatever answers it.
@@ -199,12 +224,4 @@ async fn read(
             Err(Problem::own("request_timeout", detail))
         }
     }
-}
-
-/// Sixteen hexadecimal digits, unlike those of other requests.
-fn request_id() -> String {
-    let mut random = [0; 8];
-    // Without random numbers there is still a request to be answered.
-    _ = getrandom::fill(&mut random);
-    format!("{:016x}", u64::from_le_bytes(random))
 }

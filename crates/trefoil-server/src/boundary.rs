@@ -16,7 +16,11 @@ fn denied(what: &'static str, value: impl std::fmt::Display) -> Problem {
 }
 
 impl Caller {
-    fn may_see(&self, class: BoundaryClass) -> Result<(), Problem> {
+    /// Whether it sees a class of memory.
+    ///
+    /// # Errors
+    /// `boundary_denied` if it does not.
+    pub(crate) fn may_see(&self, class: BoundaryClass) -> Result<(), Problem> {
         let within = self.grant.boundary.boundary_classes.contains(&class);
         if within { Ok(()) } else { Err(denied("the boundary's classes", class)) }
     }

@@ -151,6 +151,14 @@ pub(crate) fn decoded(text: &str) -> Option<String> {
     (!text.contains('\0')).then(|| text.into_owned())
 }
 
+/// Sixteen hexadecimal digits, unlike those of other requests.
+pub(crate) fn request_id() -> String {
+    let mut random = [0; 8];
+    // Without random numbers there is still a request to be answered.
+    _ = getrandom::fill(&mut random);
+    format!("{:016x}", u64::from_le_bytes(random))
+}
+
 /// A value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response, Problem> {
     match serde_json::to_vec(value) {

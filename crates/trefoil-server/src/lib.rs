@@ -19,6 +19,8 @@ mod job;
 mod limit;
 mod local;
 mod markup;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod metrics;
 mod openapi;
 mod problem;
@@ -30,6 +32,8 @@ mod stream;
 
 pub use auth::{Grant, NewToken, Scope, Token, Tokens};
 pub use local::{LocalServer, living_server};
+#[cfg(feature = "mcp")]
+pub use mcp::{McpSettings, ToolSet, serve_stdio};
 pub use route::{Parameter, Route, Takes, Values};
 pub use routes::routes;
 pub use serve::{Server, StartError, Stop};

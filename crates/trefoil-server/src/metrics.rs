@@ -1,5 +1,5 @@
 //! Counts and times, as `OpenMetrics`. Labels are from closed sets: routes of the table, stages,
-//! names of indexes.
+//! names of indexes, tools, codes of problems.
 
 use std::{
     fmt,
@@ -46,6 +46,13 @@ struct OfRetriever {
     retriever: &'static str,
 }
 
+#[cfg(feature = "mcp")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Called {
+    tool: &'static str,
+    outcome: &'static str,
+}
+
 /// What an index holds, and how far it is behind.
 #[derive(Debug)]
 pub(crate) struct Sizes {
@@ -79,6 +86,8 @@ pub(crate) struct Metrics {
     documents: Family<OfIndex, Gauge<i64, AtomicI64>>,
     lag: Family<OfRetriever, Gauge<i64, AtomicI64>>,
     jobs: Family<OfState, Gauge<i64, AtomicI64>>,
+    #[cfg(feature = "mcp")]
+    calls: Family<Called, Counter<u64, AtomicU64>>,
 }
 
 fn histogram() -> Histogram {
@@ -98,6 +107,8 @@ impl Metrics {
             documents: Family::default(),
             lag: Family::default(),
             jobs: Family::default(),
+            #[cfg(feature = "mcp")]
+            calls: Family::default(),
         };
         metrics.registered()
     }
@@ -123,6 +134,8 @@ impl Metrics {
         registry.register("documents", "Documents by index", self.documents.clone());
         registry.register("lag", "Passages that a retriever is behind", self.lag.clone());
         registry.register("jobs", "Jobs by state, those that are remembered", self.jobs.clone());
+        #[cfg(feature = "mcp")]
+        registry.register("mcp_calls", "Calls of tools by outcome", self.calls.clone());
         self
     }
 
@@ -141,6 +154,12 @@ impl Metrics {
         for degraded in &found.degraded {
             self.degraded.get_or_create(&OfStage { stage: degraded.stage.to_string() }).inc();
         }
+    }
+
+    /// Notes a call of a tool, with `ok` or the code of its problem.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn called(&self, tool: &'static str, outcome: &'static str) {
+        self.calls.get_or_create(&Called { tool, outcome }).inc();
     }
 
     /// Notes a failed authentication.
