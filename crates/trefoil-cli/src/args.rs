@@ -1,6 +1,8 @@
 //! The command line, as clap reads it.
 
 mod evaluation;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod server;
 mod value;
@@ -16,6 +18,8 @@ use trefoil::{
     search::{Cursor, QueryType, SearchResultType},
 };
 
+#[cfg(feature = "mcp")]
+pub(crate) use self::mcp::{McpArgs, McpClient};
 use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, choice, score};
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
@@ -308,6 +312,17 @@ Examples:
   trefoil serve ~/notes
   trefoil serve --read-only --addr 127.0.0.1:9000")]
     Serve(ServeArgs),
+    /// Answer a coding agent or a chat program by the Model Context Protocol
+    #[cfg(feature = "mcp")]
+    #[command(after_help = "\
+The program starts it and talks over standard input and output. Where `trefoil serve` has the
+index open, it is asked instead, so that the models are in memory once. Nothing is fetched.
+
+Examples:
+  trefoil mcp --print-config claude-code
+  trefoil mcp --tools documents,memory,write
+  trefoil mcp --read-only")]
+    Mcp(McpArgs),
     /// Make, list and end tokens for `serve`
     #[command(subcommand)]
     Token(TokenCommand),

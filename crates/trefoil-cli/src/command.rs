@@ -10,6 +10,8 @@ mod fill;
 mod graph;
 mod index;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod models;
 mod reindex;
@@ -79,6 +81,8 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
             let global = args.global;
             serve::run(serve, &settings, move || Settings::read(&global, console))
         }
+        #[cfg(feature = "mcp")]
+        Command::Mcp(args) => mcp::run(args, &settings()?),
         Command::Token(command) => token::run(command, &settings()?),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man::run(folder.as_deref()),
