@@ -24,7 +24,7 @@ fn some_path(route: &Route) -> String {
 fn some_body(route: &Route) -> Option<(&'static str, String)> {
     let json = match (route.method, route.path) {
         ("PUT", "/v1/memory/policy") => return Some(("application/yaml", "no: policy".to_owned())),
-        (_, "/v1/search") => json!({"text": "x"}),
+        (_, "/v1/search" | "/v1/memory/validate") => json!({"text": "x"}),
         (_, "/v1/why-not") => json!({"query": {"text": "x"}, "path": "a"}),
         ("POST", "/v1/documents") => json!({"documents": []}),
         (_, "/v1/documents/remove") => json!({"paths": []}),
@@ -35,7 +35,6 @@ fn some_body(route: &Route) -> Option<(&'static str, String)> {
         (_, "/v1/memory/sessions/{id}/end") => json!({"summary": "x"}),
         (_, "/v1/memory/recall") => json!({"q": "x"}),
         (_, "/v1/memory/context" | "/v1/memory/find") => json!({"query": {"q": "x"}}),
-        (_, "/v1/memory/validate") => json!({"text": "x"}),
         (_, "/v1/memory/forget") => json!({"document": "not there"}),
         ("POST", "/v1/jobs") => json!({"kind": "verify"}),
         _ => return None,
