@@ -311,7 +311,7 @@ fn best(asked: &[Asked<'_>], places: &[usize]) -> [(StageList, f64); 2] {
 type Change = fn(Parameters, f32) -> Parameters;
 
 /// Each parameter, multiplied.
-const CHANGES: [Change; 3] = [
+const CHANGES: [Change; 4] = [
     |one, by| Parameters { keyword: one.keyword * by, ..one },
     |one, by| {
         let evidence = EvidenceWeights { power: one.evidence.power * by, ..one.evidence };
@@ -319,6 +319,10 @@ const CHANGES: [Change; 3] = [
     },
     |one, by| {
         let evidence = EvidenceWeights { lead: one.evidence.lead * by, ..one.evidence };
+        Parameters { evidence, ..one }
+    },
+    |one, by| {
+        let evidence = EvidenceWeights { most: one.evidence.most * by, ..one.evidence };
         Parameters { evidence, ..one }
     },
 ];
@@ -365,11 +369,12 @@ impl fmt::Display for LeftOut {
             table.markdown(f)?;
             writeln!(f)?;
         }
-        let mut table = Table::new(["chosen without", "keyword by semantic", "power", "lead"]);
+        let mut table =
+            Table::new(["chosen without", "keyword by semantic", "power", "lead", "most"]);
         let sources = self.sources.iter().map(|(sets, chosen)| (sets.join(", "), *chosen));
         for (name, chosen) in sources.chain([("nothing left out".to_owned(), self.in_sight)]) {
-            let Parameters { keyword, evidence: EvidenceWeights { power, lead } } = chosen;
-            let cells = [keyword, power, lead].map(|one| format!("{one:.3}"));
+            let Parameters { keyword, evidence: EvidenceWeights { power, lead, most } } = chosen;
+            let cells = [keyword, power, lead, most].map(|one| format!("{one:.3}"));
             table.push(std::iter::once(name).chain(cells).collect());
         }
         table.markdown(f)

@@ -239,7 +239,7 @@ mod tests {
         RankedList::new(retriever, scores.iter().map(hit).collect())
     }
 
-    const PROPORTIONAL: Adaptive = Adaptive(EvidenceWeights { power: 1.0, lead: 1.0 });
+    const PROPORTIONAL: Adaptive = Adaptive(EvidenceWeights { power: 1.0, lead: 1.0, most: 100.0 });
 
     const EVEN: [(RetrieverId, f32); 2] =
         [(RetrieverId::KEYWORD, 0.5), (RetrieverId::SEMANTIC, 0.5)];
@@ -385,6 +385,19 @@ mod tests {
             let lists = [keyword.clone(), semantic.clone()];
             check(&fuser, &EVEN, &lists, &[(1, share), (2, 1.0 - share)]);
         }
+    }
+
+    #[test]
+    fn what_goes_on_from_others_stands_out_no_further_than_the_most() {
+        let evidence = EvidenceWeights { most: 2.0, ..PROPORTIONAL.0 };
+        let led = |ground: f32, own: f32| {
+            let list = list(RetrieverId::GRAPH, &[(1, 1.0)]).with_confidence(own);
+            evidence.odds_to_lead(0.5, &list, ground)
+        };
+        assert_eq!(
+            [led(1.0, 1.5), led(1.0, 2.0), led(1.0, 9.0), led(9.0, 9.0)],
+            [1.5, 2.0, 2.0, 4.0]
+        );
     }
 
     #[test]
