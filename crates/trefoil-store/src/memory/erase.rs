@@ -84,8 +84,8 @@ impl MemoryRead<'_> {
 }
 
 impl MemoryWrite<'_> {
-    /// Erases units, which an event tells in numbers, and the words that others keep of them: the notes of their evidence, and
-    /// the summaries of their sessions. Until [`Store::clean`] has run, the file still holds
+    /// Erases units, which an event tells in numbers, with the events about them and the words that
+    /// others keep of them: the notes of their evidence, and the summaries of their sessions. Until [`Store::clean`] has run, the file still holds
     /// their bytes; a note of that is kept in the same transaction.
     pub fn erase_units(&self, units: &ErasedUnits) -> Result<Erased> {
         let mut erased = Erased::default();
@@ -96,6 +96,13 @@ impl MemoryWrite<'_> {
             texts.extend(self.sql("erase what is said of a unit", |tx| words(tx, &unit))?);
         }
         self.remove_units(&units.rows)?;
+        self.sql("erase the events about units", |tx| {
+            let mut delete = tx.prepare_cached("DELETE FROM events WHERE unit_id = ?1")?;
+            units
+                .rows
+                .iter()
+                .try_for_each(|row| delete.execute([row.get().cast_signed()]).map(drop))
+        })?;
         let counts = serde_json::json!(erased.removed).to_string();
         self.add_event("forgotten", None, &counts)?;
         self.sql("note that the files are to be cleaned", |tx| note(tx, &texts))?;

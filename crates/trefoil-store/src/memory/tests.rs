@@ -407,6 +407,8 @@ fn what_comes_from_a_unit_goes_with_it() {
             memory.add_source(both, o1)?;
             memory.add_source(both, o2)?;
             memory.add_source(summary, both)?;
+            memory.add_event("judged", Some(only), "{}")?;
+            memory.add_event("judged", Some(both), "{}")?;
             memory.add_source(summary, only)
         })
         .unwrap();
@@ -415,6 +417,9 @@ fn what_comes_from_a_unit_goes_with_it() {
     let erased = fixture.store.memory_write("test", |m| m.erase_units(&units)).unwrap();
     let counts: Vec<_> = erased.removed.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
     assert_eq!(counts, [("claim", 1), ("episode", 1), ("summary", 1)]);
+    let events = read(&fixture, |m| m.events(None, 0, 9));
+    let about: Vec<_> = events.iter().map(|event| (event.kind.as_str(), event.row)).collect();
+    assert_eq!(about, [("judged", Some(both)), ("forgotten", None)]);
     assert!(fixture.store.is_unclean().unwrap());
     fixture.store.clean().unwrap();
     fixture.store.set_clean().unwrap();
