@@ -75,6 +75,8 @@ pub(crate) fn search(client: &Client, asked: Search, cancel: &Cancel) -> Result<
             limit: place.limit,
             cursor: place.page.clone(),
             include_highlights: asked.detail == Detail::Brief,
+            // Of entities and communities `graph_query` tells.
+            result_types: vec![SearchResultType::Chunk],
             ..SearchOptions::default()
         },
     };
