@@ -23,6 +23,7 @@ mod markup;
 mod mcp;
 mod metrics;
 mod openapi;
+mod page;
 mod problem;
 mod route;
 mod routes;

@@ -6,6 +6,7 @@ use crate::{
     auth::Scope::{Admin, MemoryRead, MemoryWrite, Metrics, Read, Write},
     http::{documents, graph, jobs, memory, pages, search, status},
     markup::HTML,
+    page,
     route::{EVENTS, JSON, Route, Takes},
     settings::Kind,
 };
@@ -27,6 +28,16 @@ pub fn routes() -> &'static [Route] {
 
 fn about_the_server() -> Vec<Route> {
     vec![
+        Route::page("/", None, "Shows the page to search from.", &[HTML], page::index)
+            .answers("a page"),
+        Route::page(
+            "/page/{file}",
+            None,
+            "Gives what the page is made of.",
+            &[page::CSS, page::SCRIPT],
+            page::file,
+        )
+        .answers("styles and scripts"),
         Route::page(
             "/healthz",
             None,

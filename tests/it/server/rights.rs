@@ -12,7 +12,11 @@ use super::running::{Running, settings};
 
 /// A path of a route with something in the place of its parameters.
 fn some_path(route: &Route) -> String {
-    let path = route.path.replace("{code}", "not_found").replace("{id}", "fil_1");
+    let path = route
+        .path
+        .replace("{code}", "not_found")
+        .replace("{id}", "fil_1")
+        .replace("{file}", "style.css");
     if route.query.iter().any(|parameter| parameter.values == Values::Required) {
         format!("{path}?name=x")
     } else {

@@ -8,7 +8,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use trefoil::{Engine, IngestOptions, admin::SystemClock};
+use trefoil::{Engine, EngineConfig, IngestOptions, admin::SystemClock, memory::MemoryUpkeep};
 use trefoil_server::{IndexSettings, Reload, Server, ServerSettings, Stop};
 
 use super::{
@@ -37,11 +37,15 @@ pub(super) fn run(
     let again = args.clone();
     let reload = Reload::by(move || Ok(of_server(&again, &read_again()?)));
     let server = Server::bind(ServerSettings { reload, ..of_server(&args, settings) })?;
-    print(format_args!("http://{}\n", server.address()))?;
+    match server.token() {
+        // The part behind `#` is sent to nobody: the page takes the token from there.
+        Some(token) => print(format_args!("http://{}/#token={token}\n", server.address()))?,
+        None => print(format_args!("http://{}/\n", server.address()))?,
+    }
     if args.no_auth {
         console.note("every program on this machine may ask, and change, everything");
     } else if server.token().is_some() {
-        console.status("`trefoil token show` prints a token for it; Ctrl-C stops");
+        console.status("`trefoil token show` prints the token alone; Ctrl-C stops");
     }
     let main = server.engine(settings.main_index());
     let filling = match main {
@@ -84,7 +88,9 @@ fn indexes(settings: &Settings) -> Vec<IndexSettings> {
     if indexes.is_empty() {
         indexes.push((settings.main_index().to_owned(), settings.index().to_owned()));
     }
-    let of = |(name, dir)| IndexSettings { name, dir, engine: settings.engine.clone() };
+    // Unlike a command, it lives long enough to learn what it is told.
+    let engine = EngineConfig { memory: MemoryUpkeep::default(), ..settings.engine.clone() };
+    let of = |(name, dir)| IndexSettings { name, dir, engine: engine.clone() };
     indexes.into_iter().map(of).collect()
 }
 

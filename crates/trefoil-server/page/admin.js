@@ -1,0 +1,72 @@
+// Indexes, long work, and how other programs connect.
+
+import { events, get, post, remove } from "./api.js";
+import { el, fill, table } from "./dom.js";
+import { say } from "./words.js";
+
+const KINDS = ["ingest", "verify", "doctor", "reindex", "maintain", "export"];
+
+/** @param {HTMLElement} main */
+export async function show(main) {
+  const jobs = el("div");
+  const said = el("p", { class: "said", role: "status" });
+  const kind = el("select", { "aria-label": say("kind") }, ...KINDS.map((one) => el("option", {}, one)));
+  const watching = new Set();
+  const stopped = new AbortController();
+
+  async function list() {
+    const told = await get("/v1/jobs");
+    const all = told.jobs ?? told;
+    fill(jobs, all.length ? table([say("kind"), say("index"), say("state"), say("progress"), say("result"), say("cancel")], all.map((job) => [
+      job.kind, job.index, job.state, progress(job),
+      el("details", {}, el("summary", {}, say("result")), el("pre", {}, JSON.stringify(job.result ?? job.problem ?? null, null, 2))),
+      ["waiting", "running"].includes(job.state) ? el("button", { onclick: async () => { await remove(`/v1/jobs/${job.id}`); list(); } }, say("cancel")) : "",
+    ]), say("jobs")) : el("p", { class: "quiet" }, say("empty")));
+    for (const job of all) if (["waiting", "running"].includes(job.state) && !watching.has(job.id)) watch(job.id);
+  }
+
+  async function watch(id) {
+    watching.add(id);
+    try { await events("GET", `/v1/jobs/${id}/events`, undefined, () => { list().catch(() => {}); }, stopped.signal); } catch { /* it has ended */ }
+    watching.delete(id);
+    if (!stopped.signal.aborted) list().catch(() => {});
+  }
+
+  const begin = async (event) => {
+    event.preventDefault();
+    try {
+      const extra = kind.value === "export" ? { file: `trefoil-${new Date().toISOString().replace(/[:.]/g, "-")}.snapshot` } : {};
+      await post("/v1/jobs", { kind: kind.value, ...extra });
+      said.textContent = "";
+      await list();
+    } catch (error) { said.textContent = `${say("failed")}: ${error.message}`; }
+  };
+  fill(main, el("p", {}, say("loading")));
+  const [{ indexes }, stats] = await Promise.all([get("/v1/indexes"), get("/v1/stats")]);
+  const number = (value) => Number(value).toLocaleString();
+  const rows = [[say("files"), number(stats.files)], [say("chunks"), number(stats.chunks)], ["MB", (stats.bytes / 1e6).toFixed(1)],
+    ...Object.entries(stats.languages ?? {}).map(([code, count]) => [code, number(count)])];
+  fill(main, el("h1", {}, say("admin")), el("h2", {}, say("indexes")),
+    el("ul", {}, ...indexes.map((one) => el("li", {}, `${one.name}: ${say(one.open ? "open" : "closed")}`))),
+    el("h2", {}, say("numbers")), table([say("name"), say("numbers")], rows, say("numbers")),
+    el("h2", {}, say("jobs")), el("form", { class: "row", onsubmit: begin }, kind, el("button", { class: "main" }, say("begin"))), said, jobs,
+    el("h2", {}, say("connect")), connect());
+  list().catch((error) => { said.textContent = `${say("failed")}: ${error.message}`; });
+  return () => stopped.abort();
+}
+
+function progress(job) {
+  const { done, total } = job.progress ?? {};
+  return total ? el("progress", { max: total, value: done, "aria-label": say("progress") }) : "–";
+}
+
+function connect() {
+  const ways = [
+    ["curl", `curl -H "Authorization: Bearer $(trefoil token show)" -H "Content-Type: application/json" -d '{"text": "…"}' ${location.origin}/v1/search`],
+    ["Claude Code", "trefoil mcp --print-config claude-code"],
+    ["Cursor", "trefoil mcp --print-config cursor"],
+    ["VS Code", "trefoil mcp --print-config vscode"],
+  ];
+  return el("div", {}, ...ways.map(([name, written]) => el("div", {}, el("h3", {}, name), el("pre", {}, written),
+    el("button", { onclick: async (event) => { await navigator.clipboard.writeText(written); event.target.textContent = say("copied"); } }, `${say("copy")} (${name})`))), el("p", {}, el("a", { href: "/docs" }, "/docs"), " · ", el("a", { href: "/openapi.json" }, "/openapi.json")));
+}
