@@ -10,6 +10,7 @@ pub(crate) mod documents;
 pub(crate) mod graph;
 pub(crate) mod jobs;
 pub(crate) mod memory;
+pub(crate) mod page;
 pub(crate) mod pages;
 pub(crate) mod search;
 pub(crate) mod status;

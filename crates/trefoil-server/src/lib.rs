@@ -23,7 +23,6 @@ mod markup;
 mod mcp;
 mod metrics;
 mod openapi;
-mod page;
 mod problem;
 mod route;
 mod routes;

@@ -4,9 +4,8 @@ use std::sync::LazyLock;
 
 use crate::{
     auth::Scope::{Admin, MemoryRead, MemoryWrite, Metrics, Read, Write},
-    http::{documents, graph, jobs, memory, pages, search, status},
+    http::{documents, graph, jobs, memory, page, pages, search, status},
     markup::HTML,
-    page,
     route::{EVENTS, JSON, Route, Takes},
     settings::Kind,
 };

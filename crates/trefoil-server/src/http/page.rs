@@ -22,19 +22,19 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
 /// A file by its name below `/page/`, its media type and what is in it.
 type File = (&'static str, &'static str, &'static str);
 
-const INDEX: &str = include_str!("../page/index.html");
+const INDEX: &str = include_str!("../../page/index.html");
 const FILES: [File; 11] = [
-    ("style.css", CSS, include_str!("../page/style.css")),
-    ("admin.js", SCRIPT, include_str!("../page/admin.js")),
-    ("api.js", SCRIPT, include_str!("../page/api.js")),
-    ("compare.js", SCRIPT, include_str!("../page/compare.js")),
-    ("document.js", SCRIPT, include_str!("../page/document.js")),
-    ("dom.js", SCRIPT, include_str!("../page/dom.js")),
-    ("graph.js", SCRIPT, include_str!("../page/graph.js")),
-    ("main.js", SCRIPT, include_str!("../page/main.js")),
-    ("memory.js", SCRIPT, include_str!("../page/memory.js")),
-    ("search.js", SCRIPT, include_str!("../page/search.js")),
-    ("words.js", SCRIPT, include_str!("../page/words.js")),
+    ("style.css", CSS, include_str!("../../page/style.css")),
+    ("admin.js", SCRIPT, include_str!("../../page/admin.js")),
+    ("api.js", SCRIPT, include_str!("../../page/api.js")),
+    ("compare.js", SCRIPT, include_str!("../../page/compare.js")),
+    ("document.js", SCRIPT, include_str!("../../page/document.js")),
+    ("dom.js", SCRIPT, include_str!("../../page/dom.js")),
+    ("graph.js", SCRIPT, include_str!("../../page/graph.js")),
+    ("main.js", SCRIPT, include_str!("../../page/main.js")),
+    ("memory.js", SCRIPT, include_str!("../../page/memory.js")),
+    ("search.js", SCRIPT, include_str!("../../page/search.js")),
+    ("words.js", SCRIPT, include_str!("../../page/words.js")),
 ];
 
 pub(crate) fn index(_: Call) -> Result<Response, Problem> {
@@ -61,7 +61,8 @@ mod tests {
         for content in scripts.chain([INDEX]) {
             let parts = content.split(['"', '\'']);
             let files = parts.filter_map(|part| {
-                let is_file = part.ends_with(".js") || part.ends_with(".css");
+                let kind = part.rsplit_once('.').map(|(_, kind)| kind);
+                let is_file = matches!(kind, Some("js" | "css"));
                 is_file.then(|| part.trim_start_matches("./").trim_start_matches("/page/"))
             });
             for file in files {
