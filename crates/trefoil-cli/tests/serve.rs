@@ -1,0 +1,81 @@
+//! `trefoil serve` as the one who types it sees it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+impl Server {
+    fn start(folder: &TempDir) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
+        command.args(["--model", "none", "serve", "--addr", "127.0.0.1:0"]);
+        command.current_dir(folder.path()).env("TREFOIL_HOME", folder.path().join("no-models"));
+        for name in ["TREFOIL_INDEX", "TREFOIL_MODEL", "TREFOIL_RERANK_MODEL", "TREFOIL_LOG"] {
+            command.env_remove(name);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut printed = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+        let rest = printed.trim().strip_prefix("http://").unwrap();
+        let (address, token) = rest.split_once("/#token=").unwrap();
+        Self { child, address: address.to_owned(), token: token.to_owned() }
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let Self { address, token, .. } = self;
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Value {
+        serde_json::from_str(&self.ask("POST", path, &body.to_string())).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_server_learns_what_it_is_told_and_shows_its_page() {
+    let folder = TempDir::new().unwrap();
+    let server = Server::start(&folder);
+    server.post("/v1/memory/observe", &json!({"content": "Mika: I live in Kyoto."}));
+    let learnt = (0..600).find_map(|_| {
+        let found = server.post("/v1/memory/recall", &json!({"q": "Where does Mika live?"}));
+        let text = found.pointer("/claims/0").map(ToString::to_string);
+        if text.is_none() {
+            thread::sleep(Duration::from_millis(100));
+        }
+        text
+    });
+    assert!(learnt.unwrap().contains("Kyoto"));
+    let page = server.ask("GET", "/", "");
+    assert!(page.contains("/page/main.js"), "{page}");
+}
