@@ -62,9 +62,9 @@ pub(crate) async fn answer(
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        // The hosts are checked for all of the server alike.
+        // Host and origin are checked for all of the server alike, before this.
         .disable_allowed_hosts()
-        .enforce_origin_validation()
+        .disable_allowed_origins()
         .with_max_request_body_bytes(usize::MAX);
     let handler = Handler::new(client);
     let service = StreamableHttpService::new(
