@@ -4,6 +4,10 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
+# Checks the types of the page's scripts; needs Node.
+page:
+    npx --yes -p typescript@7.0.2 tsc --noEmit --allowJs --checkJs --strict false --target es2022 --module es2022 --moduleResolution bundler --lib dom,dom.iterable,es2023 --types "" crates/trefoil-server/page/*.js
+
 # Everything that `cargo test` runs; it fetches the default model once.
 test:
     cargo test

@@ -1,5 +1,8 @@
 // Elements from data. Text enters as text only.
 
+/** @param {(Node | string | null | undefined | false)[]} children */
+const real = (children) => /** @type {(Node | string)[]} */ (children.filter((child) => child != null && child !== false));
+
 /**
  * @param {string} name
  * @param {Record<string, any>} [attributes] `on…` are listeners, `class` and the like attributes
@@ -13,13 +16,13 @@ export function el(name, attributes = {}, ...children) {
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value != null) element.setAttribute(key, String(value));
   }
-  element.append(...children.filter((child) => child != null && child !== false));
+  element.append(...real(children));
   return element;
 }
 
 /** @param {Element} parent @param {...(Node | string | null | undefined | false)} children */
 export function fill(parent, ...children) {
-  parent.replaceChildren(...children.filter((child) => child != null && child !== false));
+  parent.replaceChildren(...real(children));
 }
 
 /**
