@@ -36,13 +36,24 @@ Examples:
   trefoil token create --name indexer --scope read --scope write --on notes --expires 90d")]
     Create(CreateTokenArgs),
     /// List the tokens
+    #[command(after_help = "\
+Examples:
+  trefoil token list
+  trefoil token list --json")]
     List,
     /// End a token: from the next request it is not valid
+    #[command(after_help = "\
+Examples:
+  trefoil token revoke 3f9a1c")]
     Revoke {
         /// Its id, which `trefoil token list` tells
         id: String,
     },
     /// Print the token of the server that runs, for as long as it does
+    #[command(after_help = "\
+Examples:
+  trefoil token show
+  curl -H \"Authorization: Bearer $(trefoil token show)\" http://127.0.0.1:8733/v1/stats")]
     Show,
 }
 
