@@ -40,15 +40,15 @@ function address(path, query = {}, isList = false) {
 
 /**
  * @param {string} method @param {string} path
- * @param {{query?: Record<string, any>, body?: any, accept?: string, signal?: AbortSignal, text?: string}} [options]
+ * @param {{query?: Record<string, any>, body?: any, accept?: string, signal?: AbortSignal}} [options]
  */
-async function send(method, path, { query, body, accept = "application/json", signal, text } = {}) {
+async function send(method, path, { query, body, accept = "application/json", signal } = {}) {
   const token = sessionStorage.getItem(KEY);
   const headers = { Accept: accept };
   if (token) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const response = await fetch(address(path, query, method === "GET" && path === "/v1/jobs"), {
-    method, headers, signal, body: body === undefined ? text : JSON.stringify(body), cache: "no-store",
+    method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store",
   });
   if (!response.ok) {
     let said = { status: response.status, title: response.statusText };
@@ -62,7 +62,6 @@ export const get = async (path, query, signal) => (await send("GET", path, { que
 export const post = async (path, body, options = {}) => (await send("POST", path, { body, ...options })).json();
 export const remove = async (path) => (await send("DELETE", path)).json();
 export const text = async (path, query, accept) => (await send("GET", path, { query, accept })).text();
-export const put = async (path, written, query) => (await send("PUT", path, { text: written, query })).json();
 
 /**
  * Events of a request as they come.

@@ -19,7 +19,7 @@ export function show(main, query, go) {
   const form = el("form", { class: "ask", role: "search", onsubmit: (event) => { event.preventDefault(); ask(true); } },
     input, el("button", { class: "main" }, say("go")));
   fill(main, el("h1", { class: "unseen" }, say("search")), form,
-    el("div", { class: "row" }, el("label", {}, graded, " ", say("thorough"))), said, notes,
+    el("div", { class: "row" }, el("label", {}, graded, " ", say("grade"))), said, notes,
     el("div", { class: "columns" }, facets, el("div", {}, list, after)));
 
   let running = new AbortController();
@@ -82,7 +82,7 @@ export function show(main, query, go) {
   function answer(found) {
     list.classList.remove("provisional");
     said.textContent = found.results.length ? say("found", found.totalCount, Math.round(found.processingTime)) : say("nothing");
-    const verdict = { supported: "supported", unsupported: "unsupported", ambiguous: "uncertain", uncertain: "uncertain" }[found.answerability];
+    const verdict = { supported: "supported", unsupported: "unsupported", partial: "partial" }[found.answerability];
     fill(notes, verdict ? el("p", {}, say(verdict)) : null,
       found.degraded.length ? el("details", { class: "note" }, el("summary", {}, say("degraded")),
         el("ul", {}, ...found.degraded.map((one) => el("li", {}, `${one.stage}: ${one.reason}`)))) : null);
@@ -147,7 +147,7 @@ export function show(main, query, go) {
       event.preventDefault();
       try {
         const lost = await post("/v1/why-not", { query: asked(undefined), path: path.value.trim() });
-        told.textContent = JSON.stringify(lost.stage ?? lost.outcome ?? lost).replace(/^"|"$/g, "") + (lost.reason ? ` — ${lost.reason}` : "");
+        told.textContent = `${lost.lostAt ? `${say("lostAt")}: ${lost.lostAt}` : say("kept")} — ${lost.reason}`;
       } catch (error) { told.textContent = `${say("failed")}: ${error.message}`; }
     } }, path, el("button", {}, say("find"))), told);
   }
