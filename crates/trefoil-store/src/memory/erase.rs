@@ -85,8 +85,9 @@ impl MemoryRead<'_> {
 
 impl MemoryWrite<'_> {
     /// Erases units, which an event tells in numbers, with the events about them and the words that
-    /// others keep of them: the notes of their evidence, and the summaries of their sessions. Until [`Store::clean`] has run, the file still holds
-    /// their bytes; a note of that is kept in the same transaction.
+    /// others keep of them: the notes of their evidence, and the summaries of their sessions. Until
+    /// [`Store::clean`] has run, the file still holds their bytes; a note of that is kept in the
+    /// same transaction.
     pub fn erase_units(&self, units: &ErasedUnits) -> Result<Erased> {
         let mut erased = Erased::default();
         let mut texts = Vec::new();

@@ -5,7 +5,7 @@ use trefoil_core::{Error, RankedList, Result};
 
 /// The parameters of adaptive fusion: how much the confidence of a list
 /// ([`RankedList::confidence`]) counts. Leaving collections out kept these defaults; the form of
-/// the confidences was chosen in sight of them (decision 023).
+/// the confidences and [`most`](Self::most) were chosen in sight of them (decision 023).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvidenceWeights {
