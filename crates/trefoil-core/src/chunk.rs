@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::{ChunkId, FileId, Language, Metadata, RowId};
 
 /// A half-open range of bytes, `start..end`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ByteSpan {
     /// First byte.
@@ -15,6 +16,7 @@ pub struct ByteSpan {
 }
 
 /// Lines from 1, both included.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LineSpan {
     /// First line.
@@ -24,6 +26,7 @@ pub struct LineSpan {
 }
 
 /// The role of a chunk.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChunkLevel {
@@ -35,6 +38,7 @@ pub enum ChunkLevel {
 }
 
 /// A span of one document, as the chunker makes it: the unit that is indexed and ranked.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk {
@@ -56,6 +60,7 @@ pub struct Chunk {
 
 /// What is known of a file or document that chunks come from.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileInfo {
@@ -75,6 +80,7 @@ pub struct FileInfo {
 }
 
 /// A chunk as the store keeps it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
@@ -85,6 +91,7 @@ pub struct StoredChunk {
     pub id: ChunkId,
     /// The file it comes from.
     #[serde(serialize_with = "whole")]
+    #[cfg_attr(feature = "schema", schemars(with = "FileInfo"))]
     pub file: Arc<FileInfo>,
     /// The chunk itself.
     #[serde(flatten)]

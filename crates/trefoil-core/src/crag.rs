@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Score, WebPage, string_enum};
 
 /// How relevant the evidence is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CragRelevance {
@@ -33,6 +34,7 @@ string_enum!(
 );
 
 /// A grade.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CragScore {
@@ -48,6 +50,7 @@ pub struct CragScore {
 }
 
 /// What the scores that were graded are.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CragBasis {
@@ -76,6 +79,7 @@ string_enum!(
 );
 
 /// What came of a repair.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CorrectionOutcome {
@@ -88,6 +92,7 @@ pub struct CorrectionOutcome {
 }
 
 /// The grade of a whole search, and what was done about it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CragReport {

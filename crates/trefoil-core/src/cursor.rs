@@ -42,6 +42,7 @@ impl PartialOrd for OrderKey {
 /// It names an item by its place in the order, not by a number, so that items of equal
 /// score are neither shown twice nor left out, and what was added above since does not
 /// push shown items onto the next page.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cursor {

@@ -7,6 +7,7 @@ pub use self::metadata::Metadata;
 use crate::Language;
 
 /// How a document's body is written, which decides how it is cut into chunks.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -25,6 +26,7 @@ pub enum DocumentFormat {
 }
 
 /// What a caller hands to `ingest`: a text under a path of its own choosing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[must_use]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The languages that the engine analyses with care. Text in any other language
 /// that is written in Latin, Greek or Cyrillic letters is treated like English.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]

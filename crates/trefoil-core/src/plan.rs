@@ -13,6 +13,7 @@ use crate::{
 };
 
 /// One retriever's part in a plan.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedRetriever {
@@ -37,6 +38,7 @@ impl PlannedRetriever {
 
 /// Every decision of one search, made before any of it runs.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -71,6 +73,7 @@ pub struct Plan {
 }
 
 /// Which of the ranked passages are results. What is left keeps its order.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Selection {
@@ -88,6 +91,7 @@ pub struct Selection {
 }
 
 /// How lists become one. On the wire it is its [name](Self::name).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Fusion {
@@ -149,6 +153,7 @@ crate::string_conversions!(Fusion);
 
 /// The question as a retriever gets it.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Question {
@@ -173,6 +178,7 @@ pub struct Question {
 
 /// How the text of a question is rewritten for the retrievers that take
 /// [rewrites](crate::Retriever::rewrites).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum QueryRewrite {
@@ -186,6 +192,7 @@ pub enum QueryRewrite {
 }
 
 /// A term of the analyser and its weight.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WeightedTerm {
@@ -196,6 +203,7 @@ pub struct WeightedTerm {
 }
 
 /// How weak evidence is corrected.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CragPlan {
@@ -210,6 +218,7 @@ pub struct CragPlan {
 
 /// How the first passages are reranked.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RerankPlan {

@@ -22,6 +22,7 @@ use crate::{Cursor, Error, Language, Result, RetrieverId, Score};
 
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct QueryText(String);
@@ -53,6 +54,7 @@ impl QueryText {
 crate::text_type!(QueryText::new);
 
 /// A query vector: finite and not all zero. Its length is checked against the index.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f32>", into = "Vec<f32>")]
 pub struct Embedding(Vec<f32>);
@@ -85,6 +87,7 @@ crate::checked_conversions!(Embedding(Vec<f32>));
 
 /// What a caller asks.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[must_use]
@@ -218,6 +221,7 @@ fn check_options(options: &SearchOptions) -> Result<()> {
 
 /// How to search. Parsing `{}` gives exactly the defaults.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an independent switch of the contract")]
@@ -309,6 +313,7 @@ impl Default for SearchOptions {
 }
 
 /// Reciprocal rank fusion.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RrfConfig {

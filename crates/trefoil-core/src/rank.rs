@@ -127,6 +127,7 @@ impl RankedList {
 }
 
 /// What one retriever says of a row.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetrieverHit {

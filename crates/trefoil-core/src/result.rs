@@ -60,6 +60,7 @@ impl Ranked {
 
 /// The answer to a query.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchResult {
@@ -117,6 +118,7 @@ impl<'r> IntoIterator for &'r SearchResult {
 }
 
 /// Whether the corpus answers a question.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Answerability {
@@ -132,6 +134,7 @@ pub enum Answerability {
 }
 
 /// What each retriever did, by its id; those of the default set are always named.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RetrieverMetrics(BTreeMap<RetrieverId, RetrieverMetric>);
@@ -160,6 +163,7 @@ impl Default for RetrieverMetrics {
 }
 
 /// What a retriever did; all zero and `enabled` false if it did not run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RetrieverMetric {
@@ -174,6 +178,7 @@ pub struct RetrieverMetric {
 }
 
 /// Something that did not run as asked.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Degraded {
@@ -184,6 +189,7 @@ pub struct Degraded {
 }
 
 /// A stage of a search. On the wire it is its [name](Self::name).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
@@ -262,6 +268,7 @@ impl std::fmt::Display for Stage {
 }
 
 /// What one stage did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StageMetric {
@@ -292,6 +299,7 @@ pub enum SearchEvent {
 
 /// One result.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchResultItem {
@@ -363,6 +371,7 @@ impl SearchResultItem {
 
 /// Where a score comes from; each part 0–1.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relevance {
@@ -379,6 +388,7 @@ pub struct Relevance {
 
 /// One score a retriever, on the scale that all retrievers share, 0–1; 0 from one that did not
 /// find the item. Those of the default set are always named.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RetrieverScores(BTreeMap<RetrieverId, Score>);
@@ -411,6 +421,7 @@ impl FromIterator<(RetrieverId, Score)> for RetrieverScores {
 
 /// What an item says.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Content {
@@ -426,6 +437,7 @@ pub struct Content {
 }
 
 /// A part of the text with what matched in it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Highlight {
@@ -438,6 +450,7 @@ pub struct Highlight {
 }
 
 /// A half-open range of bytes, `start < end`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Offsets {
@@ -449,6 +462,7 @@ pub struct Offsets {
 
 /// Where an item comes from.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Sources {
@@ -468,6 +482,7 @@ pub struct Sources {
 }
 
 /// A passage that a result rests on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourcePassage {
@@ -482,6 +497,7 @@ pub struct SourcePassage {
 }
 
 /// What a person wants to see with the text.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ItemMetadata {
@@ -506,6 +522,7 @@ pub struct ItemMetadata {
 }
 
 /// What kind of question was asked.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QueryClassification {

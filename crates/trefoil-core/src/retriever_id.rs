@@ -18,6 +18,7 @@ use crate::{Error, Result};
 /// assert!(RetrieverId::new("No spaces").is_err());
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RetrieverId {

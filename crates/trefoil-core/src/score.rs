@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result};
 
 /// A finite score from 0 to 1; larger is better.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Score(f32);

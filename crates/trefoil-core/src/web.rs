@@ -51,6 +51,7 @@ pub trait WebSearch: Debug + Send + Sync {
 }
 
 /// A page that a web search found.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WebPage {
@@ -65,6 +66,7 @@ pub struct WebPage {
 }
 
 /// Where a page comes from and how far to believe it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WebMetadata {
@@ -76,6 +78,7 @@ pub struct WebMetadata {
 }
 
 /// How far a text may be trusted.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {

@@ -26,6 +26,7 @@ use trefoil_policy::{ClaimFacts, Ttl};
 use crate::{Provenance, Tags, Unit, UnitId};
 
 /// What a claim comes from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -43,6 +44,7 @@ pub enum Origin {
 /// Made from a [`ClaimDraft`], which checks all limits; the JSON of a claim is read in the
 /// same way.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "ClaimDraft")]
 pub struct Claim {

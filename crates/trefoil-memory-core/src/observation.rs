@@ -22,6 +22,7 @@ use trefoil_policy::{Requester, Ttl};
 /// Made from an [`ObservationDraft`], which checks all limits; its JSON is read in the same
 /// way.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", try_from = "ObservationDraft")]
 pub struct Observation {
@@ -130,6 +131,7 @@ impl Observation {
 /// What somebody says of an observation: only `content` is needed. The fields are those of an
 /// [`Observation`].
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are described where an observation has them")]

@@ -79,6 +79,7 @@ impl Unit {
 }
 
 /// The id of a unit of any kind.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum UnitId {
@@ -132,6 +133,7 @@ impl FromStr for UnitId {
 trefoil_core::string_conversions!(UnitId);
 
 /// A feeling and how strong it is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Affect {

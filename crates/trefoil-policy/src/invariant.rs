@@ -40,6 +40,7 @@ impl TryFrom<&InvariantDefinition> for Invariant {
 
 /// Who asks: what rules see as `actor` and `tool`.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Requester {

@@ -15,6 +15,7 @@ use trefoil_core::{Error, Result, Scope};
 /// assert_eq!("36h".parse::<Ttl>()?.to_string(), "36h");
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ttl(u32);

@@ -33,6 +33,7 @@ pub struct Payload<'a> {
 
 /// Whether something may pass, and as what.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Validation {

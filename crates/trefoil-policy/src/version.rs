@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Result};
 
 /// The version of a policy: `n.n.n`, then `-pre` and `+build` if wanted.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyVersion(String);

@@ -28,6 +28,7 @@ pub struct Job {
 }
 
 /// How many jobs are in which state.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobCounts {
     /// Waiting, also for their next try.

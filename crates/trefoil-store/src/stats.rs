@@ -8,6 +8,7 @@ use crate::{
 };
 
 /// What the store holds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoreStats {
@@ -29,6 +30,7 @@ pub struct StoreStats {
     pub jobs: JobCounts,
     /// Leaf chunks in each language that there is, by language.
     #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
     pub languages: Vec<(Language, usize)>,
 }
 

@@ -84,6 +84,7 @@ pub struct SourceFile {
 }
 
 /// A file or folder that was passed over.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skipped {
     /// Its path, written like [`SourceFile::name`].

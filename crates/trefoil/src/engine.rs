@@ -62,6 +62,7 @@ pub struct Engine {
 }
 
 /// Sizes and counts of an engine.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineStats {
@@ -75,6 +76,7 @@ pub struct EngineStats {
     pub embedding: Option<String>,
     /// Rows that each retriever can find.
     #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, u64>"))]
     pub rows: Vec<(RetrieverId, u64)>,
     /// Chunks that came or went since the graph was frozen for walks, paths and communities: at
     /// most one in twenty once nothing is left to do in the background.

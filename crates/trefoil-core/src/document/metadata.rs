@@ -5,6 +5,7 @@ use crate::{Error, Result};
 
 /// Fields of a document that its caller chooses: a JSON object of at most 16 KiB, written
 /// without white space. Results carry it, and filters ask for its fields.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Map<String, Value>", into = "Map<String, Value>")]
 pub struct Metadata(Map<String, Value>);

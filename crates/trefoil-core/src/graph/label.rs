@@ -10,6 +10,7 @@ const MAX_CHARS: usize = 64;
 macro_rules! label {
     ($(#[$doc:meta])* $name:ident, $case:ident { $($(#[$each:meta])* $label:ident = $text:literal,)* }) => {
         $(#[$doc])*
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(Cow<'static, str>);

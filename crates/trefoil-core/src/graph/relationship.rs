@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ChunkId, EntityId, EntityType, RelationId, RelationType, Score};
 
 /// An entity of the graph, as a result shows it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NamedEntity {
@@ -16,6 +17,7 @@ pub struct NamedEntity {
 }
 
 /// How two entities that a question names hang together, and what shows it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelationshipPath {
@@ -28,6 +30,7 @@ pub struct RelationshipPath {
 }
 
 /// What joins two entities of a path.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PathStep {
@@ -36,6 +39,7 @@ pub struct PathStep {
 }
 
 /// How one entity is related to another, and what shows it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelationView {
@@ -55,6 +59,7 @@ pub struct RelationView {
 }
 
 /// How often and when chunks state a relation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Seen {
@@ -69,6 +74,7 @@ pub struct Seen {
 }
 
 /// A passage that shows a relation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Proof {
@@ -79,6 +85,7 @@ pub struct Proof {
 }
 
 /// An entity, and how many of the results mention it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EntityFacet {
@@ -90,6 +97,7 @@ pub struct EntityFacet {
 
 /// What the graph knows of the entity that a result is, by the chunks that the filters let
 /// through.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EntityFacts {
@@ -108,6 +116,7 @@ pub struct EntityFacts {
 }
 
 /// What the graph says of an entity.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EntityView {
@@ -131,6 +140,7 @@ pub struct EntityView {
 }
 
 /// An entity that another is related to.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RelatedEntity {
@@ -143,6 +153,7 @@ pub struct RelatedEntity {
 }
 
 /// A part of the graph, to be drawn.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Subgraph {
@@ -153,6 +164,7 @@ pub struct Subgraph {
 }
 
 /// An entity of a drawing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubgraphNode {
@@ -169,6 +181,7 @@ pub struct SubgraphNode {
 }
 
 /// A line of a drawing.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SubgraphEdge {

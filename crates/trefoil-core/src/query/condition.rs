@@ -28,6 +28,7 @@ use crate::{Error, Metadata, Result};
 /// assert!(condition.admits(&metadata));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Condition {
@@ -42,6 +43,7 @@ pub enum Condition {
 }
 
 /// Conditions that all hold; none holds for every document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct All {
@@ -50,6 +52,7 @@ pub struct All {
 }
 
 /// Conditions of which one holds; none holds for no document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Any {
@@ -58,6 +61,7 @@ pub struct Any {
 }
 
 /// A condition that does not hold.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Not {
@@ -66,6 +70,7 @@ pub struct Not {
 }
 
 /// A field and what it is compared with.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
@@ -78,6 +83,7 @@ pub struct Comparison {
 }
 
 /// How a field is compared with a value.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Operator {
     /// It is the value.

@@ -7,6 +7,7 @@ use validator::Validate;
 use crate::{Condition, Error, FileId, Language, Result, RowId, RowSet, Score};
 
 /// Which results a caller will accept. Every filter holds on every retriever.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Validate)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SearchFilters {
@@ -75,6 +76,7 @@ impl SearchFilters {
 }
 
 /// Days from `start` to `end`, both included, either open.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "UncheckedDateRange")]
 pub struct DateRange {
@@ -82,6 +84,7 @@ pub struct DateRange {
     end: Option<Date>,
 }
 
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UncheckedDateRange {

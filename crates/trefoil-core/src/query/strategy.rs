@@ -19,6 +19,7 @@ crate::string_enum!(
 );
 
 /// What a caller may ask for: one retriever, or all of them.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SearchStrategy {
@@ -86,6 +87,7 @@ crate::string_conversions!(SearchStrategy);
 const HYBRID: &str = "hybrid";
 
 /// What a result item is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchResultType {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Result, RetrieverId};
 
 /// The share that a retriever has in fusion, 0–1.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Weight(f32);
@@ -37,6 +38,7 @@ crate::checked_conversions!(Weight(f32));
 /// assert_eq!(weights.get(RetrieverId::GRAPH), 0.0);
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<RetrieverId, f32>", into = "BTreeMap<RetrieverId, f32>")]
 pub struct SearchWeights {

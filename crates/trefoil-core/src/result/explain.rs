@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::{RetrieverHit, Score, Stage};
 
 /// How a passage came to its place: what each retriever said, and where each stage put it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Explanation {
@@ -16,6 +17,7 @@ pub struct Explanation {
 pub type RetrieverPlace = RetrieverHit;
 
 /// A passage after one stage.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StagePlace {
@@ -28,6 +30,7 @@ pub struct StagePlace {
 }
 
 /// Why a passage is not among the results of a question, or where it is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WhyNot {

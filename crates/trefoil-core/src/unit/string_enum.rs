@@ -59,6 +59,7 @@ macro_rules! string_enum {
         $($(#[$each:meta])* $choice:ident = $text:literal,)*
     })*) => {$(
         $(#[$doc])*
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
             serde::Serialize, serde::Deserialize,
@@ -77,6 +78,7 @@ macro_rules! numbered_enum {
         $($(#[$each:meta])* $choice:ident = $code:literal $text:literal,)*
     })*) => {$(
         $(#[$doc])*
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord,
             serde::Serialize, serde::Deserialize,

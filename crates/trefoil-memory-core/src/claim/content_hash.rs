@@ -15,6 +15,7 @@ use trefoil_text::canonical_text;
 ///
 /// assert_eq!(ContentHash::of("Owls \r\n hunt."), ContentHash::of(" Owls hunt."));
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ContentHash(String);

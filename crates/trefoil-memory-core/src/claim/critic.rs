@@ -23,6 +23,7 @@ pub struct Critic<'a> {
 }
 
 /// The values of a claim that are corrected.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimScores {

@@ -31,6 +31,7 @@ use trefoil_policy::Ttl;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are described where a claim has them")]

@@ -3,6 +3,7 @@ use trefoil_core::{ClaimId, EvidenceId, EvidenceMethod, ObservationId};
 
 /// What speaks for a claim.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClaimEvidence {

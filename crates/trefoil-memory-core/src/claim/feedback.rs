@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use trefoil_core::{ClaimId, Error, FeedbackId, FeedbackSignal, Result};
 
 /// What somebody says of how much a claim was worth, −1 to 1. Kept, and never used.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Rating(f32);
@@ -27,6 +28,7 @@ impl Rating {
 trefoil_core::checked_conversions!(Rating(f32));
 
 /// What was said of a claim.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Feedback {

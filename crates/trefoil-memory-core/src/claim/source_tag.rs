@@ -18,6 +18,7 @@ const ALLOWED: &str =
 /// assert_eq!(tag, SourceTag::File { path: "C:/notes.md".into(), line: 12 });
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SourceTag {

@@ -13,6 +13,7 @@ use trefoil_core::{Error, Result};
 /// assert!(ContextNote::new([("Place", "at the desk")]).is_err());
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct ContextNote(BTreeMap<String, String>);

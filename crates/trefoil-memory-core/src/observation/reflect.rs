@@ -29,6 +29,7 @@ string_enum!(
 );
 
 /// What rules tell of an observation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reflection {

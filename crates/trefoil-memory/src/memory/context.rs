@@ -17,6 +17,7 @@ use crate::{
 };
 
 /// What a pack is to be made for.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextRequest {
@@ -45,6 +46,7 @@ fn window() -> u32 {
 }
 
 /// A pack, and what was saved of it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PackedContext {
     /// What is told.

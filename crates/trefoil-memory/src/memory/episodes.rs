@@ -25,6 +25,7 @@ use crate::{
 const DAY: i64 = 86_400;
 
 /// An episode that is relevant to the conversation.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecalledEpisode {
     /// What happened.
@@ -34,6 +35,7 @@ pub struct RecalledEpisode {
 }
 
 /// What a recall of episodes brought.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecalledEpisodes {
     /// The episodes, best first, at most five; none if not even the best is good.

@@ -23,6 +23,7 @@ use trefoil_memory_core::integrate::contradict;
 const NEIGHBOURS: usize = 32;
 
 /// What somebody says of a claim.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FeedbackInput {
@@ -47,6 +48,7 @@ impl FeedbackInput {
 
 /// What an input did.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FeedbackOutcome {
     /// What was kept of it; absent if the same was said within the minute, which changes

@@ -25,6 +25,7 @@ use crate::{
 use trefoil_memory_core::{cut_out, whole_seconds};
 
 /// What a recall brought.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecalledClaims {
@@ -43,6 +44,7 @@ pub struct RecalledClaims {
 }
 
 /// The numbers that scores were made with.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScoringParams {

@@ -18,6 +18,7 @@ const EVENTS: usize = 100;
 
 /// All that is known of one unit.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnitRecord {
@@ -61,6 +62,7 @@ pub struct UnitRecord {
 
 /// How one named entity is related to another.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryRelation {
@@ -89,6 +91,7 @@ pub struct MemoryRelation {
 }
 
 /// Another unit, in short.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelatedUnit {
     /// Its id.
@@ -100,6 +103,7 @@ pub struct RelatedUnit {
 }
 
 /// A claim that another is linked with.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LinkedClaim {
     /// How the one stands to the other: `contradicts`, `supersedes`, `duplicates`.
@@ -112,6 +116,7 @@ pub struct LinkedClaim {
 }
 
 /// Something that was done to a unit.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordedEvent {
     /// When.

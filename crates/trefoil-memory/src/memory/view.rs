@@ -19,6 +19,7 @@ use crate::{
 };
 
 /// What of memory is searched, and how much is told.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FindOptions {
@@ -39,6 +40,7 @@ impl Default for FindOptions {
 }
 
 /// Units that were found, as seen through a layer.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FoundUnits {
     /// The units.

@@ -6,6 +6,7 @@ use crate::{Claim, PolicyVersion, Provenance, Scope, Ttl};
 
 /// What one recall brought, as it was saved.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActiveContext {
@@ -52,6 +53,7 @@ impl ActiveContext {
 }
 
 /// One claim of a saved context.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextItem {
@@ -64,6 +66,7 @@ pub struct ContextItem {
 }
 
 /// A claim and how well it answers.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoredClaim {
@@ -77,6 +80,7 @@ pub struct ScoredClaim {
 }
 
 /// What the score of a claim is made of: `combined · g`, and both of what.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreBreakdown {

@@ -6,6 +6,7 @@ use trefoil_text::canonical_text;
 use crate::{Unit, UnitId};
 
 /// How much is told of what was found, from the least.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -71,6 +72,7 @@ pub struct FoundUnit {
 
 /// What is told of a unit.
 #[serde_with::skip_serializing_none]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct View {

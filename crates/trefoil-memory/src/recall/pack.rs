@@ -93,6 +93,7 @@ pub struct PackEpisode<'a> {
 }
 
 /// What is told to a model, within its budget.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContextPack {
     /// The parts that are not empty, in their order.
@@ -106,6 +107,7 @@ pub struct ContextPack {
 }
 
 /// A part of a pack.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PackSection {
     /// Which part.
@@ -115,6 +117,7 @@ pub struct PackSection {
 }
 
 /// One thing that a pack tells.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PackItem {

@@ -34,6 +34,7 @@ impl RecallProfile {
 }
 
 /// What is asked of memory.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RecallQuery {

@@ -12,6 +12,7 @@ use crate::{ClaimKind, Observation, OpenLoop, UnitId, rows};
 use trefoil_memory_core::{extract::statements, integrate::one_at_a_time};
 
 /// A summary in parts, each taken from the units that it is made of and from nothing else.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SummaryBody {
@@ -27,6 +28,7 @@ pub struct SummaryBody {
 }
 
 /// Something that happened, or is to happen.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyEvent {
@@ -39,6 +41,7 @@ pub struct KeyEvent {
 }
 
 /// What is the case: of each thing what was said last.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedState {
@@ -50,6 +53,7 @@ pub struct SharedState {
 }
 
 /// Something that is left to do.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SharedLoop {

@@ -12,6 +12,7 @@ use crate::{
 };
 
 /// Who or what units of memory name: the sum of what they say.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryEntity {
     /// Its id.

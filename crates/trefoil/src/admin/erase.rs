@@ -30,6 +30,7 @@ use crate::{
 };
 
 /// What was forgotten, and the proof.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgetReceipt {
@@ -48,6 +49,7 @@ pub struct ForgetReceipt {
 }
 
 /// A file that was searched for erased text.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ScannedFile {
     /// Its path.

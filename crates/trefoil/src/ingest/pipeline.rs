@@ -27,6 +27,7 @@ const UNSETTLED: i64 = i64::MIN;
 const DIGEST: usize = 64;
 
 /// What an ingest did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ingested {
@@ -56,6 +57,7 @@ pub struct IngestOptions {
 }
 
 /// Documents that were not found below a root and were kept all the same.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kept {
     /// The root, as it was given.
