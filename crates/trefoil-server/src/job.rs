@@ -12,6 +12,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -27,7 +28,7 @@ const KEPT: usize = 100;
 const EVENTS: usize = 256;
 
 /// How far a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum State {
     /// It waits for those before it.
@@ -62,7 +63,7 @@ impl State {
 }
 
 /// How far a job has come: in files, chunks or bytes, as its kind says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Done {
     pub(crate) done: u64,
     /// 0 as long as nobody knows.
@@ -70,7 +71,7 @@ pub(crate) struct Done {
 }
 
 /// A job as it is told.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct JobView {
     pub(crate) id: String,
     pub(crate) kind: &'static str,

@@ -2,22 +2,24 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use crate::{
     markup,
-    route::{Route, Takes, Values},
+    route::{JSON, Route, Takes, Values},
     routes::routes,
 };
 
 /// `OpenAPI` 3.1 of everything there is to ask for.
 pub(crate) fn description() -> Value {
+    let mut schemas = Schemas::new();
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for route in routes() {
         let of_path = paths.entry(route.path).or_default();
-        of_path.insert(route.method.to_lowercase(), operation(route));
+        of_path.insert(route.method.to_lowercase(), operation(route, &mut schemas));
     }
-    json!({
+    let mut description = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Trefoil",
@@ -28,9 +30,62 @@ pub(crate) fn description() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Problem": problem_schema()},
         },
-    })
+    });
+    let all = schemas.into_components();
+    if let Some(components) = description.get_mut("components").and_then(Value::as_object_mut) {
+        components.insert("schemas".to_owned(), all.into());
+    }
+    description
+}
+
+/// Schemas of what is taken and what is given, each named once. A type may be read in more ways
+/// than it is written in, so that there are two schemas of it: the one of answers has a name
+/// that ends with `Answer`.
+struct Schemas {
+    taken: SchemaGenerator,
+    given: SchemaGenerator,
+}
+
+/// What the names of schemas of answers end with.
+const GIVEN: &str = "Answer";
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12()
+            .with(|settings| settings.definitions_path = "/components/schemas".into());
+        let given = settings.clone().for_serialize().into_generator();
+        Self { taken: settings.into_generator(), given }
+    }
+
+    fn into_components(mut self) -> Map<String, Value> {
+        let mut all = self.taken.take_definitions(true);
+        for (name, mut schema) in self.given.take_definitions(true) {
+            rename(&mut schema);
+            all.insert(format!("{name}{GIVEN}"), schema);
+        }
+        all.insert("Problem".to_owned(), problem_schema());
+        all
+    }
+}
+
+/// Lets references of an answer lead to schemas of answers.
+fn rename(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if let Value::String(to) = value
+                    && name == "$ref"
+                {
+                    to.push_str(GIVEN);
+                } else {
+                    rename(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn problem_schema() -> Value {
@@ -57,7 +112,7 @@ fn problem_schema() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let in_path = route.path_parameters().map(
         |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}),
     );
@@ -79,8 +134,16 @@ fn operation(route: &Route) -> Value {
         })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
-    let content: Map<String, Value> =
-        route.media.iter().map(|media| ((*media).to_owned(), json!({}))).collect();
+    let given = route.answer.map(|schema| {
+        let mut schema = schema(&mut schemas.given).to_value();
+        rename(&mut schema);
+        json!({"schema": schema})
+    });
+    let content = route.media.iter().map(|media| {
+        let schema = given.clone().filter(|_| *media == JSON).unwrap_or_else(|| json!({}));
+        ((*media).to_owned(), schema)
+    });
+    let content: Map<String, Value> = content.collect();
     let problem = json!({
         "description": "a problem as in RFC 9457",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
@@ -105,7 +168,9 @@ fn operation(route: &Route) -> Value {
         Takes::Yaml => Some("application/yaml"),
     };
     if let Some(media) = media {
-        let body = json!({"required": true, "content": {media: {}}});
+        let taken = route.body.map(|schema| schema(&mut schemas.taken).to_value());
+        let taken = taken.unwrap_or_else(|| json!({"type": "string"}));
+        let body = json!({"required": true, "content": {media: {"schema": taken}}});
         operation.insert("requestBody".to_owned(), body);
     }
     operation.into()
@@ -150,6 +215,15 @@ mod tests {
     fn every_route_is_described() {
         let description = description();
         let mut ids = BTreeSet::new();
+        let mut references = BTreeSet::new();
+        collect(&description, &mut references);
+        for reference in &references {
+            let at = reference.strip_prefix('#').unwrap();
+            assert!(description.pointer(at).is_some(), "{reference}");
+        }
+        for named in ["SearchQuery", "SearchResultAnswer", "Problem"] {
+            assert!(references.contains(&format!("#/components/schemas/{named}")), "{named}");
+        }
         for route in routes() {
             let operation = &description["paths"][route.path][route.method.to_lowercase()];
             assert_eq!(operation["summary"], route.summary, "{route:?}");
@@ -157,6 +231,23 @@ mod tests {
             let expected = route.path_parameters().count() + route.parameters().count();
             assert_eq!(named, expected, "{route:?}");
             assert!(ids.insert(operation["operationId"].to_string()), "{route:?}");
+            let taken = &operation["requestBody"]["content"];
+            assert_eq!(taken.is_object(), route.takes != Takes::Nothing, "{route:?}");
+            let given = &operation["responses"][route.status.to_string()]["content"];
+            if route.path.starts_with("/v1/") && route.media.contains(&JSON) {
+                assert!(given[JSON]["schema"].is_object(), "{route:?}");
+            }
+        }
+    }
+
+    fn collect(value: &Value, references: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                references.extend(fields.get("$ref").map(|to| to.as_str().unwrap().to_owned()));
+                fields.values().for_each(|value| collect(value, references));
+            }
+            Value::Array(items) => items.iter().for_each(|value| collect(value, references)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use axum::response::Response;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{auth::Scope, call::Call, problem::Problem, settings::Kind};
@@ -51,6 +52,12 @@ pub struct Parameter {
     pub summary: &'static str,
 }
 
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
 type Handler = Box<dyn Fn(Call) -> Result<Response, Problem> + Send + Sync>;
 
 /// One thing to ask for.
@@ -69,10 +76,14 @@ pub struct Route {
     pub query: &'static [Parameter],
     /// Its body.
     pub takes: Takes,
+    /// The schema of that body.
+    pub(crate) body: Option<SchemaOf>,
     /// The status of its answer.
     pub status: u16,
     /// The media types of its answer.
     pub media: &'static [&'static str],
+    /// The schema of an answer in JSON.
+    pub(crate) answer: Option<SchemaOf>,
     /// What it answers, in words.
     pub answers: &'static str,
     /// What it does, in a sentence.
@@ -100,8 +111,10 @@ impl Route {
             has_index: false,
             query: &[],
             takes: Takes::Nothing,
+            body: None,
             status: 200,
             media: &[JSON],
+            answer: None,
             answers: "",
             summary,
             handler,
@@ -109,18 +122,18 @@ impl Route {
     }
 
     /// A route without a body that answers with JSON.
-    pub(crate) fn get<A: Serialize + 'static>(
+    pub(crate) fn get<A: Serialize + JsonSchema + 'static>(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
         handler: fn(&Call) -> Result<A, Problem>,
     ) -> Self {
         let handler = Box::new(move |call: Call| crate::call::json(&handler(&call)?));
-        Self::new("GET", path, scope, summary, handler)
+        Self::new("GET", path, scope, summary, handler).gives::<A>()
     }
 
     /// A route without a body that does something.
-    pub(crate) fn act<A: Serialize + 'static>(
+    pub(crate) fn act<A: Serialize + JsonSchema + 'static>(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
@@ -130,7 +143,7 @@ impl Route {
     }
 
     /// The same for what goes away.
-    pub(crate) fn delete<A: Serialize + 'static>(
+    pub(crate) fn delete<A: Serialize + JsonSchema + 'static>(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
@@ -141,7 +154,10 @@ impl Route {
     }
 
     /// A route that takes JSON and answers with JSON.
-    pub(crate) fn post<B: DeserializeOwned + 'static, A: Serialize + 'static>(
+    pub(crate) fn post<
+        B: DeserializeOwned + JsonSchema + 'static,
+        A: Serialize + JsonSchema + 'static,
+    >(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
@@ -151,7 +167,8 @@ impl Route {
             let body = call.body()?;
             crate::call::json(&handler(&call, body)?)
         });
-        Self::new("POST", path, scope, summary, handler).kind(Kind::Write).takes(Takes::Json)
+        let route = Self::new("POST", path, scope, summary, handler).kind(Kind::Write);
+        route.takes_json::<B>().gives::<A>()
     }
 
     /// A route without a body that writes its own answer, of one of these media types.
@@ -166,7 +183,7 @@ impl Route {
     }
 
     /// A route that takes JSON and writes its own answer.
-    pub(crate) fn post_for<B: DeserializeOwned + 'static>(
+    pub(crate) fn post_for<B: DeserializeOwned + JsonSchema + 'static>(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
@@ -176,11 +193,11 @@ impl Route {
             let body = call.body()?;
             handler(call, body)
         });
-        Self { takes: Takes::Json, ..Self::new("POST", path, scope, summary, handler) }
+        Self::new("POST", path, scope, summary, handler).takes_json::<B>()
     }
 
     /// A route that takes a text and answers with JSON.
-    pub(crate) fn put_text<A: Serialize + 'static>(
+    pub(crate) fn put_text<A: Serialize + JsonSchema + 'static>(
         path: &'static str,
         scope: impl Into<Option<Scope>>,
         summary: &'static str,
@@ -190,7 +207,8 @@ impl Route {
             let body = call.text_body()?;
             crate::call::json(&handler(&call, body)?)
         });
-        Self::new("PUT", path, scope, summary, handler).kind(Kind::Write).takes(Takes::Yaml)
+        let route = Self::new("PUT", path, scope, summary, handler).kind(Kind::Write);
+        route.takes(Takes::Yaml).gives::<A>()
     }
 
     /// The same about one index.
@@ -208,6 +226,15 @@ impl Route {
 
     pub(crate) fn takes(self, takes: Takes) -> Self {
         Self { takes, ..self }
+    }
+
+    fn takes_json<B: JsonSchema>(self) -> Self {
+        Self { takes: Takes::Json, body: Some(schema_of::<B>), ..self }
+    }
+
+    /// What its answers in JSON are.
+    pub(crate) fn gives<A: JsonSchema>(self) -> Self {
+        Self { answer: Some(schema_of::<A>), ..self }
     }
 
     pub(crate) fn status(self, status: u16) -> Self {

@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
+use trefoil::{SearchResult, graph::Subgraph};
+
 use crate::{
     auth::Scope::{Admin, MemoryRead, MemoryWrite, Metrics, Read, Write},
     http::{documents, graph, jobs, memory, page, pages, search, status},
+    job::JobView,
     markup::HTML,
     route::{EVENTS, JSON, Route, Takes},
     settings::Kind,
@@ -98,6 +101,7 @@ fn about_documents() -> Vec<Route> {
         Route::post_for("/v1/search", Read, "Answers a question.", search::search)
             .of_index()
             .kind(Kind::Search)
+            .gives::<SearchResult>()
             .media(&[JSON, EVENTS])
             .answers(
                 "`SearchResult`; as events: `stage` each time one ends, `provisional`, then \
@@ -193,6 +197,7 @@ fn about_the_graph() -> Vec<Route> {
         )
         .of_index()
         .query(graph::AROUND)
+        .gives::<Subgraph>()
         .answers("`Subgraph`, or a drawing of it"),
     ]
 }
@@ -315,6 +320,7 @@ fn about_jobs() -> Vec<Route> {
         .of_index()
         .kind(Kind::Write)
         .status(202)
+        .gives::<JobView>()
         .answers("the job; `Location` leads to it"),
         Route::get("/v1/jobs", Admin, "Lists jobs that run, wait or have ended.", jobs::list)
             .answers("the jobs, the last first"),

@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, sync::Arc, time::Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trefoil::{
     Document, Ingested, SearchFilters,
@@ -35,7 +36,7 @@ pub(crate) const PAGE: &[Parameter] = &[
 ];
 
 /// Documents, by path.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Documents {
     documents: Vec<FileInfo>,
     /// The `after` of the following page, if there is one.
@@ -58,7 +59,7 @@ pub(crate) fn list(call: &Call) -> Result<Documents, Problem> {
 }
 
 /// Documents that are to be stored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewDocuments {
     /// At most 1,000.
@@ -68,7 +69,7 @@ pub(crate) struct NewDocuments {
 }
 
 /// What is waited for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Wait {
     /// Until they are found by their words.
@@ -79,7 +80,7 @@ enum Wait {
 }
 
 /// What was stored.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Stored {
     #[serde(flatten)]
     ingested: Ingested,
@@ -104,7 +105,7 @@ pub(crate) fn ingest(call: &Call, new: NewDocuments) -> Result<Stored, Problem> 
 }
 
 /// What is to be removed: one of these.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToRemove {
     /// Documents at exactly these paths, at most 1,000.
@@ -114,7 +115,7 @@ pub(crate) struct ToRemove {
     condition: Option<Condition>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Removed {
     /// How many documents.
     removed: usize,
@@ -152,14 +153,14 @@ fn named(call: &Call) -> Result<FileInfo, Problem> {
 }
 
 /// A document with its passages.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Whole {
     #[serde(flatten)]
     document: FileInfo,
     chunks: Vec<Passage>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Passage {
     id: ChunkId,
     #[serde(flatten)]
@@ -180,7 +181,7 @@ pub(crate) fn delete(call: &Call) -> Result<Removed, Problem> {
 }
 
 /// A passage with its neighbours.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WithNeighbours {
     chunk: StoredChunk,
     #[serde(skip_serializing_if = "Option::is_none")]

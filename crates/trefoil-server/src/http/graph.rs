@@ -1,6 +1,7 @@
 //! Entities, their relations and communities.
 
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use trefoil::{
     SearchFilters,
@@ -35,7 +36,7 @@ pub(crate) const AROUND: &[Parameter] = &[
 ];
 
 /// Entities, the most important first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Entities {
     entities: Vec<EntityView>,
 }
@@ -53,12 +54,12 @@ pub(crate) fn entity(call: &Call) -> Result<EntityView, Problem> {
 }
 
 /// Communities, each with its report.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Communities {
     communities: Vec<Community>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Community {
     id: CommunityId,
     level: u8,

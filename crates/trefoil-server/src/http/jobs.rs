@@ -10,6 +10,7 @@ use axum::{
     response::Response,
 };
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trefoil::{Engine, Error, IngestOptions, admin::DoctorOptions};
@@ -24,7 +25,7 @@ use crate::{
 };
 
 /// What is to be done.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) enum NewJob {
     /// Files and folders are read, below the roots of the server.
@@ -204,7 +205,7 @@ fn named(call: &Call) -> Result<Arc<Job>, Problem> {
     found.ok_or_else(Problem::not_found)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct JobList {
     jobs: Vec<JobView>,
 }

@@ -1,5 +1,6 @@
 //! Memory, within the boundary of the token that asks.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trefoil::{admin::ForgetReceipt, memory::BoundaryClass};
 use trefoil_memory::{
@@ -31,14 +32,14 @@ pub(crate) fn claim(call: &Call, draft: ClaimDraft) -> Result<Claim, Problem> {
 }
 
 /// What is said of claims.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeedbackBatch {
     /// At most 100; all of it is done, or nothing.
     feedback: Vec<FeedbackInput>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FeedbackDone {
     outcomes: Vec<FeedbackOutcome>,
 }
@@ -51,7 +52,7 @@ pub(crate) fn feedback(call: &Call, batch: FeedbackBatch) -> Result<FeedbackDone
 }
 
 /// A session that begins.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct NewSession {
     /// The folder of the project.
@@ -65,7 +66,7 @@ pub(crate) fn begin_session(call: &Call, new: NewSession) -> Result<Session, Pro
 }
 
 /// A session that ends.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndOfSession {
     /// What was done in it.
@@ -83,7 +84,7 @@ fn saves(call: &Call) -> bool {
     call.caller.grant.has(auth::Scope::MemoryWrite) && !call.app.now().settings.read_only
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Recalled {
     /// Claims.
@@ -110,7 +111,7 @@ pub(crate) fn context(call: &Call, request: ContextRequest) -> Result<PackedCont
 }
 
 /// What is looked for among units of every kind.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Find {
     /// The question, and who asks.
@@ -128,7 +129,7 @@ pub(crate) fn find(call: &Call, Find { query, options }: Find) -> Result<FoundUn
 }
 
 /// What is to pass the boundary.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ToPass {
     /// What it says, at most 65,536 bytes.
@@ -156,7 +157,7 @@ pub(crate) fn validate(call: &Call, to_pass: ToPass) -> Result<Validation, Probl
 }
 
 /// What is to be forgotten: one of these.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) enum Forget {
     /// All that speaks of a subject.
@@ -197,7 +198,7 @@ pub(crate) fn policy(call: Call) -> Result<Response, Problem> {
 pub(crate) const DRY_RUN: &[Parameter] =
     &[Parameter { name: "dryRun", values: Values::Flag, summary: "whether it is only checked" }];
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Applied {
     version: PolicyVersion,
     /// Whether it holds now.

@@ -2,6 +2,7 @@
 
 use axum::response::Response;
 use futures_util::stream::unfold;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use trefoil::{
@@ -89,7 +90,7 @@ impl Events {
 }
 
 /// A passage that was not found, and the question.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Missed {
     query: SearchQuery,
@@ -100,7 +101,7 @@ pub(crate) struct Missed {
 }
 
 /// Where a passage was lost.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Lost {
     chunk: ChunkId,
     #[serde(flatten)]

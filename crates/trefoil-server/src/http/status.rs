@@ -1,6 +1,7 @@
 //! The server itself, and what its indexes hold.
 
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 use trefoil::admin::EngineStats;
 
@@ -36,12 +37,12 @@ pub(crate) fn metrics(call: Call) -> Result<Response, Problem> {
     Ok(text(METRICS, app.metrics.text(waiting, &sizes, &app.jobs.counts())))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IndexList {
     indexes: Vec<IndexState>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct IndexState {
     name: String,
     /// Whether it is open; the log of the server says why not.
@@ -58,7 +59,7 @@ pub(crate) fn stats(call: &Call) -> Result<EngineStats, Problem> {
     Ok(call.index()?.engine.stats()?)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Reloaded {
     /// What is other than before: `limits`, `hosts`, `roots`, and names of indexes.
     changed: Vec<String>,
