@@ -19,7 +19,8 @@ pub(crate) fn description() -> Value {
         let of_path = paths.entry(route.path).or_default();
         of_path.insert(route.method.to_lowercase(), operation(route, &mut schemas));
     }
-    let mut description = json!({
+    let schemas = schemas.into_components();
+    json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Trefoil",
@@ -30,13 +31,9 @@ pub(crate) fn description() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": schemas,
         },
-    });
-    let all = schemas.into_components();
-    if let Some(components) = description.get_mut("components").and_then(Value::as_object_mut) {
-        components.insert("schemas".to_owned(), all.into());
-    }
-    description
+    })
 }
 
 /// Schemas of what is taken and what is given, each named once. A type may be read in more ways
@@ -61,7 +58,7 @@ impl Schemas {
     fn into_components(mut self) -> Map<String, Value> {
         let mut all = self.taken.take_definitions(true);
         for (name, mut schema) in self.given.take_definitions(true) {
-            rename(&mut schema);
+            refer_to_answers(&mut schema);
             all.insert(format!("{name}{GIVEN}"), schema);
         }
         all.insert("Problem".to_owned(), problem_schema());
@@ -70,7 +67,7 @@ impl Schemas {
 }
 
 /// Lets references of an answer lead to schemas of answers.
-fn rename(schema: &mut Value) {
+fn refer_to_answers(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             for (name, value) in fields {
@@ -79,11 +76,11 @@ fn rename(schema: &mut Value) {
                 {
                     to.push_str(GIVEN);
                 } else {
-                    rename(value);
+                    refer_to_answers(value);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(rename),
+        Value::Array(items) => items.iter_mut().for_each(refer_to_answers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
@@ -136,7 +133,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
     let given = route.answer.map(|schema| {
         let mut schema = schema(&mut schemas.given).to_value();
-        rename(&mut schema);
+        refer_to_answers(&mut schema);
         json!({"schema": schema})
     });
     let content = route.media.iter().map(|media| {

@@ -52,6 +52,7 @@ pub struct Parameter {
     pub summary: &'static str,
 }
 
+/// Gives the schema of a type and names those that it is made of.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
