@@ -35,7 +35,7 @@ bench-growth DATA *SIZES="1000 10000 100000":
 bench-locks DATA SIZE="10000":
     cargo run --release -p benches --bin locks -- {{DATA}} {{SIZE}}
 
-# Whether an index answers after removals as one made anew, printed; after bench-growth.
+# Whether an index answers after removals as one rebuilt, printed; after bench-growth.
 bench-removals DATA *COLLECTIONS="scifact cranfield hotpot-mh xreact-ko":
     cargo run --release -p benches --bin removals -- {{DATA}} {{COLLECTIONS}}
 

@@ -1,4 +1,4 @@
-//! Whether an index from which documents were removed answers as one made anew of those that are
+//! Whether an index from which documents were removed answers as one rebuilt of those that are
 //! left, for every question of collections that people wrote. Prints Markdown.
 //!
 //! ```sh
@@ -63,15 +63,15 @@ fn row(name: &str, collection: &Collection) -> Outcome<String> {
         }
     }
     grown.wait_until_indexed()?;
-    let anew = empty(&place.path().join("anew"))?;
-    anew.ingest(&kept)?;
-    anew.wait_until_indexed()?;
+    let rebuilt = empty(&place.path().join("rebuilt"))?;
+    rebuilt.ingest(&kept)?;
+    rebuilt.wait_until_indexed()?;
 
     let mut equal = [0; STRATEGIES.len()];
     for question in &collection.queries {
         for (strategy, equal) in STRATEGIES.iter().zip(&mut equal) {
             let query = query(&question.text, strategy)?;
-            *equal += usize::from(list(&grown, &query)? == list(&anew, &query)?);
+            *equal += usize::from(list(&grown, &query)? == list(&rebuilt, &query)?);
         }
     }
     let [documents, questions] = [collection.documents.len(), collection.queries.len()];
