@@ -23,6 +23,7 @@ use crate::{Cursor, Error, Language, Result, RetrieverId, Score};
 /// A question: 1–1,000 characters after trimming. Any Unicode is data, operators
 /// and quotes included, so that a question can never fail to parse.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("maxLength" = Self::MAX_CHARS, "pattern" = r"\S")))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct QueryText(String);
@@ -55,6 +56,7 @@ crate::text_type!(QueryText::new);
 
 /// A query vector: finite and not all zero. Its length is checked against the index.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minItems" = 1)))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f32>", into = "Vec<f32>")]
 pub struct Embedding(Vec<f32>);

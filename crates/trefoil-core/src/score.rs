@@ -6,6 +6,7 @@ use crate::{Error, Result};
 
 /// A finite score from 0 to 1; larger is better.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Score(f32);

@@ -6,6 +6,10 @@ use trefoil_core::{BoundaryClass, Error, Result, Scope};
 /// What a request says of itself (`answer:task`, `tool:calendar`), or a pattern of such
 /// tags: `*` is all of them, and a `*` at the end any that begin so.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("minLength" = 1, "maxLength" = 256, "pattern" = r"^[^\s*]*\*?$"))
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowTag(String);

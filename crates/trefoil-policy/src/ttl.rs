@@ -16,6 +16,7 @@ use trefoil_core::{Error, Result, Scope};
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = r"^(unlimited|[1-9]\d{0,5}[hd])$")))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ttl(u32);

@@ -5,6 +5,10 @@ use trefoil_core::{Error, Result};
 
 /// The version of a policy: `n.n.n`, then `-pre` and `+build` if wanted.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("maxLength" = 128, "pattern" = r"^\d{1,9}\.\d{1,9}\.\d{1,9}(-[A-Za-z0-9.-]+)?(\+[A-Za-z0-9.-]+)?$"))
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyVersion(String);

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     markup,
-    route::{JSON, Route, Takes, Values},
+    problem::ProblemView,
+    route::{EVENTS, JSON, Route, SchemaOf, Takes, Values, schema_of},
     routes::routes,
 };
 
@@ -55,13 +56,19 @@ impl Schemas {
         Self { taken: settings.into_generator(), given }
     }
 
+    /// The schema of what is given.
+    fn answer(&mut self, schema: SchemaOf) -> Value {
+        let mut schema = schema(&mut self.given).to_value();
+        refer_to_answers(&mut schema);
+        schema
+    }
+
     fn into_components(mut self) -> Map<String, Value> {
         let mut all = self.taken.take_definitions(true);
         for (name, mut schema) in self.given.take_definitions(true) {
             refer_to_answers(&mut schema);
             all.insert(format!("{name}{GIVEN}"), schema);
         }
-        all.insert("Problem".to_owned(), problem_schema());
         all
     }
 }
@@ -83,30 +90,6 @@ fn refer_to_answers(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(refer_to_answers),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
-}
-
-fn problem_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail", "instance", "code"],
-        "properties": {
-            "type": {"type": "string"},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-            "instance": {"type": "string"},
-            "code": {"type": "string"},
-            "errors": {"type": "array", "items": {
-                "type": "object",
-                "required": ["field", "value", "allowed"],
-                "properties": {
-                    "field": {"type": "string"},
-                    "value": {"type": "string"},
-                    "allowed": {"type": "string"},
-                },
-            }},
-        },
-    })
 }
 
 fn operation(route: &Route, schemas: &mut Schemas) -> Value {
@@ -131,19 +114,24 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
         })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
-    let given = route.answer.map(|schema| {
-        let mut schema = schema(&mut schemas.given).to_value();
-        refer_to_answers(&mut schema);
-        json!({"schema": schema})
-    });
+    let given = route.answer.map(|schema| json!({"schema": schemas.answer(schema)}));
+    // The standard has no word for the types of events.
+    let events =
+        route.events.iter().map(|(name, data)| ((*name).to_owned(), schemas.answer(*data)));
+    let events = json!({"schema": {"type": "string"}, "x-events": events.collect::<Map<_, _>>()});
     let content = route.media.iter().map(|media| {
-        let schema = given.clone().filter(|_| *media == JSON).unwrap_or_else(|| json!({}));
-        ((*media).to_owned(), schema)
+        let described = match *media {
+            JSON => given.clone().unwrap_or_else(|| json!({})),
+            EVENTS => events.clone(),
+            _ => json!({}),
+        };
+        ((*media).to_owned(), described)
     });
     let content: Map<String, Value> = content.collect();
+    let problem = schemas.answer(schema_of::<ProblemView<'_>>);
     let problem = json!({
         "description": "a problem as in RFC 9457",
-        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {"application/problem+json": {"schema": problem}},
     });
     let security = if route.scope.is_some() { json!([{"token": []}]) } else { json!([]) };
     let mut operation = Map::from_iter([
@@ -209,6 +197,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn bounds_of_values_are_described() {
+        let schemas = &description()["components"]["schemas"];
+        for (at, bound) in [
+            ("/Score/maximum", json!(1)),
+            ("/QueryText/maxLength", json!(1_000)),
+            ("/ChunkId/pattern", json!("^chk_[A-Za-z0-9_-]{1,128}$")),
+            ("/SearchOptions/properties/limit/maximum", json!(100)),
+        ] {
+            assert_eq!(schemas.pointer(at), Some(&bound), "{at}");
+        }
+    }
+
+    #[test]
     fn every_route_is_described() {
         let description = description();
         let mut ids = BTreeSet::new();
@@ -218,7 +219,7 @@ mod tests {
             let at = reference.strip_prefix('#').unwrap();
             assert!(description.pointer(at).is_some(), "{reference}");
         }
-        for named in ["SearchQuery", "SearchResultAnswer", "Problem"] {
+        for named in ["SearchQuery", "SearchResultAnswer", "ProblemAnswer"] {
             assert!(references.contains(&format!("#/components/schemas/{named}")), "{named}");
         }
         for route in routes() {
@@ -234,6 +235,8 @@ mod tests {
             if route.path.starts_with("/v1/") && route.media.contains(&JSON) {
                 assert!(given[JSON]["schema"].is_object(), "{route:?}");
             }
+            let told = given[EVENTS]["x-events"].as_object().is_some_and(|told| !told.is_empty());
+            assert_eq!(told, route.streams(), "{route:?}");
         }
     }
 

@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use trefoil::{Error, ErrorKind};
 
@@ -21,8 +22,26 @@ pub(crate) struct Problem {
     pub(crate) retry_after: Option<u64>,
 }
 
+/// A problem as it is written.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct ProblemView<'p> {
+    /// The path of what it means.
+    r#type: String,
+    title: String,
+    status: u16,
+    /// What happened, and what to do.
+    detail: &'p str,
+    /// The path that was asked.
+    instance: &'p str,
+    /// The stable word to tell problems apart.
+    code: &'p str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'p [FieldError],
+}
+
 /// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct FieldError {
     pub(crate) field: Cow<'static, str>,
     pub(crate) value: String,
@@ -126,18 +145,7 @@ impl Problem {
 
     /// What stands in the body of the response to the request for `instance`.
     pub(crate) fn as_value(&self, instance: &str) -> serde_json::Value {
-        #[derive(Serialize)]
-        struct Wire<'p> {
-            r#type: String,
-            title: String,
-            status: u16,
-            detail: &'p str,
-            instance: &'p str,
-            code: &'p str,
-            #[serde(skip_serializing_if = "<[_]>::is_empty")]
-            errors: &'p [FieldError],
-        }
-        let wire = Wire {
+        let view = ProblemView {
             r#type: format!("/problems/{}", self.code),
             title: self.code.replace('_', " "),
             status: self.status.as_u16(),
@@ -146,7 +154,7 @@ impl Problem {
             code: self.code,
             errors: &self.errors,
         };
-        serde_json::to_value(wire).unwrap_or_default()
+        serde_json::to_value(view).unwrap_or_default()
     }
 }
 

@@ -53,9 +53,9 @@ pub struct Parameter {
 }
 
 /// Gives the schema of a type and names those that it is made of.
-type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
@@ -85,6 +85,8 @@ pub struct Route {
     pub media: &'static [&'static str],
     /// The schema of an answer in JSON.
     pub(crate) answer: Option<SchemaOf>,
+    /// The events that it tells, each with the schema of its data.
+    pub(crate) events: Vec<(&'static str, SchemaOf)>,
     /// What it answers, in words.
     pub answers: &'static str,
     /// What it does, in a sentence.
@@ -116,6 +118,7 @@ impl Route {
             status: 200,
             media: &[JSON],
             answer: None,
+            events: Vec::new(),
             answers: "",
             summary,
             handler,
@@ -236,6 +239,12 @@ impl Route {
     /// What its answers in JSON are.
     pub(crate) fn gives<A: JsonSchema>(self) -> Self {
         Self { answer: Some(schema_of::<A>), ..self }
+    }
+
+    /// An event that it tells, and what its data are.
+    pub(crate) fn tells<D: JsonSchema>(mut self, event: &'static str) -> Self {
+        self.events.push((event, schema_of::<D>));
+        self
     }
 
     pub(crate) fn status(self, status: u16) -> Self {

@@ -2,13 +2,14 @@
 
 use std::sync::LazyLock;
 
-use trefoil::{SearchResult, graph::Subgraph};
+use trefoil::{SearchResult, SearchResultItem, graph::Subgraph, search::StageMetric};
 
 use crate::{
     auth::Scope::{Admin, MemoryRead, MemoryWrite, Metrics, Read, Write},
     http::{documents, graph, jobs, memory, page, pages, search, status},
-    job::JobView,
+    job::{Done, JobView},
     markup::HTML,
+    problem::ProblemView,
     route::{EVENTS, JSON, Route, Takes},
     settings::Kind,
 };
@@ -103,6 +104,10 @@ fn about_documents() -> Vec<Route> {
             .kind(Kind::Search)
             .gives::<SearchResult>()
             .media(&[JSON, EVENTS])
+            .tells::<StageMetric>("stage")
+            .tells::<Vec<SearchResultItem>>("provisional")
+            .tells::<SearchResult>("result")
+            .tells::<ProblemView<'_>>("problem")
             .answers(
                 "`SearchResult`; as events: `stage` each time one ends, `provisional`, then \
              `result` or `problem`",
@@ -333,6 +338,10 @@ fn about_jobs() -> Vec<Route> {
         )
         .answers("the job"),
         Route::page("/v1/jobs/{id}/events", Admin, "Watches a job.", &[EVENTS], jobs::events)
+            .tells::<Done>("progress")
+            .tells::<JobView>("done")
+            .tells::<JobView>("failed")
+            .tells::<JobView>("cancelled")
             .answers(
                 "as events: `progress`, then `done`, `failed` or `cancelled` with the job; \
              `Last-Event-ID` resumes",

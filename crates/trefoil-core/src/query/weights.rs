@@ -6,6 +6,7 @@ use crate::{Error, Result, RetrieverId};
 
 /// The share that a retriever has in fusion, 0–1.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Weight(f32);
@@ -39,6 +40,10 @@ crate::checked_conversions!(Weight(f32));
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("additionalProperties" = {"type": "number", "minimum": 0, "maximum": 1}))
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<RetrieverId, f32>", into = "BTreeMap<RetrieverId, f32>")]
 pub struct SearchWeights {

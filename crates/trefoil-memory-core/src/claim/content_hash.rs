@@ -16,6 +16,7 @@ use trefoil_text::canonical_text;
 /// assert_eq!(ContentHash::of("Owls \r\n hunt."), ContentHash::of(" Owls hunt."));
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^sha256:[0-9a-f]{64}$")))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ContentHash(String);

@@ -4,6 +4,7 @@ use trefoil_core::{ClaimId, Error, FeedbackId, FeedbackSignal, Result};
 
 /// What somebody says of how much a claim was worth, −1 to 1. Kept, and never used.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("minimum" = -1, "maximum" = 1)))]
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "f32", into = "f32")]
 pub struct Rating(f32);
