@@ -50,6 +50,8 @@ export async function show(main) {
     el("ul", {}, ...indexes.map((one) => el("li", {}, `${one.name}: ${say(one.open ? "open" : "closed")}`))),
     el("h2", {}, say("numbers")), table([say("name"), say("numbers")], rows, say("numbers")),
     el("h2", {}, say("jobs")), el("form", { class: "row", onsubmit: begin }, kind, el("button", { class: "main" }, say("begin"))), said, jobs,
+    el("h2", {}, say("tokens")), el("p", { class: "quiet" }, say("tokensHelp")),
+    ...["create --name laptop --scope read", "list", "revoke ID"].map((what) => copied(`trefoil token ${what.split(" ")[0]}`, `trefoil token ${what}`)),
     el("h2", {}, say("connect")), connect());
   list().catch((error) => { said.textContent = `${say("failed")}: ${error.message}`; });
   return () => stopped.abort();
@@ -62,11 +64,18 @@ function progress(job) {
 
 function connect() {
   const ways = [
+    ["MCP", `claude mcp add --transport http trefoil ${location.origin}/mcp --header "Authorization: Bearer $(trefoil token show)"`],
     ["curl", `curl -H "Authorization: Bearer $(trefoil token show)" -H "Content-Type: application/json" -d '{"text": "…"}' ${location.origin}/v1/search`],
     ["Claude Code", "trefoil mcp --print-config claude-code"],
+    ["Claude Desktop", "trefoil mcp --print-config claude-desktop"],
     ["Cursor", "trefoil mcp --print-config cursor"],
     ["VS Code", "trefoil mcp --print-config vscode"],
   ];
-  return el("div", {}, ...ways.map(([name, written]) => el("div", {}, el("h3", {}, name), el("pre", {}, written),
-    el("button", { onclick: async (event) => { await navigator.clipboard.writeText(written); event.target.textContent = say("copied"); } }, `${say("copy")} (${name})`))), el("p", {}, el("a", { href: "/docs" }, "/docs"), " · ", el("a", { href: "/openapi.json" }, "/openapi.json")));
+  return el("div", {}, ...ways.map(([name, written]) => copied(name, written)), el("p", {}, el("a", { href: "/docs" }, "/docs"), " · ", el("a", { href: "/openapi.json" }, "/openapi.json")));
+}
+
+// What is typed elsewhere.
+function copied(name, written) {
+  return el("div", { class: "copied" }, el("h3", {}, name), el("pre", {}, written), el("button", { "aria-label": `${say("copy")}: ${name}`,
+    onclick: async (event) => { await navigator.clipboard.writeText(written); event.target.textContent = say("copied"); } }, say("copy")));
 }

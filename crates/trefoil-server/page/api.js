@@ -23,9 +23,11 @@ export function takeToken() {
 /** @param {string} token */
 export const keepToken = (token) => sessionStorage.setItem(KEY, token.trim());
 
+const INDEX = "trefoil.index";
 let index = "";
-/** @param {string} name */
-export const choose = (name) => { index = name; };
+/** @param {string} name the index that is asked, also after a reload */
+export const choose = (name) => { index = name; sessionStorage.setItem(INDEX, name); };
+export const chosen = () => sessionStorage.getItem(INDEX) ?? "";
 
 // Routes that are about the server, not about an index.
 const OF_SERVER = /^\/v1\/(indexes|reload|jobs\/)/;

@@ -13,6 +13,7 @@ export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key.startsWith("aria-") && value != null) element.setAttribute(key, String(value));
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value != null) element.setAttribute(key, String(value));
   }
@@ -50,7 +51,7 @@ export const two = (value) => (value ?? 0).toFixed(2).replace(/^0/, "");
 /** @param {string[]} heads @param {(Node | string)[][]} rows @param {string} caption */
 export function table(heads, rows, caption) {
   const isNumber = (cell) => typeof cell === "string" && /^[\d.,–+-]+( ms| %)?$/.test(cell);
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": caption },
     el("table", {},
       el("caption", { class: "quiet" }, caption),
       el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),

@@ -12,7 +12,8 @@ export async function show(main, query, go) {
     input, el("button", { class: "main" }, say("draw")));
   const body = el("div", {}, say("loading"));
   fill(main, el("h1", {}, say("graph")), form, body);
-  const ask = { around, limit: 40 };
+  // On a small screen fewer names can be read.
+  const ask = { around, limit: innerWidth < 736 ? 15 : 40 };
   const [svg, part, communities] = await Promise.all([
     drawing("/v1/graph/subgraph", ask), get("/v1/graph/subgraph", ask), around ? null : get("/v1/graph/communities"),
   ]);
@@ -40,17 +41,20 @@ function frame(svg, names, go) {
     onkeydown: (event) => { const act = keys[event.key]; if (act) { event.preventDefault(); act(); } },
     onwheel: (event) => { if (event.ctrlKey || event.metaKey) { event.preventDefault(); zoom(event.deltaY < 0 ? .9 : 1.1); } } });
   let from = null;
-  box.addEventListener("pointerdown", (event) => { from = { x: event.clientX, y: event.clientY }; });
+  let moved = 0;
+  box.addEventListener("pointerdown", (event) => { from = { x: event.clientX, y: event.clientY }; moved = 0; });
   box.addEventListener("pointermove", (event) => {
     if (!from) return;
+    moved += Math.hypot(from.x - event.clientX, from.y - event.clientY);
     move((from.x - event.clientX) / box.clientWidth, (from.y - event.clientY) / box.clientHeight);
     from = { x: event.clientX, y: event.clientY };
   });
   for (const end of ["pointerup", "pointerleave", "pointercancel"]) box.addEventListener(end, () => { from = null; });
-  svg.addEventListener("dblclick", (event) => {
-    const name = event.target.closest("text")?.textContent ?? event.target.nextElementSibling?.textContent;
-    if (names.includes(name)) go(`#/graph?around=${encodeURIComponent(name)}`);
+  svg.addEventListener("click", (event) => {
+    const name = event.target.closest("g")?.querySelector("title").textContent;
+    if (moved < 5 && names.includes(name)) go(`#/graph?around=${encodeURIComponent(name)}`);
   });
   box.append(svg);
-  return box;
+  const button = (sign, name, by) => el("button", { type: "button", "aria-label": say(name), onclick: () => zoom(by) }, sign);
+  return el("div", { class: "zoomed" }, box, el("div", { class: "zoom" }, button("+", "nearer", .8), button("−", "farther", 1.25)));
 }

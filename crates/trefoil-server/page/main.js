@@ -1,7 +1,7 @@
 // Which screen is shown, by the part of the address behind `#`.
 
 import * as admin from "./admin.js";
-import { choose, get, keepToken, takeToken } from "./api.js";
+import { choose, chosen, get, keepToken, takeToken } from "./api.js";
 import * as compare from "./compare.js";
 import * as document_ from "./document.js";
 import { el, fill } from "./dom.js";
@@ -28,21 +28,28 @@ function go(to, replace = true) {
 }
 function open(to) { location.hash = to; }
 
+const isDark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+
+/** What stands around a screen. */
+function frame(name) {
+  fill(nav, ...IN_NAV.map((one) => el("a", { href: `#/${one}`, "aria-current": one === name ? "page" : null }, say(one))));
+  for (const one of document.querySelectorAll("[data-word]")) one.textContent = say(/** @type {HTMLElement} */ (one).dataset.word);
+  document.title = `${say(name)} – Trefoil`;
+  theme.textContent = say(isDark() ? "light" : "dark");
+}
+
 async function show() {
   const turn = ++shown;
   leave();
   leave = () => {};
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const name = path in SCREENS ? path : "search";
-  fill(nav, ...IN_NAV.map((one) => el("a", { href: `#/${one}`, "aria-current": one === name ? "page" : null }, say(one))));
-  for (const one of document.querySelectorAll("[data-word]")) one.textContent = say(/** @type {HTMLElement} */ (one).dataset.word);
-  document.title = `${say(name)} – Trefoil`;
-  const isDark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  theme.textContent = say(isDark ? "light" : "dark");
+  // Who has just chosen something around the screen goes on from there.
+  const choice = /** @type {HTMLElement | null} */ (document.activeElement?.closest(".choices *"));
+  frame(name);
   try {
     const end = await SCREENS[name].show(main, new URLSearchParams(query), name === "graph" ? open : go);
-    if (turn === shown) leave = end ?? (() => {});
-    else end?.();
+    if (turn === shown) { leave = end ?? (() => {}); choice?.focus(); } else end?.();
   } catch (error) {
     if (turn !== shown) return;
     if (error.status === 401) askForToken(); else fill(main, el("h1", {}, say("failed")), el("p", { role: "alert" }, error.message));
@@ -50,6 +57,7 @@ async function show() {
 }
 
 function askForToken() {
+  frame("token");
   const input = el("input", { type: "password", autocomplete: "off", "aria-label": say("token") });
   fill(main, el("h1", {}, say("token")), el("p", {}, say("tokenHelp")),
     el("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); keepToken(input.value); start(); } }, input, el("button", { class: "main" }, say("enter"))));
@@ -60,7 +68,9 @@ async function start() {
   try {
     const { indexes: all } = await get("/v1/indexes");
     fill(indexes, ...all.map((one) => el("option", {}, one.name)));
-    choose(all.length > 1 ? all[0].name : "");
+    const names = all.map((one) => one.name);
+    choose(all.length < 2 ? "" : names.includes(chosen()) ? chosen() : names[0]);
+    indexes.value = chosen() || names[0];
     indexes.closest("label").hidden = all.length < 2;
   } catch (error) {
     if (error.status === 401) { askForToken(); return; }
@@ -74,12 +84,11 @@ language.value = current();
 language.addEventListener("change", () => { speak(language.value); show(); });
 indexes.addEventListener("change", () => { choose(indexes.value); show(); });
 theme.addEventListener("click", () => {
-  const isDark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  document.documentElement.dataset.theme = isDark() ? "light" : "dark";
   localStorage.setItem("trefoil.theme", document.documentElement.dataset.theme);
-  theme.textContent = say(isDark ? "dark" : "light");
+  theme.textContent = say(isDark() ? "light" : "dark");
 });
-const chosen = localStorage.getItem("trefoil.theme");
-if (chosen) document.documentElement.dataset.theme = chosen;
+const kept = localStorage.getItem("trefoil.theme");
+if (kept) document.documentElement.dataset.theme = kept;
 addEventListener("hashchange", show);
 start();

@@ -18,12 +18,11 @@ export function show(main, query, go) {
       const found = await post("/v1/memory/recall", { q, topK: 10, includeMeta: true, save: false });
       const claims = found.claims ?? [];
       said.textContent = claims.length ? "" : say("nothing");
-      fill(list, ...claims.map(claim));
+      fill(list, ...claims.map((one) => claim(one, (found.evidences ?? []).filter((evidence) => evidence.claimId === one.claim.id))));
     } catch (error) { said.textContent = `${say("failed")}: ${error.message}`; }
   };
 
-  function claim(one) {
-    const about = one.claim ?? one;
+  function claim({ claim: about, score, breakdown }, evidences) {
     const told = el("span", { role: "status", class: "quiet" });
     const judge = (signal) => async () => {
       try {
@@ -31,10 +30,12 @@ export function show(main, query, go) {
         told.textContent = say("thanks");
       } catch (error) { told.textContent = error.message; }
     };
-    const parts = Object.entries(one.scores ?? one.score ?? {}).filter(([, value]) => typeof value === "number");
-    return el("li", { class: "hit", "data-id": about.id }, el("p", {}, about.text ?? about.content ?? ""),
-      el("p", { class: "where" }, [about.kind, about.status, about.boundaryClass ?? about.boundary?.class].filter(Boolean).join(" · ")),
-      parts.length ? el("details", {}, el("summary", { class: "quiet" }, say("why")), table([say("by"), say("score")], parts.map(([name, value]) => [name, two(value)]), say("score"))) : null,
+    const evidence = evidences.map((one) => [one.method, one.observationId ?? "–", one.note ?? ""]);
+    return el("li", { class: "hit", "data-id": about.id }, el("p", {}, about.text),
+      el("p", { class: "where" }, [about.kind, about.epistemicStatus, about.boundaryClass, two(score)].join(" · ")),
+      el("details", {}, el("summary", { class: "quiet" }, say("why")),
+        table([say("by"), say("score")], Object.entries(breakdown ?? {}).map(([name, value]) => [name, two(value)]), say("score")),
+        evidence.length ? table([say("by"), say("observation"), say("note")], evidence, say("evidence")) : null),
       el("div", { class: "row" }, el("button", { type: "button", onclick: judge("helpful") }, say("helpful")), el("button", { type: "button", onclick: judge("outdated") }, say("wrong")), told));
   }
 

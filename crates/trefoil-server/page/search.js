@@ -96,7 +96,7 @@ export function show(main, query, go) {
   function results(items, isFinal) {
     const before = new Map([...list.children].map((one) => [one.dataset.id, one]));
     const focus = document.activeElement?.closest?.("li")?.dataset.id;
-    const next = items.map((item) => hit(item, isFinal));
+    const next = items.map((item) => hit(item, isFinal, input.value.trim()));
     for (const one of next) {
       const opened = before.get(one.dataset.id)?.querySelector("details[open]");
       if (opened) one.querySelector("details")?.setAttribute("open", "");
@@ -110,7 +110,7 @@ export function show(main, query, go) {
     try {
       const found = await post("/v1/search", asked(cursor));
       const first = list.children.length;
-      list.append(...found.results.map((item) => hit(item, true)));
+      list.append(...found.results.map((item) => hit(item, true, input.value.trim())));
       list.children[first]?.querySelector("a")?.focus();
       if (found.hasMore) { button.disabled = false; button.onclick = null; button.replaceWith(el("button", { onclick: (event) => more(event.target, found.nextCursor) }, say("more"))); } else button.remove();
     } catch (error) { button.disabled = false; said.textContent = `${say("failed")}: ${error.message}`; }
@@ -156,14 +156,14 @@ export function show(main, query, go) {
   return () => { running.abort(); clearTimeout(timer); };
 }
 
-/** One result. @param {any} item @param {boolean} isFinal */
-export function hit(item, isFinal) {
+/** One result. @param {any} item @param {boolean} isFinal @param {string} q what was asked */
+export function hit(item, isFinal, q = "") {
   const about = item.metadata ?? {};
   const isChunk = item.type === "chunk";
   const text = item.highlights.find((one) => one.field === "text");
   const title = item.highlights.find((one) => one.field === "title");
   const name = title && title.fragment === about.title ? marked(title.fragment, title.offsets) : [about.title || about.path || item.type];
-  const to = isChunk ? `#/document?id=${item.sources.fileId}&chunk=${item.sources.chunkId}` : `#/graph?around=${encodeURIComponent(about.title ?? "")}`;
+  const to = isChunk ? `#/document?${new URLSearchParams({ id: item.sources.fileId, chunk: item.sources.chunkId, q })}` : `#/graph?around=${encodeURIComponent(about.title ?? "")}`;
   const where = isChunk ? [about.path, about.lines && `:${about.lines.start}`, about.headingPath?.length ? ` · ${about.headingPath.join(" › ")}` : ""] : [item.type];
   return el("li", { class: "hit", lang: about.language ?? null, "data-id": item.id },
     el("h3", {}, el("a", { href: to }, ...name)),

@@ -18,6 +18,8 @@ const WORDS = {
     connect: "Connect", numbers: "Numbers", files: "Documents", token: "Token", tokenHelp: "Paste a token. `trefoil token show` prints that of a server on this machine. It stays in this tab.",
     enter: "Enter", failed: "That did not work", loading: "Loading…", back: "Back", empty: "Nothing here yet.", copy: "Copy", copied: "Copied",
     semantic: "Meaning", keyword: "Words", kept: "It is a result",
+    evidence: "Evidence", observation: "Observation", note: "Note", nearer: "Zoom in", farther: "Zoom out", tokens: "Tokens", tokensHelp: "Tokens are made and ended by the owner of the index, in a terminal.",
+    cases: "A file of questions", casesHelp: "A text file with a question a line; after a tab, the path of the document that answers it.", question: "Question",
   },
   ja: {
     skip: "本文へ", search: "検索", graph: "グラフ", memory: "記憶", compare: "比較", admin: "管理", index: "索引",
@@ -36,6 +38,8 @@ const WORDS = {
     connect: "接続", numbers: "数値", files: "文書", token: "トークン", tokenHelp: "トークンを貼り付けてください。この機械のサーバーのものは `trefoil token show` で表示されます。このタブにだけ残ります。",
     enter: "入る", failed: "うまくいきませんでした", loading: "読み込み中…", back: "戻る", empty: "まだ何もありません。", copy: "コピー", copied: "コピーしました",
     semantic: "意味", keyword: "言葉", kept: "結果に含まれています",
+    evidence: "根拠", observation: "観察", note: "メモ", nearer: "拡大", farther: "縮小", tokens: "トークン", tokensHelp: "トークンは索引の持ち主が端末で作り、取り消します。",
+    cases: "質問のファイル", casesHelp: "1行に1つの質問を書いたテキストファイル。タブのあとに、答えのある文書のパス。", question: "質問",
   },
   ko: {
     skip: "본문으로", search: "검색", graph: "그래프", memory: "기억", compare: "비교", admin: "관리", index: "색인",
@@ -54,6 +58,8 @@ const WORDS = {
     connect: "연결", numbers: "수치", files: "문서", token: "토큰", tokenHelp: "토큰을 붙여 넣으세요. 이 컴퓨터의 서버 토큰은 `trefoil token show`로 볼 수 있습니다. 이 탭에만 남습니다.",
     enter: "들어가기", failed: "되지 않았습니다", loading: "불러오는 중…", back: "뒤로", empty: "아직 없습니다.", copy: "복사", copied: "복사했습니다",
     semantic: "의미", keyword: "단어", kept: "결과에 있습니다",
+    evidence: "근거", observation: "관찰", note: "메모", nearer: "확대", farther: "축소", tokens: "토큰", tokensHelp: "토큰은 색인 주인이 터미널에서 만들고 취소합니다.",
+    cases: "질문 파일", casesHelp: "한 줄에 질문 하나씩 적은 텍스트 파일. 탭 뒤에는 답이 있는 문서의 경로.", question: "질문",
   },
 };
 

@@ -1,6 +1,7 @@
 //! A part of the graph as SVG: the same graph is always drawn the same.
 //!
-//! Places come from Fruchterman and Reingold (1991): entities repel each other, relations pull.
+//! Places come from Fruchterman and Reingold (1991): entities repel each other, relations pull, and
+//! a pull to the centre keeps together what is not related.
 
 use std::fmt::Write;
 
@@ -11,10 +12,15 @@ use crate::markup::escaped;
 /// The side of the drawing.
 const SIDE: f64 = 1_000.0;
 /// Room around it, for names.
-const MARGIN: f64 = 60.0;
+const MARGIN: f64 = 120.0;
 /// Steps times entities times entities, at most: bounds the time of a drawing.
 const WORK: usize = 20_000_000;
 const STEPS: usize = 200;
+/// The pull to the centre, by the distance from it: what repels itself from 1 / √2 inwards.
+const GRAVITY: f64 = 2.0;
+/// Size of letters, and most of them of a name.
+const LETTER: f64 = 22.0;
+const NAME: usize = 24;
 /// Colours of communities that can be told apart with red-green blindness: Okabe and Ito (2008).
 const COLOURS: [&str; 7] =
     ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442"];
@@ -25,7 +31,7 @@ pub(crate) fn svg(graph: &Subgraph) -> String {
     let places = places(graph.nodes.len(), &graph.edges);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\" \
-         font-family=\"sans-serif\" font-size=\"14\"><title>{} entities, {} relations</title>\n",
+         font-family=\"sans-serif\" font-size=\"{LETTER}\"><title>{} entities, {} relations</title>\n",
         graph.nodes.len(),
         graph.edges.len()
     );
@@ -44,16 +50,26 @@ pub(crate) fn svg(graph: &Subgraph) -> String {
     for (node, (x, y)) in graph.nodes.iter().zip(&places) {
         let radius = 6.0 + 14.0 * f64::from(node.importance.get());
         let colour = node.community.and_then(|community| COLOURS.get(community % COLOURS.len()));
-        let (colour, name) = (colour.unwrap_or(&WITHOUT_COMMUNITY), escaped(&node.entity.name));
-        let below = y + radius + 14.0;
+        let colour = colour.unwrap_or(&WITHOUT_COMMUNITY);
+        let (whole, shown) = (escaped(&node.entity.name), escaped(&shortened(&node.entity.name)));
+        let below = y + radius + LETTER;
         _ = writeln!(
             svg,
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{colour}\"/>\
-             <text x=\"{x:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{name}</text>"
+            "<g><title>{whole}</title>\
+             <circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{colour}\"/>\
+             <text x=\"{x:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{shown}</text></g>"
         );
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// A name as long as there is room for it.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}…", name.get(..end).unwrap_or(name)),
+        None => name.to_owned(),
+    }
 }
 
 /// Where each of so many nodes is.
@@ -85,7 +101,8 @@ fn moves(places: &[(f64, f64)], edges: &[SubgraphEdge], near: f64) -> Vec<(f64, 
     let mut moves: Vec<(f64, f64)> = places
         .iter()
         .map(|one| {
-            places.iter().fold((0.0, 0.0), |sum, other| {
+            let inwards = (-one.0 * GRAVITY, -one.1 * GRAVITY);
+            places.iter().fold(inwards, |sum, other| {
                 let (x, y) = (one.0 - other.0, one.1 - other.1);
                 let square = (x * x + y * y).max(1e-9);
                 (sum.0 + x / square * near * near, sum.1 + y / square * near * near)
@@ -144,6 +161,17 @@ mod tests {
         assert!(far(0, 1) < far(0, 4) && far(4, 5) < far(1, 5), "{found:?}");
         for (x, y) in found {
             assert!((MARGIN..=SIDE - MARGIN).contains(&x) && (MARGIN..=SIDE - MARGIN).contains(&y));
+        }
+    }
+
+    #[test]
+    fn what_is_not_related_stays_near() {
+        // Pairs: each is told apart, however many there are.
+        let edges: Vec<SubgraphEdge> = (0..20).map(|pair| edge(2 * pair, 2 * pair + 1)).collect();
+        let found = places(40, &edges);
+        for pair in found.chunks(2) {
+            let apart = (pair[0].0 - pair[1].0).hypot(pair[0].1 - pair[1].1);
+            assert!(apart > 25.0, "{found:?}");
         }
     }
 
