@@ -310,6 +310,7 @@ token: `trefoil token show` prints one that is valid as long as the server runs,
 
 Examples:
   trefoil serve ~/notes
+  trefoil serve ~/notes --open
   trefoil serve --read-only --addr 127.0.0.1:9000")]
     Serve(ServeArgs),
     /// Answer a coding agent or a chat program by the Model Context Protocol

@@ -1,6 +1,7 @@
 //! The `trefoil` command: hybrid search over your files from a terminal.
 
 mod args;
+mod browser;
 mod command;
 mod console;
 mod draw;

@@ -40,7 +40,11 @@ fn command(place: &Place, args: &[&str]) -> Command {
 impl Client {
     fn start(place: &Place, args: &[&str]) -> Self {
         let args: Vec<&str> = ["mcp"].iter().chain(args).copied().collect();
-        let mut child = command(place, &args).spawn().unwrap();
+        Self::spawn(command(place, &args))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().unwrap());
         let mut client = Self { child, input, output, asked: 0 };
@@ -198,6 +202,35 @@ fn a_server_that_has_the_index_open_is_asked() {
     // It has gone, and its client goes on by itself.
     let found = client.call("search", &json!({"query": "otter"}));
     assert_eq!(found["structuredContent"]["hits"][0]["path"], "otter.md", "{found}");
+}
+
+#[test]
+fn a_server_of_several_indexes_is_asked_of_the_right_one() {
+    let place = indexed();
+    std::fs::create_dir(place.path("other")).unwrap();
+    std::fs::write(place.path("other/otter.md"), "An otter swims.").unwrap();
+    place.run(&["--model", "none", "--index", "work.trefoil", "index", "other"]).expect(0);
+    // The client has no settings file, and does not know what the server calls its index.
+    let settings =
+        "[indexes.notes]\npath = '../.trefoil'\n[indexes.work]\npath = '../work.trefoil'\n";
+    std::fs::create_dir(place.path("server")).unwrap();
+    std::fs::write(place.path("server/trefoil.toml"), settings).unwrap();
+    for (flags, is_asked) in [(&[][..], true), (&["--no-mcp"], false)] {
+        let mut server = command(&place, &["serve", "--addr", "127.0.0.1:0"]);
+        let mut server = server.args(flags).current_dir(place.path("server")).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let args = ["--index", "work.trefoil", "mcp", "--tools", "documents,write"];
+        let mut client = Client::spawn(command(&place, &args));
+        let found = client.call("search", &json!({"query": "otter"}));
+        assert_eq!(found["structuredContent"]["hits"][0]["path"], "other/otter.md", "{found}");
+        // Only the server can write.
+        let document = json!({"path": "heron.md", "body": "A heron wades."});
+        let added = client.call("add_document", &document);
+        assert_eq!(added["isError"], !is_asked, "{added}");
+        server.kill().unwrap();
+        server.wait().unwrap();
+    }
 }
 
 #[test]

@@ -21,12 +21,17 @@ struct Server {
 
 impl Server {
     fn start(folder: &TempDir) -> Self {
+        Self::with(folder, |_| ())
+    }
+
+    fn with(folder: &TempDir, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
         command.args(["--model", "none", "serve", "--addr", "127.0.0.1:0"]);
         command.current_dir(folder.path()).env("TREFOIL_HOME", folder.path().join("no-models"));
         for name in ["TREFOIL_INDEX", "TREFOIL_MODEL", "TREFOIL_RERANK_MODEL", "TREFOIL_LOG"] {
             command.env_remove(name);
         }
+        change(&mut command);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut printed = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
@@ -78,4 +83,35 @@ fn a_server_learns_what_it_is_told_and_shows_its_page() {
     assert!(learnt.unwrap().contains("Kyoto"));
     let page = server.ask("GET", "/", "");
     assert!(page.contains("/page/main.js"), "{page}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_browser_is_led_to_the_page_and_nobody_else_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TempDir::new().unwrap();
+    let (bin, opened) = (folder.path().join("bin"), folder.path().join("opened"));
+    std::fs::create_dir(&bin).unwrap();
+    // What the system opens files with: it tells what it was given, and what that says.
+    let opener = bin.join("xdg-open");
+    let script = format!(
+        "#!/bin/sh\n{{ stat -c %a \"$1\"; echo \"$@\"; cat \"$1\"; }} > {0}.new\nmv {0}.new {0}\n",
+        opened.display()
+    );
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let server = Server::with(&folder, |command| {
+        command.arg("--open").env("PATH", path);
+    });
+    let told = (0..600).find_map(|_| {
+        thread::sleep(Duration::from_millis(50));
+        std::fs::read_to_string(&opened).ok()
+    });
+    let told = told.unwrap();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "600", "{told}");
+    assert!(!lines[1].contains(&server.token), "{told}");
+    let address = format!("url=http://{}/#token={}\"", server.address, server.token);
+    assert!(told.contains(&address), "{told}");
 }

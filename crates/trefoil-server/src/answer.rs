@@ -13,6 +13,8 @@ use axum::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+#[cfg(feature = "mcp")]
+use crate::mcp::endpoint::Talks;
 use crate::{
     app::App,
     auth::Caller,
@@ -34,8 +36,8 @@ struct Seen {
     token: String,
 }
 
-/// Everything in the table of routes.
-pub(crate) fn router(app: Arc<App>) -> Router {
+/// Everything in the table of routes, and what talks at `/mcp`.
+pub(crate) fn router(app: Arc<App>, #[cfg(feature = "mcp")] talks: Talks) -> Router {
     let mut router = Router::new();
     for route in routes() {
         let method = match route.method {
@@ -56,7 +58,13 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         router = router.route(route.path, on(method, answer));
     }
     #[cfg(feature = "mcp")]
-    let router = router.route(crate::mcp::endpoint::PATH, axum::routing::any(converse));
+    let router = if app.now().settings.no_mcp {
+        router
+    } else {
+        router
+            .route(crate::mcp::endpoint::PATH, axum::routing::any(converse))
+            .layer(Extension(talks))
+    };
     router
         .fallback(async || Problem::not_found())
         .method_not_allowed_fallback(async || {
@@ -71,6 +79,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 async fn converse(
     State(app): State<Arc<App>>,
     Extension(Peer(peer)): Extension<Peer>,
+    Extension(talks): Extension<Talks>,
     request: Request,
 ) -> Response {
     let mut seen = Seen { route: crate::mcp::endpoint::PATH, token: String::new() };
@@ -82,7 +91,7 @@ async fn converse(
         let is_post = head.method == axum::http::Method::POST;
         let takes = if is_post { Takes::Json } else { Takes::Nothing };
         let body = read(&head.headers, body, takes, &app.limits()).await?;
-        crate::mcp::endpoint::serve(Arc::clone(&app), caller, head, body).await
+        talks(Arc::clone(&app), caller, head, body).await
     };
     let mut response = answer.await.unwrap_or_else(IntoResponse::into_response);
     response.extensions_mut().insert(seen);

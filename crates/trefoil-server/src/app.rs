@@ -2,7 +2,7 @@
 
 use std::{
     net::IpAddr,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,7 @@ use crate::{
     indexes::Indexes,
     job::Jobs,
     limit::Gates,
+    local::Announced,
     metrics::Metrics,
     problem::Problem,
     settings::{Kind, Limits, ServerSettings},
@@ -32,6 +33,8 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     pub(crate) tokens: Tokens,
     pub(crate) reference: Reference,
+    /// Where it is announced; nowhere if others than the owner of the machine reach it.
+    announced: Mutex<Option<Announced>>,
     no_auth: bool,
     clock: Arc<dyn Clock>,
     changing: RwLock<Arc<Changing>>,
@@ -59,6 +62,7 @@ impl App {
         tokens: Tokens,
         indexes: Indexes,
         reference: Reference,
+        announced: Option<Announced>,
     ) -> std::io::Result<Self> {
         Ok(Self {
             indexes,
@@ -66,6 +70,7 @@ impl App {
             metrics: Metrics::new(),
             tokens,
             reference,
+            announced: Mutex::new(announced),
             no_auth: settings.no_auth,
             clock: Arc::clone(&settings.clock),
             changing: RwLock::new(Arc::new(Changing {
@@ -96,6 +101,11 @@ impl App {
         after.limits.check()?;
         self.tokens.check()?;
         let indexes = self.indexes.reload(&after)?;
+        if let Some(announced) = &mut *self.announced()
+            && let Err(error) = announced.follow(&after.indexes)
+        {
+            tracing::error!("commands do not find this server: {}", error.chain());
+        }
         let mut changed: Vec<String> =
             indexes.into_iter().map(|name| format!("indexes.{name}")).collect();
         let same_limits = after.limits == before.settings.limits;
@@ -116,6 +126,15 @@ impl App {
         let mut changing = self.changing.write().unwrap_or_else(PoisonError::into_inner);
         *changing = Arc::new(Changing { settings: after, gates });
         Ok(changed)
+    }
+
+    fn announced(&self) -> MutexGuard<'_, Option<Announced>> {
+        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on nobody is told of it, even if a request goes on that is cut off.
+    pub(crate) fn end(&self) {
+        drop(self.announced().take());
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -10,6 +10,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 use trefoil::{Error, Result};
 
+use crate::settings::IndexSettings;
+
 /// The file below the directory of an index, which its owner alone reads.
 const FILE: &str = "server.json";
 
@@ -23,38 +25,58 @@ pub struct LocalServer {
     /// A token that lives as long as it does; absent where none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// Whether it answers at `/mcp`.
+    pub mcp: bool,
+    /// What its requests call the index.
+    pub index: String,
 }
 
 /// Files that say where a server is, removed when it is gone.
-#[derive(Debug, Default)]
-pub(crate) struct Announced(Vec<(PathBuf, LocalServer)>);
+#[derive(Debug)]
+pub(crate) struct Announced {
+    server: LocalServer,
+    files: Vec<AnnouncedIn>,
+}
+
+/// The file in one index.
+#[derive(Debug)]
+struct AnnouncedIn {
+    path: PathBuf,
+    server: LocalServer,
+}
 
 impl Announced {
-    /// Writes one into each directory.
+    /// A server that is announced nowhere yet; of `server`, the index is not looked at.
+    pub(crate) const fn new(server: LocalServer) -> Self {
+        Self { server, files: Vec::new() }
+    }
+
+    /// Writes a file into each of these indexes, and removes those of all others.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be written.
-    pub(crate) fn new<'d>(
-        server: &LocalServer,
-        dirs: impl Iterator<Item = &'d Path>,
-    ) -> Result<Self> {
-        let mut announced = Self::default();
-        for dir in dirs.filter(|dir| dir.is_dir()) {
-            let path = dir.join(FILE);
-            write(&path, dir, server).map_err(|error| Error::io("write", &path, error))?;
-            announced.0.push((path, server.clone()));
+    /// [`Error::Io`] if one cannot be written.
+    pub(crate) fn follow(&mut self, indexes: &[IndexSettings]) -> Result<()> {
+        let mut before = std::mem::take(&mut self.files);
+        for IndexSettings { name, dir, .. } in indexes.iter().filter(|index| index.dir.is_dir()) {
+            let (path, server) =
+                (dir.join(FILE), LocalServer { index: name.clone(), ..self.server.clone() });
+            let is_there = |file: &AnnouncedIn| file.path == path && file.server == server;
+            if let Some(place) = before.iter().position(is_there) {
+                self.files.push(before.swap_remove(place));
+            } else {
+                write(&path, dir, &server).map_err(|error| Error::io("write", &path, error))?;
+                self.files.push(AnnouncedIn { path, server });
+            }
         }
-        Ok(announced)
+        Ok(())
     }
 }
 
-impl Drop for Announced {
+impl Drop for AnnouncedIn {
     fn drop(&mut self) {
-        for (path, server) in &self.0 {
-            // Another server may have written its own since.
-            if read(path).as_ref() == Some(server) {
-                drop(fs::remove_file(path));
-            }
+        // Another server may have written its own since.
+        if read(&self.path).as_ref() == Some(&self.server) {
+            drop(fs::remove_file(&self.path));
         }
     }
 }
@@ -90,11 +112,29 @@ mod tests {
         let dir = folder.path();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let server = LocalServer { address, pid: 1, token: Some("tfl_a_b".to_owned()) };
+        let index = |name: &str, dir: PathBuf| IndexSettings {
+            name: name.to_owned(),
+            dir,
+            engine: trefoil::EngineConfig::default(),
+        };
+        let (notes, gone) = (index("notes", dir.to_owned()), index("gone", dir.join("gone")));
+        let named = |index: &str| LocalServer {
+            address,
+            pid: 1,
+            token: Some("tfl_a_b".to_owned()),
+            mcp: true,
+            index: index.to_owned(),
+        };
         assert_eq!(living_server(dir), None);
-        let announced =
-            Announced::new(&server, [dir, Path::new("/not/there")].into_iter()).unwrap();
-        assert_eq!(living_server(dir), Some(server.clone()));
+        let mut announced = Announced::new(named(""));
+        announced.follow(&[notes.clone(), gone.clone()]).unwrap();
+        assert_eq!(living_server(dir), Some(named("notes")));
+        announced.follow(&[gone]).unwrap();
+        assert_eq!(living_server(dir), None);
+        announced.follow(&[index("work", dir.to_owned())]).unwrap();
+        assert_eq!(living_server(dir), Some(named("work")));
+        announced.follow(&[notes]).unwrap();
+        assert_eq!(living_server(dir), Some(named("notes")));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -79,7 +79,6 @@ pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
     own_token: Option<String>,
-    _announced: Announced,
 }
 
 impl fmt::Debug for Server {
@@ -113,13 +112,22 @@ impl Server {
             own_token = Some(new.secret);
         }
         let indexes = Indexes::open(&settings)?;
-        let local = LocalServer { address, pid: std::process::id(), token: own_token.clone() };
-        let dirs = settings.indexes.iter().map(|index| index.dir.as_path());
-        let announced =
-            if is_loopback { Announced::new(&local, dirs)? } else { Announced::default() };
+        let mut announced = is_loopback.then(|| {
+            Announced::new(LocalServer {
+                address,
+                pid: std::process::id(),
+                token: own_token.clone(),
+                mcp: cfg!(feature = "mcp") && !settings.no_mcp,
+                index: String::new(),
+            })
+        });
+        if let Some(announced) = &mut announced {
+            announced.follow(&settings.indexes)?;
+        }
         let reference = Reference { openapi: openapi::description(), docs: openapi::page() };
-        let app = App::new(settings, tokens, indexes, reference).map_err(StartError::Threads)?;
-        Ok(Self { app: Arc::new(app), listener, address, own_token, _announced: announced })
+        let app = App::new(settings, tokens, indexes, reference, announced)
+            .map_err(StartError::Threads)?;
+        Ok(Self { app: Arc::new(app), listener, address, own_token })
     }
 
     /// Where it listens.
@@ -144,21 +152,45 @@ impl Server {
     /// # Errors
     /// [`StartError::Threads`], [`StartError::Listen`].
     pub fn run(self, stop: &Stop) -> Result<(), StartError> {
+        #[cfg(feature = "mcp")]
+        let router = router(Arc::clone(&self.app), crate::mcp::endpoint::talks());
+        #[cfg(not(feature = "mcp"))]
+        let router = router(Arc::clone(&self.app));
+        self.run_router(&router, stop)
+    }
+
+    /// The same with another handler at `/mcp`: for the suite that checks the protocol with tools
+    /// of its own.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    #[cfg(feature = "conformance")]
+    pub fn run_with<H: rmcp::ServerHandler + Clone>(
+        self,
+        stop: &Stop,
+        handler: H,
+        has_sessions: bool,
+    ) -> Result<(), StartError> {
+        let talks = crate::mcp::endpoint::talks_as(handler, has_sessions);
+        let router = router(Arc::clone(&self.app), talks);
+        self.run_router(&router, stop)
+    }
+
+    fn run_router(self, router: &Router, stop: &Stop) -> Result<(), StartError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
-        let outcome = runtime.block_on(self.serve(stop));
+        let outcome = runtime.block_on(self.serve(router, stop));
         // What still runs on the blocking pool is not waited for longer than requests are.
         runtime.shutdown_timeout(Duration::from_secs(1));
         outcome
     }
 
-    async fn serve(self, stop: &Stop) -> Result<(), StartError> {
+    async fn serve(self, router: &Router, stop: &Stop) -> Result<(), StartError> {
         let failed = |source| StartError::Listen { address: self.address, source };
         let listener = TcpListener::from_std(self.listener).map_err(failed)?;
         let app = self.app;
-        let router = router(Arc::clone(&app));
         let connections = GracefulShutdown::new();
         let mut stopped = pin!(async {
             tokio::select! {
@@ -177,7 +209,7 @@ impl Server {
                     });
                 }
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => connect(&app, &router, stream, peer.ip(), &connections),
+                    Ok((stream, peer)) => connect(&app, router, stream, peer.ip(), &connections),
                     // Without a file handle for it there is one when another connection ends.
                     Err(error) => {
                         tracing::warn!("a connection cannot be accepted: {error}");
@@ -193,6 +225,7 @@ impl Server {
         let rest = Duration::from_secs(app.limits().stop_seconds);
         let end = async {
             connections.shutdown().await;
+            let app = Arc::clone(&app);
             drop(tokio::task::spawn_blocking(move || app.jobs.wait()).await);
         };
         tokio::select! {
@@ -200,6 +233,7 @@ impl Server {
             () = tokio::time::sleep(rest) => tracing::warn!("requests are cut off: it is time"),
             () = signalled() => tracing::warn!("requests are cut off: a second signal"),
         }
+        app.end();
         Ok(())
     }
 }

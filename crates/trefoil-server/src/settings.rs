@@ -14,6 +14,8 @@ pub struct ServerSettings {
     pub read_only: bool,
     /// Whether requests need no token: on a loopback address alone.
     pub no_auth: bool,
+    /// Whether nothing is answered at `/mcp`.
+    pub no_mcp: bool,
     /// The file of the tokens; it need not be there.
     pub tokens: PathBuf,
     /// Names that the `Host` of a request may have, besides those of the loopback interface.

@@ -58,23 +58,30 @@ fn a_slow_or_endless_head_and_a_slow_body_are_cut_off() {
 }
 
 #[test]
-fn too_many_connections_of_an_address_are_closed() {
-    let server = Running::with(|settings| settings.limits.connections_per_address = 2);
-    let open = || TcpStream::connect(server.address).unwrap();
-    let healthy = |mut stream: &TcpStream| {
-        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        drop(stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-        let mut bytes = [0; 12];
-        stream.read_exact(&mut bytes).is_ok() && bytes.ends_with(b"200")
-    };
-    let (first, second) = (open(), open());
-    assert!(healthy(&first) && healthy(&second));
-    assert!(!healthy(&open()));
-    drop(first);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !healthy(&open()) {
-        assert!(Instant::now() < deadline, "the place of a closed connection is not given again");
-        std::thread::sleep(Duration::from_millis(20));
+fn too_many_connections_are_closed() {
+    let of_an_address = |limits: &mut Limits| limits.connections_per_address = 2;
+    let of_all = |limits: &mut Limits| limits.connections = 2;
+    for change in [of_an_address as fn(&mut Limits), of_all] {
+        let server = Running::with(|settings| change(&mut settings.limits));
+        let open = || TcpStream::connect(server.address).unwrap();
+        let healthy = |mut stream: &TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            drop(stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+            let mut bytes = [0; 12];
+            stream.read_exact(&mut bytes).is_ok() && bytes.ends_with(b"200")
+        };
+        let (first, second) = (open(), open());
+        assert!(healthy(&first) && healthy(&second));
+        assert!(!healthy(&open()));
+        drop(first);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !healthy(&open()) {
+            assert!(
+                Instant::now() < deadline,
+                "the place of one that is closed is not given again"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -145,6 +152,43 @@ fn a_token_has_so_many_streams_at_a_time() {
         assert_eq!(held.join().unwrap().events().last().unwrap().1, "result");
     });
     assert_eq!(watch("tusks").status, 200);
+}
+
+#[test]
+fn a_stream_ends_soon_after_its_token() {
+    let (server, barrier) = with_barrier(|limits| limits.searches = 2);
+    let _open = OpenAtEnd(barrier.clone());
+    let token = server.make_token(&[Scope::Read], None);
+    let body = json!({"text": HELD}).to_string();
+    std::thread::scope(|scope| {
+        let watched = scope.spawn(|| {
+            let accept = [("Accept", "text/event-stream")];
+            let body = Some(("application/json", body.as_str()));
+            server.ask_with(Some(&token.secret), "POST", "/v1/search", &accept, body)
+        });
+        barrier.wait_for(1);
+        assert!(server.tokens().revoke(&token.token.id).unwrap());
+        // The search goes on, and nobody is told what it finds.
+        let answer = watched.join().unwrap();
+        assert_eq!(answer.status, 200);
+        assert!(answer.events().iter().all(|(_, name, _)| name == "stage"), "{answer:?}");
+    });
+}
+
+#[test]
+fn a_stop_cuts_off_what_takes_longer_than_it_may() {
+    let (mut server, barrier) = with_barrier(|limits| limits.stop_seconds = 1);
+    let _open = OpenAtEnd(barrier.clone());
+    let thread = server.thread.take().unwrap();
+    std::thread::scope(|scope| {
+        let held =
+            scope.spawn(|| server.ask("POST", "/v1/search", Some(&json!({"text": HELD}))).status);
+        barrier.wait_for(1);
+        server.stop.stop();
+        // It ends although the search does not.
+        thread.join().unwrap();
+        assert_eq!(held.join().unwrap(), 0);
+    });
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn a_server_is_announced_while_it_lives_and_ends_its_requests() {
     let index = server.folder.path().join("notes");
     let living = living_server(&index).unwrap();
     assert_eq!((living.address, living.token), (server.address, server.token.clone()));
+    assert_eq!((living.mcp, &*living.index), (true, "notes"));
     // A connection that is idle, and a head that never ends, do not hold it up.
     let _idle = TcpStream::connect(server.address).unwrap();
     let folder = server.folder.path().to_owned();
@@ -143,6 +144,8 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
     assert_eq!(reload().json(), json!({"changed": ["indexes.work", "limits"]}));
     assert_eq!(server.ask("GET", "/v1/stats?index=notes", None).json()["files"], json!(3));
     assert_eq!(server.ask("GET", "/v1/stats?index=work", None).json()["files"], json!(0));
+    let living = living_server(&server.folder.path().join("work")).unwrap();
+    assert_eq!((living.address, &*living.index), (server.address, "work"));
     let query = json!({"text": "tusks"});
     let search = || server.ask("POST", "/v1/search?index=notes", Some(&query)).status;
     assert_eq!(search(), 413);
@@ -162,6 +165,7 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
     assert_eq!(reload().json(), json!({"changed": ["indexes.work", "limits"]}));
     assert_eq!(search(), 200);
     assert_eq!(server.ask("GET", "/v1/stats?index=work", None).code(), "not_found");
+    assert_eq!(living_server(&server.folder.path().join("work")), None);
 }
 
 #[test]

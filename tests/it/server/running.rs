@@ -146,6 +146,7 @@ pub(super) fn settings(folder: &Path) -> ServerSettings {
         indexes: vec![index("notes")],
         read_only: false,
         no_auth: false,
+        no_mcp: false,
         tokens: folder.join("tokens.toml"),
         hosts: Vec::new(),
         roots: vec![folder.join("root")],

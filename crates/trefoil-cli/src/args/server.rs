@@ -9,6 +9,7 @@ use trefoil_memory::AllowTag;
 use trefoil_server::Scope;
 
 #[derive(Clone, Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ServeArgs {
     /// Files and folders to index before and to watch while it runs
     #[arg(value_hint = ValueHint::AnyPath)]
@@ -25,6 +26,13 @@ pub(crate) struct ServeArgs {
     /// Ask nobody for a token: everything is open to every program on this machine
     #[arg(long)]
     pub(crate) no_auth: bool,
+    /// Answer no coding agents and chat programs: nothing at `/mcp`
+    #[cfg(feature = "mcp")]
+    #[arg(long)]
+    pub(crate) no_mcp: bool,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Subcommand)]

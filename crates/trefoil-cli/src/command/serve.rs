@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     args::ServeArgs,
+    browser,
     console::{Console, print},
     failure,
     settings::Settings,
@@ -37,11 +38,11 @@ pub(super) fn run(
     let again = args.clone();
     let reload = Reload::by(move || Ok(of_server(&again, &read_again()?)));
     let server = Server::bind(ServerSettings { reload, ..of_server(&args, settings) })?;
-    match server.token() {
-        // The part behind `#` is sent to nobody: the page takes the token from there.
-        Some(token) => print(format_args!("http://{}/#token={token}\n", server.address()))?,
-        None => print(format_args!("http://{}/\n", server.address()))?,
-    }
+    // The part behind `#` is sent to nobody: the page takes the token from there.
+    let token = server.token().map(|token| format!("#token={token}")).unwrap_or_default();
+    let address = format!("http://{}/{token}", server.address());
+    print(format_args!("{address}\n"))?;
+    let _way_in = args.open.then(|| browser::open(&address, console)).transpose()?;
     if args.no_auth {
         console.note("every program on this machine may ask, and change, everything");
     } else if server.token().is_some() {
@@ -72,6 +73,10 @@ fn of_server(args: &ServeArgs, settings: &Settings) -> ServerSettings {
         indexes: indexes(settings),
         read_only: args.read_only,
         no_auth: args.no_auth,
+        #[cfg(feature = "mcp")]
+        no_mcp: args.no_mcp,
+        #[cfg(not(feature = "mcp"))]
+        no_mcp: true,
         tokens: settings.tokens(),
         hosts: settings.server.hosts.clone(),
         roots: roots.map(absolute).collect(),

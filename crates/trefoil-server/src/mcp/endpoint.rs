@@ -8,6 +8,7 @@ use axum::{
     http,
     response::Response,
 };
+use futures_util::future::BoxFuture;
 use http_body_util::{Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::never::NeverSessionManager,
@@ -26,6 +27,39 @@ use crate::{
     problem::Problem,
     route::{Parameter, Values},
 };
+
+/// What answers a message whose sender was let in, and whose body was read.
+pub(crate) type Talks = Arc<
+    dyn Fn(Arc<App>, Caller, http::request::Parts, Bytes) -> BoxFuture<'static, Answered>
+        + Send
+        + Sync,
+>;
+
+type Answered = Result<Response, Problem>;
+
+/// Talks of the indexes of a server.
+pub(crate) fn talks() -> Talks {
+    Arc::new(|app, caller, head, body| Box::pin(serve(app, caller, head, body)))
+}
+
+/// Talks as `handler` does, with sessions or without.
+#[cfg(feature = "conformance")]
+pub(crate) fn talks_as<H: rmcp::ServerHandler + Clone>(handler: H, has_sessions: bool) -> Talks {
+    use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(has_sessions)
+        .disable_allowed_hosts()
+        .disable_allowed_origins();
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(handler.clone()), sessions, config);
+    Arc::new(move |_, _, head, body| {
+        let service = service.clone();
+        Box::pin(async move {
+            let request: Request<Full<Bytes>> = Request::from_parts(head, Full::new(body));
+            Ok(service.handle(request).await.map(Body::new))
+        })
+    })
+}
 
 /// The path at which a server answers.
 pub(crate) const PATH: &str = "/mcp";
@@ -85,7 +119,7 @@ pub(crate) async fn serve(
     caller: Caller,
     head: http::request::Parts,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> Answered {
     let query = Query::read(head.uri.query(), PARAMETERS.into_iter())?;
     let read = |name: &'static str| {
         let given = query.text(name).unwrap_or_default();

@@ -1,7 +1,11 @@
 //! Messages of standard input as requests of HTTP: to a server that has the index open, or to this
 //! process.
 
-use std::{io, sync::Mutex, sync::PoisonError};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
 
 use axum::{
     body::Bytes,
@@ -15,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::{client::Client, endpoint};
-use crate::local::LocalServer;
+use crate::local::{LocalServer, living_server};
 
 /// Where messages go.
 #[derive(Debug)]
@@ -31,9 +35,14 @@ pub(crate) struct Relay {
 /// A server, and what to ask it for.
 #[derive(Debug)]
 pub(crate) struct ServerOfIndex {
-    pub(crate) dir: std::path::PathBuf,
-    /// The query of its address.
+    pub(crate) dir: PathBuf,
+    /// The query of its address, but for the index, which it names itself.
     pub(crate) query: String,
+}
+
+/// The server that has the index in `dir` open and answers messages, if there is one.
+pub(crate) fn asked_server(dir: &Path) -> Option<LocalServer> {
+    living_server(dir).filter(|server| server.mcp)
 }
 
 /// An answer of the protocol that is an error.
@@ -89,7 +98,7 @@ impl Relay {
     async fn connected(&self) -> Option<(Sender, LocalServer, &str)> {
         let of_index = self.server.as_ref()?;
         let dir = of_index.dir.clone();
-        let found = tokio::task::spawn_blocking(move || crate::local::living_server(&dir)).await;
+        let found = tokio::task::spawn_blocking(move || asked_server(&dir)).await;
         let server = found.ok()??;
         let stream = TcpStream::connect(server.address).await.ok()?;
         drop(stream.set_nodelay(true));
@@ -154,7 +163,8 @@ async fn ask(
         let value = format!("Bearer {token}").parse().map_err(io::Error::other)?;
         request.headers_mut().insert(header::AUTHORIZATION, value);
     }
-    *request.uri_mut() = format!("{}?{query}", endpoint::PATH).parse().map_err(io::Error::other)?;
+    let address = format!("{}?index={}&{query}", endpoint::PATH, server.index);
+    *request.uri_mut() = address.parse().map_err(io::Error::other)?;
     let response = sender.send_request(request).await.map_err(io::Error::other)?;
     let collected = response.into_body().collect().await.map_err(io::Error::other)?;
     Ok(collected.to_bytes())

@@ -19,7 +19,7 @@ use trefoil::{Error, Model, SearchQuery, memory::BoundaryClass};
 
 use super::{
     client::{Client, Host},
-    relay::{Relay, ServerOfIndex, error, text_at},
+    relay::{Relay, ServerOfIndex, asked_server, error, text_at},
     shared::SharedIndex,
     tool::ToolSet,
 };
@@ -87,10 +87,7 @@ fn server_of(settings: &McpSettings) -> ServerOfIndex {
     let names = |names: Vec<&str>| names.join(",");
     let tools = names(settings.tools.iter().map(|set| set.name()).collect());
     let classes = names(settings.classes.iter().map(|class| class.as_str()).collect());
-    let query = format!(
-        "index={}&tools={tools}&readOnly={}&classes={classes}",
-        settings.index.name, settings.read_only
-    );
+    let query = format!("tools={tools}&readOnly={}&classes={classes}", settings.read_only);
     ServerOfIndex { dir: settings.index.dir.clone(), query }
 }
 
@@ -122,7 +119,7 @@ async fn serve(relay: Arc<Relay>, shared: Arc<SharedIndex>) {
 }
 
 fn is_served(relay: &Relay, dir: &Path) -> bool {
-    relay.server.is_some() && crate::local::living_server(dir).is_some()
+    relay.server.is_some() && asked_server(dir).is_some()
 }
 
 /// Reads messages until there are no more; each is answered on a task of its own.
