@@ -1,6 +1,6 @@
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -43,6 +43,11 @@ impl EngineIndex {
             return Err(format!("{made} chunks instead of {chunks}, or {waiting:?}").into());
         }
         Ok(index)
+    }
+
+    /// Its directory, and what it is opened with.
+    pub fn opened_by(&self) -> (&Path, &EngineConfig) {
+        (&self.dir, &self.config)
     }
 
     /// Opens it to read and write.

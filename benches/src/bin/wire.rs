@@ -1,0 +1,418 @@
+//! What HTTP and the Model Context Protocol add to a search, what a server bears, and how soon it
+//! is ready: on the fixtures grown to so many chunks. Prints tables.
+//!
+//! ```sh
+//! cargo run --release -p benches --bin wire -- added 10000 2000
+//! cargo run --release -p benches --bin wire -- load 10000 60
+//! cargo run --release -p benches --bin wire -- ready 100000
+//! ```
+//!
+//! The default model has to be there; it embeds the fixtures once. Questions are asked without
+//! reranking, with their vectors at hand. What is compared is measured in turns, in one run.
+
+use std::{
+    env, fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    process::{Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use benches::{EngineIndex, Fixtures, Outcome, StoredVectors, search_query};
+use serde_json::{Value, json};
+use trefoil::{Engine, SearchQuery, SearchStrategy, admin::SystemClock};
+use trefoil_server::{
+    IndexSettings, Limits, McpSettings, Reload, Server, ServerSettings, Stop, ToolSet, serve_stdio,
+};
+
+/// Clients that ask at once.
+const CLIENTS: usize = 64;
+/// Connections on which nothing is asked.
+const IDLE: usize = 1_000;
+
+fn main() -> Outcome {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["added", chunks, rounds] => added(&Place::of(chunks.parse()?)?, rounds.parse()?),
+        ["load", chunks, seconds] => load(&Place::of(chunks.parse()?)?, seconds.parse()?),
+        ["ready", chunks] => ready(&Place::of(chunks.parse()?)?),
+        ["stdio", chunks] => Ok(Place::of(chunks.parse()?)?.stdio()?),
+        _ => Err("usage: wire added CHUNKS ROUNDS, load CHUNKS SECONDS or ready CHUNKS".into()),
+    }
+}
+
+/// An index, and questions to ask of it.
+struct Place {
+    chunks: usize,
+    index: EngineIndex,
+    questions: Vec<String>,
+}
+
+impl Place {
+    fn of(chunks: usize) -> Outcome<Self> {
+        let fixtures = Fixtures::load()?;
+        let vectors = Arc::new(StoredVectors::of(&fixtures)?);
+        let index = EngineIndex::of(&fixtures, &vectors, chunks)?;
+        let questions = fixtures.questions.into_iter().map(|question| question.text).collect();
+        Ok(Self { chunks, index, questions })
+    }
+
+    /// The question of a round; they are asked by turns.
+    fn question(&self, round: usize) -> &str {
+        self.questions.get(round % self.questions.len()).map_or("", String::as_str)
+    }
+
+    fn query(&self, round: usize) -> Outcome<SearchQuery> {
+        search_query(self.question(round), SearchStrategy::Hybrid)
+    }
+
+    fn settings(&self) -> IndexSettings {
+        let (dir, engine) = self.index.opened_by();
+        IndexSettings { name: "main".to_owned(), dir: dir.to_owned(), engine: engine.clone() }
+    }
+
+    fn serve(&self, folder: &Path) -> Outcome<Served> {
+        // Nobody is told to wait: that is measured by tests.
+        let limits = Limits {
+            burst: u32::MAX,
+            requests_per_minute: u32::MAX,
+            connections: 4_096,
+            connections_per_address: 4_096,
+            head_seconds: 600,
+            ..Limits::default()
+        };
+        let server = Server::bind(ServerSettings {
+            addr: ([127, 0, 0, 1], 0).into(),
+            indexes: vec![self.settings()],
+            read_only: true,
+            no_auth: true,
+            no_mcp: false,
+            tokens: folder.join("tokens.toml"),
+            hosts: Vec::new(),
+            roots: Vec::new(),
+            limits,
+            clock: Arc::new(SystemClock),
+            reload: Reload::default(),
+        })?;
+        let address = server.address();
+        let engine = server.engine("main").ok_or("the index cannot be opened")?;
+        let stop = Stop::default();
+        let thread = thread::spawn({
+            let stop = stop.clone();
+            move || server.run(&stop).map_err(Into::into)
+        });
+        Ok(Served { address, engine, stop, thread })
+    }
+
+    fn stdio(&self) -> trefoil::Result<()> {
+        serve_stdio(McpSettings {
+            index: self.settings(),
+            tools: ToolSet::DEFAULT.to_vec(),
+            read_only: true,
+            alone: true,
+            classes: Vec::new(),
+        })
+    }
+}
+
+/// A server that runs in this process.
+struct Served {
+    address: SocketAddr,
+    engine: Arc<Engine>,
+    stop: Stop,
+    thread: JoinHandle<Outcome>,
+}
+
+impl Served {
+    fn end(self) -> Outcome {
+        self.stop.stop();
+        self.thread.join().map_err(|_| "the server has panicked")?
+    }
+}
+
+/// A connection that is kept.
+struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    fn open(address: SocketAddr) -> Outcome<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Asks, and reads the whole answer: its status.
+    fn ask(&mut self, method: &str, path: &str, body: &str) -> Outcome<u16> {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes())?;
+        let (mut line, mut length, mut status) = (String::new(), 0, 0);
+        loop {
+            line.clear();
+            if self.0.read_line(&mut line)? == 0 {
+                return Err("the server has closed".into());
+            }
+            let lower = line.to_lowercase();
+            if let Some(rest) = lower.strip_prefix("http/1.1 ") {
+                status = rest.split(' ').next().unwrap_or_default().parse()?;
+            } else if let Some(rest) = lower.strip_prefix("content-length:") {
+                length = rest.trim().parse()?;
+            } else if line == "\r\n" {
+                break;
+            }
+        }
+        let mut answer = vec![0; length];
+        self.0.read_exact(&mut answer)?;
+        Ok(status)
+    }
+
+    /// Asks for events, and waits for the first of a name.
+    fn first_event(&mut self, body: &str, name: &str) -> Outcome<Duration> {
+        let began = Instant::now();
+        let request = format!(
+            "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Accept: text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes())?;
+        let mut line = String::new();
+        while self.0.read_line(&mut line)? > 0 {
+            if line.trim_end() == format!("event: {name}") {
+                return Ok(began.elapsed());
+            }
+            line.clear();
+        }
+        Err("the event did not come".into())
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> Outcome<T>) -> Outcome<f64> {
+    let began = Instant::now();
+    work()?;
+    Ok(began.elapsed().as_secs_f64() * 1_000.0)
+}
+
+fn answered(status: u16) -> Outcome {
+    if status == 200 { Ok(()) } else { Err(format!("an answer with status {status}").into()) }
+}
+
+/// The value below which so many per cent of them are.
+fn percentile(times: &mut [f64], percent: usize) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() * percent / 100).copied().unwrap_or_default()
+}
+
+/// The call of the tool `search`, as a message.
+fn call(question: &str) -> String {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "search", "arguments": {"query": question, "limit": 10}},
+    })
+    .to_string()
+}
+
+/// What each way adds to the same question asked of the library.
+#[expect(clippy::print_stdout, reason = "the table is what it is for")]
+fn added(place: &Place, rounds: usize) -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let served = place.serve(folder.path())?;
+    let mut child = Command::new(env::current_exe()?)
+        .args(["stdio", &place.chunks.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut input = child.stdin.take().ok_or("no input")?;
+    let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
+    let mut say = |message: &str| -> Outcome {
+        writeln!(input, "{message}")?;
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let answer: Value = serde_json::from_str(&line)?;
+        if answer.get("result").is_some() { Ok(()) } else { Err(line.into()) }
+    };
+    say(&json!({
+        "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                   "clientInfo": {"name": "wire", "version": "1"}},
+    })
+    .to_string())?;
+    let mut connection = Connection::open(served.address)?;
+    let mut library = Vec::new();
+    let mut ways: [(&str, Vec<f64>); 3] =
+        [("HTTP", Vec::new()), ("MCP over HTTP", Vec::new()), ("MCP over stdio", Vec::new())];
+    let warm = place.questions.len();
+    for round in 0..warm + rounds {
+        let query = place.query(round)?;
+        let body = serde_json::to_string(&query)?;
+        let message = call(place.question(round));
+        let alone = timed(|| Ok(served.engine.search(&query)?))?;
+        let times = [
+            timed(|| answered(connection.ask("POST", "/v1/search", &body)?))?,
+            timed(|| answered(connection.ask("POST", "/mcp", &message)?))?,
+            timed(|| say(&message))?,
+        ];
+        // Each question was asked once before it counts.
+        if round >= warm {
+            library.push(alone);
+            for ((_, all), time) in ways.iter_mut().zip(times) {
+                all.push(time - alone);
+            }
+        }
+    }
+    println!("{} chunks, {rounds} questions; milliseconds", place.chunks);
+    println!(
+        "library: p50 {:.2}, p99 {:.2}",
+        percentile(&mut library, 50),
+        percentile(&mut library, 99)
+    );
+    println!("beyond it, question by question:");
+    for (way, mut times) in ways {
+        println!(
+            "{way}: p50 {:.2}, p99 {:.2}",
+            percentile(&mut times, 50),
+            percentile(&mut times, 99)
+        );
+    }
+    drop(input);
+    child.wait()?;
+    served.end()
+}
+
+/// Questions a second of so many threads, each of which asks until it is told to stop.
+fn asked_by(
+    threads: usize,
+    seconds: u64,
+    ask: impl Fn(usize, &AtomicBool) -> Outcome<usize> + Sync,
+) -> Outcome<f64> {
+    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|thread| {
+                let (over, asked, ask) = (&over, &asked, &ask);
+                scope.spawn(move || -> Outcome {
+                    asked.fetch_add(ask(thread, over)?, Ordering::Relaxed);
+                    Ok(())
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_secs(seconds));
+        over.store(true, Ordering::Relaxed);
+        running.into_iter().try_for_each(|one| one.join().map_err(|_| "a thread has panicked")?)
+    })?;
+    Ok(asked.into_inner() as f64 / seconds as f64)
+}
+
+/// What a server bears, next to what the library does by itself.
+#[expect(clippy::print_stdout, reason = "the table is what it is for")]
+fn load(place: &Place, seconds: u64) -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let served = place.serve(folder.path())?;
+    let cores = thread::available_parallelism()?.get();
+    let library = asked_by(cores, seconds, |thread, over| {
+        let mut asked = 0;
+        while !over.load(Ordering::Relaxed) {
+            served.engine.search(&place.query(thread + asked * cores)?)?;
+            asked += 1;
+        }
+        Ok(asked)
+    })?;
+    let [ok, busy, other] = [const { AtomicUsize::new(0) }; 3];
+    let over_health = AtomicBool::new(false);
+    let (served_per_second, mut health) = thread::scope(|scope| -> Outcome<(f64, Vec<f64>)> {
+        let health = scope.spawn(|| -> Outcome<Vec<f64>> {
+            let (mut connection, mut times) = (Connection::open(served.address)?, Vec::new());
+            while !over_health.load(Ordering::Relaxed) {
+                times.push(timed(|| answered(connection.ask("GET", "/healthz", "")?))?);
+                thread::sleep(Duration::from_millis(20));
+            }
+            Ok(times)
+        });
+        let served_per_second = asked_by(CLIENTS, seconds, |thread, over| {
+            let (mut connection, mut asked, mut found) = (Connection::open(served.address)?, 0, 0);
+            while !over.load(Ordering::Relaxed) {
+                let body = serde_json::to_string(&place.query(thread + asked * CLIENTS)?)?;
+                asked += 1;
+                match connection.ask("POST", "/v1/search", &body)? {
+                    200 => {
+                        found += 1;
+                        ok.fetch_add(1, Ordering::Relaxed);
+                    }
+                    429 | 503 => _ = busy.fetch_add(1, Ordering::Relaxed),
+                    _ => _ = other.fetch_add(1, Ordering::Relaxed),
+                }
+            }
+            Ok(found)
+        });
+        over_health.store(true, Ordering::Relaxed);
+        let health = health.join().map_err(|_| "a thread has panicked")?;
+        Ok((served_per_second?, health?))
+    })?;
+    println!("{} chunks, {seconds} s each", place.chunks);
+    println!("library, {cores} threads: {library:.0} questions a second");
+    println!(
+        "HTTP, {CLIENTS} clients: {served_per_second:.0} a second, {:.2} of the library; \
+         {} answered, {} told to come again, {} otherwise",
+        served_per_second / library,
+        ok.into_inner(),
+        busy.into_inner(),
+        other.into_inner()
+    );
+    println!(
+        "/healthz meanwhile: p50 {:.1} ms, p99 {:.1} ms",
+        percentile(&mut health, 50),
+        percentile(&mut health, 99)
+    );
+    let before = resident_mb()?;
+    let idle: Vec<TcpStream> =
+        (0..IDLE).map(|_| TcpStream::connect(served.address)).collect::<Result<_, _>>()?;
+    // They are accepted when one that came after them is answered.
+    Connection::open(served.address)?.ask("GET", "/healthz", "")?;
+    println!("{} idle connections: {:.1} MB", idle.len(), resident_mb()? - before);
+    drop(idle);
+    served.end()
+}
+
+/// Resident memory of the process in MB.
+fn resident_mb() -> Outcome<f64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB"));
+    Ok(kilobytes.ok_or("the system names no memory")?.trim().parse::<f64>()? / 1024.0)
+}
+
+/// How soon a server answers, and how soon something is shown of a question.
+#[expect(clippy::print_stdout, reason = "the table is what it is for")]
+fn ready(place: &Place) -> Outcome {
+    let (mut starts, mut shown) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let folder = tempfile::tempdir()?;
+        let began = Instant::now();
+        let served = place.serve(folder.path())?;
+        answered(Connection::open(served.address)?.ask("GET", "/readyz", "")?)?;
+        starts.push(began.elapsed().as_secs_f64() * 1_000.0);
+        for round in 0..100 {
+            let body = serde_json::to_string(&place.query(round)?)?;
+            let first = Connection::open(served.address)?.first_event(&body, "provisional")?;
+            shown.push(first.as_secs_f64() * 1_000.0);
+        }
+        served.end()?;
+    }
+    println!("{} chunks; milliseconds", place.chunks);
+    println!("start to ready: p50 {:.0}", percentile(&mut starts, 50));
+    println!(
+        "to `provisional`: p50 {:.1}, p99 {:.1}",
+        percentile(&mut shown, 50),
+        percentile(&mut shown, 99)
+    );
+    Ok(())
+}
