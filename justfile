@@ -8,6 +8,30 @@ check:
 page:
     npx --yes -p typescript@7.0.2 tsc --noEmit --allowJs --checkJs --strict false --target es2022 --module es2022 --moduleResolution bundler --lib dom,dom.iterable,es2023 --types "" crates/trefoil-server/page/*.js
 
+# The page in a browser; Debian's Chromium and Node are installed. `--small` for fewer sizes.
+page-test *ARGS: build
+    tests/page/run.sh {{ARGS}}
+
+# The description of the HTTP interface, and a server by it, with so many cases an operation.
+api EXAMPLES="250": build
+    tests/api/run.sh {{EXAMPLES}}
+
+# The conformance suite of the Model Context Protocol.
+conformance: build
+    cargo build -p trefoil-server --features conformance --example conformance
+    tests/mcp/run.sh conformance
+
+# Three clients of the Model Context Protocol, by stdio and HTTP.
+mcp-clients: build
+    tests/mcp/run.sh clients
+
+build:
+    cargo build
+
+# The Python package: its wheel, its types and its tests, in an environment below target.
+python PROFILE="release":
+    python/check.sh {{PROFILE}}
+
 # Everything that `cargo test` runs; it fetches the default model once.
 test:
     cargo test
