@@ -19,6 +19,7 @@ mod duplicates;
 mod engine;
 mod entities;
 mod explain;
+mod external;
 mod failing;
 mod faults;
 mod fixtures;

@@ -9,7 +9,7 @@ use std::{
 use crate::source_files::{code, reached, uses};
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
@@ -38,10 +38,11 @@ const LAYERS: [(&str, &[&str]); 14] = [
     ("trefoil-eval", &["trefoil"]),
     ("trefoil-server", &["trefoil", "trefoil-eval", "trefoil-memory"]),
     ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory", "trefoil-server"]),
+    ("trefoil-python", &["trefoil", "trefoil-cli", "trefoil-memory"]),
 ];
 
 /// Which crates of the workspace may name a third-party crate.
-const FOREIGN: [(&[&str], &[&str]); 10] = [
+const FOREIGN: [(&[&str], &[&str]); 11] = [
     (&["trefoil-text"], &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
     (&["trefoil-store"], &["rusqlite"]),
     (&["trefoil-keyword"], &["tantivy"]),
@@ -51,6 +52,7 @@ const FOREIGN: [(&[&str], &[&str]); 10] = [
     (&["trefoil-core", "trefoil-model"], &["ndarray"]),
     (&["trefoil"], &["ureq"]),
     (&["trefoil-cli"], &["clap", "anyhow"]),
+    (&["trefoil-python"], &["pyo3", "numpy"]),
     (&["trefoil-server"], &["axum", "hyper", "hyper-util", "prometheus-client", "rmcp"]),
 ];
 

@@ -231,7 +231,9 @@ fn rerankers(wanted: Option<Model>) -> (Rerankers, RerankConfig) {
         Some(Model::None) => (Rerankers::Default, RerankConfig { enabled: false, ..rerank }),
         Some(Model::Named(model)) => (Rerankers::Default, RerankConfig { model, ..rerank }),
         Some(Model::Folder(folder)) => (Rerankers::Folder(folder), rerank),
-        Some(Model::Default | Model::Custom(_)) | None => (Rerankers::Default, rerank),
+        Some(Model::Default | Model::Custom(_) | Model::External { .. }) | None => {
+            (Rerankers::Default, rerank)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 pub use self::metadata::Metadata;
-use crate::Language;
+use crate::{Embedding, Language};
 
 /// How a document's body is written, which decides how it is cut into chunks.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -53,6 +53,10 @@ pub struct Document {
     /// Fields of the caller's own, to filter by and to get back with results.
     #[serde(default, skip_serializing_if = "Metadata::is_empty")]
     pub metadata: Metadata,
+    /// Its vector, for an engine whose vectors are the caller's, of a document that is one chunk
+    /// ([`DocumentFormat::Whole`]); kept as it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Embedding>,
 }
 
 impl Document {
@@ -74,5 +78,7 @@ impl Document {
         metadata(metadata: Metadata) metadata = metadata;
         /// Sets the language, which is told from the script of each chunk otherwise.
         language(language: impl Into<Option<Language>>) language = language.into();
+        /// Sets the vector of a document that is one chunk.
+        embedding(embedding: Embedding) embedding = Some(embedding);
     }
 }

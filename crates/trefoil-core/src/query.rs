@@ -54,7 +54,8 @@ impl QueryText {
 
 crate::text_type!(QueryText::new);
 
-/// A query vector: finite and not all zero. Its length is checked against the index.
+/// A vector of a question or a document: finite and not all zero. Its length is checked against
+/// the index.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("minItems" = 1)))]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +87,9 @@ impl Embedding {
 }
 
 crate::checked_conversions!(Embedding(Vec<f32>));
+
+/// No component is NaN.
+impl Eq for Embedding {}
 
 /// What a caller asks.
 #[serde_with::skip_serializing_none]

@@ -11,7 +11,7 @@ use crate::{
     Store, WriteTx,
     change::log,
     chunk::stored_ordinal,
-    codec::{language, parsed, to_json},
+    codec::{language, metadata, parsed, row_ids, to_json},
     embedding,
     graph::said,
     id::{chunk_id, file_id, hex, sha256},
@@ -77,10 +77,25 @@ pub struct TouchedFile {
 pub struct NewChunk {
     /// The chunk.
     pub chunk: Chunk,
-    /// SHA-256 of the text that is embedded for it, hexadecimal; unused for parents.
+    /// SHA-256 of the text that is embedded for it, and of its vector if that is the caller's,
+    /// hexadecimal; unused for parents.
     pub embedding_hash: String,
+    /// Where its vector comes from.
+    pub embedding: NewEmbedding,
     /// What it mentions; unused for parents.
     pub extraction: Extraction,
+}
+
+/// Where the vector of a chunk comes from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum NewEmbedding {
+    /// The model makes it, unless it is cached. Until then the chunk keeps the one that it has.
+    #[default]
+    Model,
+    /// The caller made it.
+    Given(Vec<f32>),
+    /// The caller makes vectors, and gives none for this chunk: it loses the one that it has.
+    Absent,
 }
 
 /// What storing a file did to its leaves.
@@ -146,6 +161,36 @@ impl Store {
             each.map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run())
                 .collect()
         })
+    }
+
+    /// Puts the fields of `patch` into the metadata of the files at `paths`, in one transaction; null
+    /// takes a field out. Their chunks are logged as [`Change::Text`], and keep their rows and
+    /// vectors. Tells how many of the files there were. What was stored of their content does not
+    /// count as known any more, so that the next ingest of it brings its own metadata back.
+    ///
+    /// # Errors
+    /// [`InvalidField`](trefoil_core::Error::InvalidField) if one has too much metadata then; then
+    /// nothing was stored.
+    pub fn patch_metadata<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p str>,
+        patch: &Metadata,
+    ) -> Result<usize> {
+        let mut refused = None;
+        let patched = self.write("change metadata", |tx, now| {
+            let mut patched = 0;
+            for path in paths {
+                let Some((file, metadata)) = metadata_at(tx, path)? else { continue };
+                let metadata = metadata.patched(patch).map_err(|error| {
+                    refused = Some(error);
+                    rusqlite::Error::QueryReturnedNoRows
+                })?;
+                set_metadata(tx, now, file, &metadata)?;
+                patched += 1;
+            }
+            Ok(patched)
+        });
+        refused.map_or(patched, Err)
     }
 
     /// Removes the file at `path` with its chunks; true if it was there.
@@ -219,7 +264,13 @@ impl Put<'_> {
         let mut before = self.chunks_before(file)?;
         let mut after = Vec::with_capacity(self.file.chunks.len());
         for (id, new) in self.ids.1.iter().zip(&self.file.chunks) {
-            after.push((id, new, before.remove(id.as_str())));
+            // An index takes a vector back with its row only.
+            let loses = |(_, place): &(RowId, Place)| {
+                new.embedding == NewEmbedding::Absent && place.embedding_hash != new.embedding_hash
+            };
+            let old = before.get(id.as_str());
+            let kept = old.is_some_and(|old| !loses(old));
+            after.push((id, new, if kept { before.remove(id.as_str()) } else { None }));
         }
         let mut stored = Stored { file: self.ids.0.clone(), added: 0, kept: 0, removed: 0 };
         let mut gone: Vec<_> = before.into_values().collect();
@@ -362,7 +413,7 @@ impl Put<'_> {
             }
             // Vectors are indexed with the language of their texts.
             if place.embedding_hash != old.embedding_hash || place.language != old.language {
-                self.want_embedding(row, &place)?;
+                self.want_embedding(row, &place, new)?;
             }
             said::put(self.tx, row, &new.extraction)?;
         }
@@ -401,14 +452,17 @@ impl Put<'_> {
         let row = RowId::new(unit.cast_unsigned());
         if new.chunk.level == ChunkLevel::Leaf {
             log(self.tx, Change::Text(row))?;
-            self.want_embedding(row, &place)?;
+            self.want_embedding(row, &place, new)?;
             said::put_first(self.tx, row, &new.extraction)?;
         }
         Ok(())
     }
 
-    fn want_embedding(&self, row: RowId, place: &Place) -> rusqlite::Result<()> {
+    fn want_embedding(&self, row: RowId, place: &Place, new: &NewChunk) -> rusqlite::Result<()> {
         let (space, hash) = (self.space, &place.embedding_hash);
+        if let (Some(space), NewEmbedding::Given(vector)) = (space, &new.embedding) {
+            embedding::put(self.tx, hash, space, vector)?;
+        }
         embedding::want(self.tx, self.now, space, Collection::Documents, row, hash)
     }
 }
@@ -424,6 +478,36 @@ impl Place {
             embedding_hash: new.embedding_hash.clone(),
         }
     }
+}
+
+fn metadata_at(tx: &Connection, path: &str) -> rusqlite::Result<Option<(i64, Metadata)>> {
+    tx.prepare_cached("SELECT id, metadata FROM files WHERE path = ?1")?
+        .query_row([path], |row| Ok((row.get(0)?, metadata(row, 1)?)))
+        .optional()
+}
+
+/// What stands before the digest of a content that is stored with other metadata.
+const PATCHED: &str = "patched:";
+
+fn set_metadata(
+    tx: &WriteTx<'_>,
+    now: i64,
+    file: i64,
+    metadata: &Metadata,
+) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "UPDATE files SET metadata = ?2, sha256 = iif(instr(sha256, ?3) = 1, '', ?3) || sha256
+         WHERE id = ?1",
+    )?
+    .execute(params![file, metadata.to_json(), PATCHED])?;
+    tx.prepare_cached(
+        "UPDATE units SET updated_at = ?2
+         WHERE id IN (SELECT unit_id FROM payload_chunk WHERE file_id = ?1)",
+    )?
+    .execute(params![file, now])?;
+    let select =
+        "SELECT unit_id FROM payload_chunk WHERE file_id = ?1 AND ordinal >= 0 ORDER BY unit_id";
+    row_ids(tx, select, [file])?.into_iter().try_for_each(|row| log(tx, Change::Text(row)))
 }
 
 /// Removes the file at `path` with its chunks; true if it was there.

@@ -15,7 +15,7 @@ use trefoil_core::{
 };
 
 use crate::{
-    Access, Clock, NewChunk, NewFile, Store,
+    Access, Clock, NewChunk, NewEmbedding, NewFile, Store,
     id::{hex, sha256},
     store::file_in,
 };
@@ -148,6 +148,7 @@ pub(crate) fn leaf(ordinal: u32, text: &str) -> NewChunk {
             language: Language::En,
         },
         embedding_hash: hex(&sha256(text.as_bytes())),
+        embedding: NewEmbedding::Model,
         extraction: Extraction::default(),
     }
 }

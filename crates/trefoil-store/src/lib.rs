@@ -12,7 +12,7 @@
 //! use std::sync::Arc;
 //!
 //! use trefoil_core::{ByteSpan, Change, Chunk, ChunkLevel, Extraction, Language, LineSpan, Seq};
-//! use trefoil_store::{Access, NewChunk, NewFile, Store, SystemClock};
+//! use trefoil_store::{Access, NewChunk, NewEmbedding, NewFile, Store, SystemClock};
 //!
 //! let store = Store::open(dir, Access::ReadWrite, Arc::new(SystemClock))?;
 //! store.put_files(&[NewFile {
@@ -35,6 +35,7 @@
 //!             language: Language::En,
 //!         },
 //!         embedding_hash: "1e".repeat(32),
+//!         embedding: NewEmbedding::Model,
 //!         extraction: Extraction::default(),
 //!     }],
 //! }])?;
@@ -79,7 +80,7 @@ pub use disk::{
     salvage::{Salvaged, TableSaved},
 };
 pub use embedding_queue::{EmbedJob, EmbedSource, WaitingEmbeddings};
-pub use file::{FileState, NewChunk, NewFile, Stored, TouchedFile};
+pub use file::{FileState, NewChunk, NewEmbedding, NewFile, Stored, TouchedFile};
 pub use graph::{
     EntityRow, GraphRows, RelationRow,
     community::{CommunityRow, ReportSource},

@@ -5,8 +5,9 @@ use std::{
 };
 
 use trefoil_core::{
-    Cancel, ChunkId, Document, Error, FileId, FileInfo, Part, Plan, RankedList, Result, RowId,
-    SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk, WhyNot,
+    Cancel, ChunkId, Document, Error, FileId, FileInfo, Metadata, Part, Plan, RankedList, Result,
+    RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk,
+    WhyNot,
 };
 use trefoil_store::JobCounts;
 
@@ -215,6 +216,10 @@ impl AsyncEngine {
             query: SearchQuery as ref, path: String as ref
         ) -> Option<(ChunkId, WhyNot)>;
         ingest(documents: Vec<Document> as ref) -> Ingested;
+        ingest_with(
+            documents: Vec<Document> as ref,
+            on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
+        ) -> Ingested;
         ingest_paths(
             paths: Vec<PathBuf> as ref,
             allowed: IngestOptions,
@@ -233,6 +238,8 @@ impl AsyncEngine {
             path: String as ref,
             on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
         ) -> ForgetReceipt;
+        vectors(paths: Vec<String> as ref) -> Vec<(ChunkId, Vec<f32>)>;
+        update_metadata(paths: Vec<String> as ref, patch: Metadata as ref) -> usize;
         remove_documents(paths: Vec<String> as ref) -> usize;
         document(path: String as ref) -> Option<FileInfo>;
         document_by_id(id: FileId as ref) -> Option<FileInfo>;

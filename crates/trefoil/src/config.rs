@@ -186,6 +186,18 @@ pub enum Model {
     Folder(PathBuf),
     /// The caller's own.
     Custom(Arc<dyn Embedder>),
+    /// None: each document brings its vector ([`Document::embedding`]), and each question
+    /// ([`SearchQuery::embedding`]). A document without one is found by its words only; a question
+    /// without one is not asked of the vectors, and `degraded` says so.
+    ///
+    /// [`Document::embedding`]: trefoil_core::Document::embedding
+    /// [`SearchQuery::embedding`]: trefoil_core::SearchQuery::embedding
+    External {
+        /// What made the vectors; those of another name do not compare.
+        name: String,
+        /// Numbers of a vector.
+        dimensions: usize,
+    },
 }
 
 /// The entity extractor of an engine.
@@ -338,6 +350,11 @@ impl EngineConfig {
         self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;
         self.crag.check()?;
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
+        if let Model::External { name, dimensions } = &self.model {
+            let named = (1..=256).contains(&name.len());
+            Error::check_config(named, "model.name", format_args!("`{name}`"), "1–256 bytes")?;
+            Error::check_range(*dimensions, 1..=65_536, "model.dimensions", "1–65,536")?;
+        }
         Error::check_range(self.highlight_chars, 20..=500, "highlight_chars", "20–500")?;
         Error::check_range(self.context_chars, ..=10_000, "context_chars", "0–10,000")?;
         Error::check_range(self.threads.unwrap_or(1), 1.., "threads", "1 or more")

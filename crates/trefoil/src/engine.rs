@@ -341,6 +341,22 @@ impl Engine {
         self.state.store.chunks_of(path)
     }
 
+    /// The stored vectors of the chunks of the documents at exactly these paths, in the order of
+    /// the paths and of the chunks. A chunk whose vector is not made yet is left out.
+    pub fn vectors(&self, paths: &[impl AsRef<str>]) -> Result<Vec<(ChunkId, Vec<f32>)>> {
+        let mut vectors = Vec::new();
+        for path in paths {
+            let chunks = self.state.store.chunks_of(path.as_ref())?;
+            let rows: Vec<RowId> = chunks.iter().map(|chunk| chunk.row).collect();
+            let mut chunks = chunks.into_iter();
+            for (row, vector) in self.state.store.cached_embeddings(&rows)? {
+                let chunk = chunks.find(|chunk| chunk.row == row);
+                vectors.extend(chunk.map(|chunk| (chunk.id.clone(), vector)));
+            }
+        }
+        Ok(vectors)
+    }
+
     /// What is known of the document at exactly `path`; nothing if it is not indexed.
     pub fn document(&self, path: &str) -> Result<Option<FileInfo>> {
         self.state.store.file_info(path)

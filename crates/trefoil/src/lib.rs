@@ -73,6 +73,7 @@ pub mod index {
     pub(crate) mod admission;
     pub(crate) mod collection;
     pub(crate) mod embedding;
+    pub(crate) mod external;
     pub(crate) mod model_migration;
     pub(crate) mod open;
     pub(crate) mod read_view;

@@ -359,7 +359,7 @@ impl ReadView {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
         let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let embedding = match &self.embedder {
-            Some(embedder) if !nothing && !text.is_empty() => {
+            Some(embedder) if !nothing && !text.is_empty() && embedder.embeds_texts() => {
                 let vectors =
                     catch_panics(EMBEDDER, || embedder.embed_checked(Role::Query, &[&text]))?;
                 Some(Embedding::new(vectors.row(0).to_vec())?)

@@ -12,6 +12,7 @@ use crate::config::EntityExtraction;
 
 use crate::{
     config::{EngineConfig, Model, Rerankers},
+    index::external::ExternalVectors,
     search::turns::Turns,
 };
 
@@ -54,7 +55,7 @@ pub(crate) fn models(config: &EngineConfig) -> Result<Models> {
 #[cfg(feature = "onnx")]
 fn embedder(config: &EngineConfig) -> Result<Models> {
     let onnx = match &config.model {
-        Model::None | Model::Custom(_) => None,
+        Model::None | Model::Custom(_) | Model::External { .. } => None,
         Model::Default | Model::Named(_) | Model::Folder(_) => match onnx::embedder(config) {
             Ok(embedder) => Some(embedder),
             Err(Error::ModelMissing { .. }) if matches!(config.model, Model::Default) => None,
@@ -63,6 +64,7 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
     };
     let embedder = match (&config.model, &onnx) {
         (Model::Custom(embedder), _) => Some(Arc::clone(embedder)),
+        (Model::External { name, dimensions }, _) => Some(external(name, *dimensions)),
         (_, onnx) => onnx.clone().map(|embedder| embedder as Arc<dyn Embedder>),
     };
     let counter = onnx.clone().map(|embedder| embedder as Arc<dyn TokenCounter>);
@@ -81,6 +83,7 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
     let embedder = match &config.model {
         Model::None | Model::Default => None,
         Model::Custom(embedder) => Some(Arc::clone(embedder)),
+        Model::External { name, dimensions } => Some(external(name, *dimensions)),
         Model::Named(name) => return Err(Error::ModelMissing { name: name.clone(), reason }),
         Model::Folder(folder) => {
             return Err(Error::ModelMissing { name: folder.display().to_string(), reason });
@@ -97,6 +100,10 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
         #[cfg(feature = "graph")]
         extractor: extractor(config)?,
     })
+}
+
+fn external(name: &str, dimensions: usize) -> Arc<dyn Embedder> {
+    Arc::new(ExternalVectors::new(name, dimensions))
 }
 
 #[cfg(feature = "graph")]
@@ -125,7 +132,9 @@ mod onnx {
         let source = match &config.model {
             Model::Named(name) => ModelSource::Name(name.clone()),
             Model::Folder(folder) => ModelSource::Folder(folder.clone()),
-            Model::None | Model::Default | Model::Custom(_) => ModelSource::default(),
+            Model::None | Model::Default | Model::Custom(_) | Model::External { .. } => {
+                ModelSource::default()
+            }
         };
         Ok(Arc::new(OnnxEmbedder::open(&home(config)?, &source, threads(config))?))
     }

@@ -118,9 +118,10 @@ impl State {
     }
 
     /// What embeds questions and texts for the vectors that are searched; none without a
-    /// model, and none where the index has another one by now.
+    /// model, none where the index has another one by now, and none where the vectors are the
+    /// caller's.
     pub(crate) fn embedder(&self) -> Option<Arc<dyn Embedder>> {
-        self.active_model().embedder.clone()
+        self.active_model().embedder.clone().filter(|one| one.embeds_texts())
     }
 
     pub(crate) fn active_model(&self) -> RwLockReadGuard<'_, ActiveModel> {

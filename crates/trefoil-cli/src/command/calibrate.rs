@@ -81,7 +81,9 @@ fn languages(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome
         Model::Default => ModelSource::default(),
         Model::Named(name) => ModelSource::Name(name),
         Model::Folder(folder) => ModelSource::Folder(folder),
-        Model::None | Model::Custom(_) => anyhow::bail!("languages are those of a model; name one"),
+        Model::None | Model::Custom(_) | Model::External { .. } => {
+            anyhow::bail!("languages are those of a model; name one")
+        }
     };
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let embedder = OnnxEmbedder::open(&settings.home, &source, threads)?;
@@ -116,7 +118,7 @@ fn model_name(model: &Model) -> Option<String> {
             ModelSource::Folder(_) => None,
         },
         Model::Named(name) => Some(name.clone()),
-        Model::None | Model::Folder(_) | Model::Custom(_) => None,
+        Model::None | Model::Folder(_) | Model::Custom(_) | Model::External { .. } => None,
     }
 }
 

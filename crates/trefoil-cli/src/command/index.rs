@@ -42,7 +42,7 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outco
 /// Fetches the model that the settings name, unless it is here.
 pub(super) fn pull_missing(settings: &Settings) -> anyhow::Result<()> {
     match &settings.engine.model {
-        Model::None | Model::Folder(_) | Model::Custom(_) => Ok(()),
+        Model::None | Model::Folder(_) | Model::Custom(_) | Model::External { .. } => Ok(()),
         Model::Default => pull(&settings.home, &[], false, settings.console),
         Model::Named(name) => pull(&settings.home, &[name], false, settings.console),
     }

@@ -40,6 +40,22 @@ impl Metadata {
         &self.0
     }
 
+    /// It with the fields of `patch` in place of its own; null takes a field out.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] if it is too large then.
+    pub fn patched(&self, patch: &Self) -> Result<Self> {
+        let mut fields = self.0.clone();
+        for (key, value) in &patch.0 {
+            if value.is_null() {
+                fields.remove(key);
+            } else {
+                fields.insert(key.clone(), value.clone());
+            }
+        }
+        Self::new(fields)
+    }
+
     /// It as JSON, without white space; its keys are in order.
     pub fn to_json(&self) -> String {
         Value::Object(self.0.clone()).to_string()

@@ -160,6 +160,12 @@ pub trait Embedder: Debug + Send + Sync {
         on_range(self.short_cosine_range(), cosine)
     }
 
+    /// Whether it embeds texts. Otherwise the vectors of its space are the caller's: nothing asks
+    /// it to embed, but a question that comes without a vector, which is told why that fails.
+    fn embeds_texts(&self) -> bool {
+        true
+    }
+
     /// One unit vector a text: row `i` is that of `texts[i]`, and a row has as many columns as
     /// the [space](Self::space) has dimensions. A text's vector does not depend on the
     /// other texts of the call.

@@ -99,7 +99,7 @@ fn model_name(model: &Model) -> String {
     let name = match model {
         Model::None => "no-model".to_owned(),
         Model::Default => "default".to_owned(),
-        Model::Named(name) => name.clone(),
+        Model::Named(name) | Model::External { name, .. } => name.clone(),
         Model::Folder(folder) => {
             folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }

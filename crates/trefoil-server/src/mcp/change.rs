@@ -26,6 +26,7 @@ pub(crate) fn add_document(
         tags: asked.tags,
         date: asked.date,
         metadata: asked.metadata,
+        embedding: None,
     };
     let index = client.writes()?;
     let done = index.engine.ingest(std::slice::from_ref(&document))?;

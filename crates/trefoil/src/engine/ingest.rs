@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use trefoil_core::{Document, Result};
+use trefoil_core::{Document, Metadata, Result};
 
 use crate::{
     engine::Engine,
@@ -44,7 +44,30 @@ impl Engine {
 
     /// Indexes documents from memory; one with the path of another replaces it.
     pub fn ingest(&self, documents: &[Document]) -> Result<Ingested> {
-        self.state.ingest(documents, || self.wake())
+        self.ingest_with(documents, |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, telling how many documents are stored, before each group of them. Where
+    /// `on_progress` breaks, what was stored by then is indexed, and the rest is not.
+    pub fn ingest_with(
+        &self,
+        documents: &[Document],
+        on_progress: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Ingested> {
+        self.state.ingest(documents, on_progress, || self.wake())
+    }
+
+    /// Puts the fields of `patch` into the metadata of the documents at exactly these paths; null
+    /// takes a field out. Nothing is cut or embedded again. How many of the documents there were.
+    /// The next ingest of a document brings the metadata that it has itself.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`](trefoil_core::Error::InvalidField) if one has too much metadata
+    /// then; then nothing is changed.
+    pub fn update_metadata(&self, paths: &[impl AsRef<str>], patch: &Metadata) -> Result<usize> {
+        let patched = self.state.update_metadata(paths, patch)?;
+        self.wake();
+        Ok(patched)
     }
 
     /// Forgets the documents at exactly these paths. How many there were.

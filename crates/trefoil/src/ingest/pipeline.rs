@@ -3,14 +3,17 @@
 use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf};
 
 use serde::Serialize;
-use trefoil_core::{Document, Error, Loader, Result, map_in_parallel};
-use trefoil_store::{Clock, FileState, NewChunk, NewFile, SystemClock, TouchedFile};
+use trefoil_core::{
+    Document, DocumentFormat, Embedding, Error, Loader, Metadata, Result, map_in_parallel,
+};
+use trefoil_store::{Clock, FileState, NewChunk, NewEmbedding, NewFile, SystemClock, TouchedFile};
 use trefoil_text::{
     Skipped, SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
 };
 
 use crate::{
     background::catch_panics,
+    config::Model,
     digest::{self, sha256},
     ingest::redact::redacted,
     progress::Progress,
@@ -117,11 +120,22 @@ impl State {
         Ok(report)
     }
 
-    /// Indexes documents from memory. Calls `on_stored` whenever there is something to embed.
-    pub(crate) fn ingest(&self, documents: &[Document], on_stored: impl Fn()) -> Result<Ingested> {
+    /// Indexes documents from memory. Calls `on_stored` whenever there is something to embed. Where
+    /// `on_progress` breaks, what was stored by then is indexed, and the rest is not.
+    pub(crate) fn ingest(
+        &self,
+        documents: &[Document],
+        mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
+        on_stored: impl Fn(),
+    ) -> Result<Ingested> {
         self.writable("index documents")?;
         let mut report = Ingested::default();
+        let mut progress = Progress { done: 0, total: documents.len() as u64 };
         for group in documents.chunks(GROUP * 4) {
+            if on_progress(progress).is_break() {
+                break;
+            }
+            progress.done += group.len() as u64;
             let read: Result<Vec<Read>> =
                 map_in_parallel(group, |document| self.read_document(document));
             self.write(read?, &mut Vec::new(), &mut report)?;
@@ -142,6 +156,20 @@ impl State {
         Ok(removed)
     }
 
+    /// Puts fields into the metadata of the documents at exactly these paths. How many there were.
+    pub(crate) fn update_metadata(
+        &self,
+        paths: &[impl AsRef<str>],
+        patch: &Metadata,
+    ) -> Result<usize> {
+        self.writable("change metadata")?;
+        let patched = self.store.patch_metadata(paths.iter().map(AsRef::as_ref), patch)?;
+        if patched > 0 {
+            self.replay_all()?;
+        }
+        Ok(patched)
+    }
+
     /// Forgets the document at `path`, and every document below it. How many.
     pub(crate) fn remove(&self, path: &str) -> Result<usize> {
         self.writable("remove documents")?;
@@ -151,6 +179,11 @@ impl State {
         }
         Ok(removed)
     }
+}
+
+/// A vector as bytes, for a digest.
+fn bytes(embedding: &Embedding) -> Vec<u8> {
+    embedding.as_slice().iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 /// What became of one file or document.
@@ -214,18 +247,48 @@ impl State {
             let reason = format!("{size} bytes, the limit is {}", self.config.max_file_bytes);
             return Ok(skipped(&document.path, reason));
         }
+        self.check_embedding(document)?;
         let Document { title, body, format, language, tags, date, metadata, .. } = document;
         let mut rest = format!("{format:?} {language:?} {tags:?} {date:?}");
         if !metadata.is_empty() {
             rest.extend([" ", &metadata.to_json()]);
         }
         let parts = [title.as_bytes(), b"\0", body.as_bytes(), b"\0", rest.as_bytes()];
+        let embedding = document.embedding.as_ref().map(bytes).unwrap_or_default();
+        let parts = parts.into_iter().chain([embedding.as_slice()]).collect::<Vec<_>>();
         let sha256 = format!("{}{}", self.mark(None), sha256(&parts));
         let known = self.store.file(&document.path)?;
         if known.is_some_and(|known| known.sha256 == sha256) {
             return Ok(Read::Unchanged);
         }
         Ok(Read::New(Box::new(self.cut(document, size, 0, sha256)?)))
+    }
+
+    /// A vector of the caller needs an engine that has such vectors, of its length, and one chunk
+    /// that it is of.
+    fn check_embedding(&self, document: &Document) -> Result<()> {
+        let Some(embedding) = &document.embedding else { return Ok(()) };
+        let refused = |reason: &str| {
+            let (path, reason) = (document.path.clone(), reason.to_owned());
+            Err(Error::UnreadableDocument { path, reason })
+        };
+        let Model::External { dimensions, .. } = self.config.model else {
+            return refused(
+                "it has a vector, but the engine makes its own; open it with an external model",
+            );
+        };
+        if document.format != DocumentFormat::Whole {
+            return refused("a document with a vector is one chunk; give it the format `whole`");
+        }
+        let provided = embedding.as_slice().len();
+        if provided != dimensions {
+            return Err(Error::DimensionMismatch { expected: dimensions, provided });
+        }
+        Ok(())
+    }
+
+    fn has_external_vectors(&self) -> bool {
+        matches!(self.config.model, Model::External { .. })
     }
 
     /// What stands before the digest of a content: how it is made into chunks, as far as that is
@@ -255,7 +318,18 @@ impl State {
         let extractions = self.extract(&document.title, &chunks)?;
         let chunks = chunks.into_iter().zip(extractions).map(|(chunk, extraction)| {
             let embedded = contextual_text(&document.title, &chunk.heading_path, &chunk.text);
-            NewChunk { embedding_hash: digest::sha256(&[embedded.as_bytes()]), chunk, extraction }
+            let vector = document.embedding.as_ref().map(bytes).unwrap_or_default();
+            let embedding = match &document.embedding {
+                Some(embedding) => NewEmbedding::Given(embedding.as_slice().to_vec()),
+                None if self.has_external_vectors() => NewEmbedding::Absent,
+                None => NewEmbedding::Model,
+            };
+            NewChunk {
+                embedding_hash: digest::sha256(&[embedded.as_bytes(), &vector]),
+                embedding,
+                chunk,
+                extraction,
+            }
         });
         Ok(NewFile {
             chunks: chunks.collect(),

@@ -189,13 +189,19 @@ pub fn diverse(
     Ok(kept)
 }
 
-/// Cosine of unit vectors as a similarity for [`mmr`]; 0 where one is missing.
+/// Cosine of vectors of any length but zero as a similarity for [`mmr`]; 0 where one is missing.
 pub fn cosine<V: AsRef<[f32]>>(vectors: &[V]) -> impl Fn(usize, usize) -> f32 {
-    |one, other| match (vectors.get(one), vectors.get(other)) {
-        (Some(one), Some(other)) => {
-            one.as_ref().iter().zip(other.as_ref()).map(|(a, b)| a * b).sum()
+    let dot = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let lengths: Vec<f32> = vectors.iter().map(|v| dot(v.as_ref(), v.as_ref()).sqrt()).collect();
+    move |one, other| {
+        let at = |place: usize| Some((vectors.get(place)?.as_ref(), *lengths.get(place)?));
+        match (at(one), at(other)) {
+            (Some((one, one_length)), Some((other, other_length))) => {
+                let lengths = one_length * other_length;
+                if lengths > 0.0 { dot(one, other) / lengths } else { 0.0 }
+            }
+            _ => 0.0,
         }
-        _ => 0.0,
     }
 }
 
