@@ -1,0 +1,71 @@
+//! The native half of the Python package `trefoil_search`: an engine whose calls take and give
+//! JSON. What a person sees is written in Python, in `python/trefoil_search`.
+
+mod calls;
+mod care;
+mod embedder;
+mod engine;
+mod failure;
+mod long_call;
+mod process;
+mod reranker;
+mod schemas;
+mod settings;
+mod vectors;
+
+use pyo3::pymodule;
+
+/// The native half of `trefoil_search`.
+#[pymodule(gil_used = false)]
+mod _native {
+    use std::ffi::OsString;
+
+    use pyo3::{Bound, Py, PyAny, PyResult, Python, pyfunction, types::PyBytes};
+
+    #[pymodule_export]
+    use crate::engine::NativeEngine;
+
+    use crate::{care, long_call, settings};
+
+    /// Runs the command `trefoil` with these arguments, the name of the program first; its exit
+    /// code.
+    #[pyfunction]
+    fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+        py.detach(|| {
+            let code = trefoil_cli::run(arguments);
+            // An exit code tells itself by comparison only.
+            (0..=u8::MAX).find(|&one| std::process::ExitCode::from(one) == code).unwrap_or(1)
+        })
+    }
+
+    /// The JSON Schemas of what goes over the boundary.
+    #[pyfunction]
+    fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
+        crate::schemas::all(py)
+    }
+
+    /// Looks after an index that no engine has open: `call` is `verify`, `repair`, `doctor`,
+    /// `export` or `import`.
+    #[pyfunction]
+    fn care_for(
+        py: Python<'_>,
+        call: &str,
+        arguments: &[u8],
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyBytes>> {
+        let work = care::find(call)?;
+        let arguments = arguments.to_vec();
+        long_call::run(py, progress, None, move |progress| work(&arguments, progress))
+    }
+
+    /// Fetches models, or lists them.
+    #[pyfunction]
+    fn models(
+        py: Python<'_>,
+        arguments: &[u8],
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyBytes>> {
+        let asked = settings::models(arguments)?;
+        long_call::run(py, progress, None, move |progress| asked.answer(progress))
+    }
+}

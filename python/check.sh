@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Builds the wheel and checks it: types, style, and every suite, in an environment below target.
+# The argument is the profile of cargo; `dev` uses what its tests have compiled.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+profile=${1:-release}
+environment=target/python
+bin=$environment/bin
+
+[ -x $bin/uv ] || { python3 -m venv $environment && $bin/python -m pip install -q uv; }
+export VIRTUAL_ENV=$PWD/$environment PATH=$PWD/$bin:$PATH
+uv pip install -q maturin --group test --group check
+rm -f target/wheels/trefoil_search-*
+CARGO_TARGET_DIR=$PWD/target maturin build --profile "$profile" --out target/wheels --quiet
+uv pip install -q --reinstall --no-deps target/wheels/trefoil_search-*.whl
+
+ruff check python
+ruff format --check python
+abi3audit --strict target/wheels/trefoil_search-*.whl
+# The installed package, not the sources next to the tests.
+cd python/tests
+mypy --config-file ../../pyproject.toml --strict -p trefoil_search
+python -m mypy.stubtest trefoil_search._native
+pyright --project ../../pyproject.toml
+python -m pytest -q -c ../../pyproject.toml --rootdir ../.. . --doctest-modules --pyargs trefoil_search

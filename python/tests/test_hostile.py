@@ -1,0 +1,198 @@
+"""Whatever is given: an answer, or a typed error."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+import trefoil_search as trefoil
+from trefoil_search import Boundary, Document, Engine, TrefoilError, field
+
+EXAMPLES = int(os.environ.get("TREFOIL_EXAMPLES", "300"))
+
+
+class Raises:
+    """Raises whatever is asked of it."""
+
+    def __index__(self) -> int:
+        raise RuntimeError("index")
+
+    def __float__(self) -> float:
+        raise RuntimeError("float")
+
+    def __fspath__(self) -> str:
+        raise RuntimeError("fspath")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise RuntimeError("iter")
+
+    def __str__(self) -> str:
+        raise RuntimeError("str")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("repr")
+
+
+def circle() -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    made["self"] = made
+    return made
+
+
+def deep() -> list[Any]:
+    made: list[Any] = []
+    for _ in range(5_000):
+        made = [made]
+    return made
+
+
+texts = some.one_of(
+    some.text(max_size=30),
+    some.sampled_from(
+        ["", " ", "\0", "a\0b", "\ud800", "x" * 5_000, "walrus", "\u202e", "{", "%s"]
+    ),
+)
+numbers = some.one_of(
+    some.integers(),
+    some.floats(),
+    some.sampled_from([10**400, -(2**63), 2**64, math.nan, -math.inf, True, 1e300]),
+)
+odd = some.one_of(
+    some.none(),
+    some.builds(Raises),
+    some.builds(circle),
+    some.builds(deep),
+    some.binary(max_size=9),
+    some.just(object()),
+    some.just({1: 2}),
+    some.just({(1, 2): 3}),
+    some.just({"a": {b"b": 1}}),
+)
+values = some.recursive(
+    some.one_of(texts, numbers, odd),
+    lambda inner: some.one_of(
+        some.lists(inner, max_size=3), some.dictionaries(texts, inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    path = tmp_path_factory.mktemp("hostile") / "index"
+    with trefoil.open(path, model=trefoil.External("mine", 3)) as engine:
+        engine.ingest([Document("walrus", "A walrus.", format="whole", embedding=[1, 0, 0])])
+        yield engine
+
+
+OPTIONS = [
+    "where", "languages", "path_glob", "tags", "since", "until", "min_relevance", "entity_types",
+    "file_ids", "limit", "offset", "cursor", "strategies", "weights", "rerank", "crag", "explain",
+    "highlights", "diverse", "per_file", "adjoining", "min_similarity", "result_types",
+    "timeout_ms", "embedding",
+]  # fmt: skip
+
+CALLS: dict[str, Any] = {
+    "search": lambda e, a, b: e.search(a),
+    "search_vector": lambda e, a, b: e.search_vector(a),
+    "document": lambda e, a, b: e.document(a),
+    "chunk": lambda e, a, b: e.chunk(a),
+    "texts": lambda e, a, b: e.texts(a),
+    "vectors": lambda e, a, b: e.vectors(a),
+    "remove": lambda e, a, b: e.remove(a if a != "walrus" else "x"),
+    "update": lambda e, a, b: e.update_metadata(a, b),
+    "documents": lambda e, a, b: list(e.documents(where=a, limit=3)),
+    "entity": lambda e, a, b: e.entity(a, limit=b),
+    "subgraph": lambda e, a, b: e.subgraph(a, limit=3),
+    "entities": lambda e, a, b: e.entities(limit=a),
+    "why_not": lambda e, a, b: e.why_not(a, path=b),
+    "plan": lambda e, a, b: e.plan(a),
+    "ingest": lambda e, a, b: e.ingest(a),
+    "document path": lambda e, a, b: e.ingest([Document(a, "text")]),
+    "document body": lambda e, a, b: e.ingest([Document("x", a)]),
+    "document metadata": lambda e, a, b: e.ingest([Document("x", "text", metadata=a)]),
+    "document tags": lambda e, a, b: e.ingest([Document("x", "text", tags=a, date=b)]),
+    "document vector": lambda e, a, b: e.ingest([Document("x", "y", format="whole", embedding=a)]),
+    "field": lambda e, a, b: e.search("walrus", where=field(a) == b),
+    "order": lambda e, a, b: e.search("walrus", where=field("n") > a),
+    "among": lambda e, a, b: e.search("walrus", where=field("n").in_(a)),
+    "observe": lambda e, a, b: e.memory.observe(a),
+    "recall": lambda e, a, b: e.memory.recall(a, boundary=Boundary()),
+    "context": lambda e, a, b: e.memory.context(a, window=b),
+    "find": lambda e, a, b: e.memory.find(a, b),
+    "feedback": lambda e, a, b: e.memory.feedback([a]),
+    "claims": lambda e, a, b: e.memory.insert_claims([a]),
+    "record": lambda e, a, b: e.memory.record(a),
+    "policy": lambda e, a, b: e.memory.apply_policy(a, dry_run=True),
+    "session": lambda e, a, b: e.memory.create_session(a, owner=b),
+    "end": lambda e, a, b: e.memory.end_session(a, b),
+    "drain": lambda e, a, b: e.drain(timeout=a if isinstance(a, (str, bytes)) else 0),
+    "open": lambda e, a, b: trefoil.open(a, read_only=True),
+    "model": lambda e, a, b: trefoil.open("/nowhere", model=a, read_only=True),
+    "threads": lambda e, a, b: trefoil.open("/nowhere", threads=a, profile=b, read_only=True),
+}
+
+
+# What Python itself says of an argument of another type is a typed error too.
+TYPED = (TrefoilError, TypeError)
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(call=some.sampled_from(sorted(CALLS)), a=values, b=values)
+def test_every_call_answers_or_says_why_not(hostile: Engine, call: str, a: Any, b: Any) -> None:
+    try:
+        CALLS[call](hostile, a, b)
+    except TYPED:
+        pass
+    assert hostile.search("walrus")[0].path == "walrus"
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(option=some.sampled_from(OPTIONS), value=values)
+def test_every_option_is_taken_or_refused(hostile: Engine, option: str, value: Any) -> None:
+    options: Any = {option: value}
+    try:
+        hostile.search("walrus", **options)
+    except TYPED:
+        pass
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=some.data())
+def test_arrays_of_every_kind_are_read_or_refused(hostile: Engine, data: some.DataObject) -> None:
+    numpy = pytest.importorskip("numpy")
+    from hypothesis.extra import numpy as arrays
+
+    kinds = some.one_of(
+        arrays.scalar_dtypes(), some.sampled_from([numpy.dtype("O"), numpy.dtype("V4")])
+    )
+    kind = data.draw(kinds)
+    shape = data.draw(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+    made: Any = numpy.zeros(shape, dtype=kind)
+    if kind.kind in "fiub" and made.size:
+        made = data.draw(arrays.arrays(kind, shape))
+    if made.ndim and data.draw(some.booleans()):
+        made = made[::-1]
+    try:
+        found = hostile.search_vector(made)
+        assert made.shape == (3,) and found is not None
+    except trefoil.InvalidInput:
+        pass

@@ -1,0 +1,251 @@
+"""An engine over one directory."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from . import types
+from ._native import NativeEngine, care_for
+from .arrays import Vector, rows_of, vector
+from .errors import TrefoilError, invalid
+from .model import Model, Reranker, settings_of
+from .native import Progress
+from .query import SearchOptions, parts_of, query_of
+from .searcher import Searcher, paths_of
+from .wire import dumps, loads
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from typing_extensions import Unpack
+
+    from .arrays import Vectors
+
+__all__ = ["Engine", "open"]
+
+Path: TypeAlias = Union[str, "os.PathLike[str]"]
+
+_open_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def open(
+    path: Path,
+    *,
+    model: Model = "default",
+    read_only: bool = False,
+    threads: int | None = None,
+    profile: Path | None = None,
+    home: Path | None = None,
+    reranker: Reranker | None = None,
+    learn: bool = True,
+) -> Engine:
+    """Open the index in the directory `path`, and make it if it is not there.
+
+    One process writes, any number read. `model` is a name, `"none"` for words only, a folder, an
+    `Embedder`, or `External(name, dimensions)` where the caller makes the vectors; the default
+    model is used once it has been fetched (`models.pull()`). `threads` is how many embed,
+    `profile` a file of `trefoil tune`, and `home` where models are kept. `learn` is whether
+    memory works by itself in the background.
+
+    Raises `Locked` if another process writes to it, `ModelMismatch` if its vectors are of another
+    model, `Corrupt` if it is damaged, `NotFound` for an index that is only to be read and is not
+    there.
+
+    >>> import tempfile, trefoil_search as trefoil
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with trefoil.open(folder + "/notes.trefoil", model="none") as engine:
+    ...         engine.ingest([trefoil.Document("a.md", "The walrus sleeps.")]).written
+    1
+    """
+    settings = {
+        "path": _text(path, "path"),
+        "readOnly": bool(read_only),
+        "threads": threads,
+        "profile": None if profile is None else _text(profile, "profile"),
+        "home": None if home is None else _text(home, "home"),
+        "learn": bool(learn),
+    }
+    return Engine(settings, model, reranker)
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        return os.fsdecode(path)
+    except Exception as error:
+        raise invalid(name, path, "a path") from error
+
+
+class Engine(Searcher):
+    """A search engine over one directory; `open` opens it.
+
+    It may be used from any thread. It belongs to the process that opened it: in a fork of that
+    every call raises `ForkedError`. Pickled, it opens to read where it arrives.
+    """
+
+    __slots__ = ("_model", "_reranker", "_settings")
+    _native: NativeEngine
+
+    def __init__(
+        self, settings: dict[str, Any], model: Model, reranker: Reranker | None = None
+    ) -> None:
+        self._settings = settings
+        self._model = model
+        self._reranker = reranker
+        wire, embed = settings_of(model)
+        score = None
+        if reranker is not None:
+            if not isinstance(reranker, Reranker):
+                raise invalid("reranker", reranker, "an object with `name` and `score`")
+            settings = {**settings, "reranker": reranker.name}
+            score = _scorer(reranker)
+        super().__init__(NativeEngine(dumps({**settings, "model": wire}), embed, score))
+        _open_engines.add(self)
+
+    # Life
+
+    def close(self) -> None:
+        """Close the engine. Calls that run end first; closed again, it does nothing."""
+        self._native.close()
+        _open_engines.discard(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._native.closed
+
+    @property
+    def path(self) -> str:
+        """The directory of the index."""
+        return str(self._settings["path"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings = {**self._settings, "path": os.path.abspath(self.path), "readOnly": True}
+        return (Engine, (settings, self._model, self._reranker))
+
+    def __repr__(self) -> str:
+        return f"<Engine {self.path!r}{' closed' if self.closed else ''}>"
+
+    # Search
+
+    def search_vector(
+        self, embedding: Vector, **options: Unpack[SearchOptions]
+    ) -> types.SearchResult:
+        """Find the passages nearest to a vector of the index's model."""
+        filters, chosen = parts_of(options)
+        found = self._native.search_vector(
+            vector(embedding, "embedding"), dumps(filters), dumps(chosen)
+        )
+        return types.SearchResult.from_wire(loads(found))
+
+    def plan(self, text: str, **options: Unpack[SearchOptions]) -> types.Plan:
+        """Return how a question is searched: every decision, as data."""
+        return types.Plan.from_wire(self._call("plan", query_of(text, options)))
+
+    # Documents
+
+    def ingest_path(
+        self, path: Path, *, prune: bool = False, progress: Progress | None = None
+    ) -> types.Ingested:
+        """Index the file or folder at `path`, and forget what is gone from below it.
+
+        Unchanged files cost nothing; what cannot be read is told in `skipped`. `prune` removes
+        documents even where most of a folder is gone.
+        """
+        return self.ingest_paths([path], prune=prune, progress=progress)
+
+    def ingest_paths(
+        self, paths: Iterable[Path], *, prune: bool = False, progress: Progress | None = None
+    ) -> types.Ingested:
+        """Do the same for several files and folders."""
+        asked = {"paths": [_text(path, "paths") for path in paths], "prune": bool(prune)}
+        return types.Ingested.from_wire(self._long("ingestPaths", asked, progress))
+
+    def remove_below(self, prefix: str) -> int:
+        """Remove the document at `prefix` and every document below it; how many."""
+        return int(self._call("removeBelow", {"id": prefix}))
+
+    def update_metadata(self, paths: Iterable[str], patch: Mapping[str, Any]) -> int:
+        """Put fields into the metadata of documents; `None` takes a field out. How many there were.
+
+        Nothing is embedded again. The next ingest of a document brings its own metadata back.
+        """
+        if not isinstance(patch, Mapping):
+            raise invalid("patch", patch, "a mapping of fields to values")
+        return int(self._call("updateMetadata", {"paths": paths_of(paths), "patch": dict(patch)}))
+
+    def vectors(self, paths: Iterable[str]) -> Vectors:
+        """Return the stored vectors of the passages of documents, in order.
+
+        An array of `float32`, or lists without NumPy. A passage without a vector has no row.
+        """
+        return rows_of(*self._native.vectors(paths_of(paths)))
+
+    # Care
+
+    def verify(self) -> dict[str, Any]:
+        """Check every checksum and every row; what `trefoil verify --json` says."""
+        found: dict[str, Any] = self._long("verify", {}, None)
+        return found
+
+    def doctor(self, *, sample: int | None = None) -> dict[str, Any]:
+        """Measure the health of the index; what `trefoil doctor --json` says."""
+        wire = settings_of(self._model)[0]
+        if isinstance(wire, dict) and "python" in wire:
+            wire = "none"
+        asked = {"settings": {**self._settings, "model": wire}, "sample": sample}
+        return _care("doctor", asked)
+
+    def rebuild(self, *, progress: Progress | None = None) -> types.JobCounts:
+        """Make the indexes again from the stored text; cached vectors are used again."""
+        return types.JobCounts.from_wire(self._long("rebuild", {}, progress))
+
+    def export(self, file: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+        """Write the index into the new file `file`, which `open(file, read_only=True)` reads."""
+        return _care("export", {"from": self.path, "to": _text(file, "file")}, progress)
+
+    @staticmethod
+    def import_(file: Path, path: Path) -> dict[str, Any]:
+        """Make an index in the new directory `path` of a file that `export` wrote."""
+        return _care("import", {"from": _text(file, "file"), "to": _text(path, "path")})
+
+    @staticmethod
+    def repair(path: Path, *, model: Model = "default") -> dict[str, Any]:
+        """Repair the index in `path`, which no engine has open to write."""
+        return _care("repair", {"path": _text(path, "path"), "model": settings_of(model)[0]})
+
+    @classmethod
+    def reindex(cls, path: Path, *, model: Model = "default") -> Self:
+        """Open the index in `path` with another model, whose vectors are made in the background.
+
+        `drain` waits for them; an interrupted one goes on where it was.
+        """
+        return cls({"path": _text(path, "path"), "reindex": True}, model)
+
+
+def _care(name: str, arguments: Any, progress: Progress | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = loads(care_for(name, dumps(arguments), progress))
+    return found
+
+
+def _scorer(reranker: Reranker) -> Callable[[str, list[str]], list[float]]:
+    return lambda question, passages: [float(one) for one in reranker.score(question, passages)]
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what is open while Python still runs."""
+    for engine in list(_open_engines):
+        try:
+            engine.close()
+        except TrefoilError:
+            pass

@@ -1,0 +1,4274 @@
+"""What goes into an engine and comes out of it, one class for each schema.
+
+Made by `python/generate_types.py`; do not change it by hand.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from dataclasses import field as _field
+from typing import Any, Literal, TypeAlias, overload
+
+from .hits import line_of, spans_of, table_of
+
+__all__ = [
+    "ActiveContext",
+    "Affect",
+    "AffectLabel",
+    "AllowTag",
+    "Answerability",
+    "BoundaryClass",
+    "ByteSpan",
+    "ChunkId",
+    "ChunkInContext",
+    "ChunkLevel",
+    "Claim",
+    "ClaimDraft",
+    "ClaimEvidence",
+    "ClaimId",
+    "ClaimKind",
+    "ClaimScores",
+    "Community",
+    "CommunityId",
+    "Condition",
+    "Content",
+    "ContentHash",
+    "ContextId",
+    "ContextItem",
+    "ContextNote",
+    "ContextPack",
+    "ContextRequest",
+    "Correction",
+    "CorrectionOutcome",
+    "CragAction",
+    "CragBasis",
+    "CragPlan",
+    "CragRelevance",
+    "CragReport",
+    "CragScore",
+    "Cursor",
+    "DateRange",
+    "Degraded",
+    "Document",
+    "DocumentFormat",
+    "Duration",
+    "Embedding",
+    "EngineStats",
+    "EntityFacet",
+    "EntityFacts",
+    "EntityId",
+    "EntityType",
+    "EntityView",
+    "EpistemicStatus",
+    "EvidenceId",
+    "EvidenceMethod",
+    "Explanation",
+    "Feedback",
+    "FeedbackId",
+    "FeedbackInput",
+    "FeedbackOutcome",
+    "FeedbackSignal",
+    "FileId",
+    "FileInfo",
+    "FindOptions",
+    "ForgetReceipt",
+    "FoundUnits",
+    "Fusion",
+    "GitProvenance",
+    "Highlight",
+    "Hit",
+    "Importance",
+    "Ingested",
+    "ItemMetadata",
+    "JobCounts",
+    "Kept",
+    "KeyEvent",
+    "Language",
+    "Layer",
+    "LineSpan",
+    "LinkedClaim",
+    "Lost",
+    "MemoryEntity",
+    "MemoryRelation",
+    "Metadata",
+    "ModelInfo",
+    "NamedEntity",
+    "Observation",
+    "ObservationDraft",
+    "ObservationId",
+    "ObservationKind",
+    "Offsets",
+    "Origin",
+    "PackItem",
+    "PackSection",
+    "PackedContext",
+    "PathStep",
+    "Plan",
+    "PlannedRetriever",
+    "PolicyVersion",
+    "Proof",
+    "Provenance",
+    "QueryClassification",
+    "QueryRewrite",
+    "QueryText",
+    "QueryType",
+    "Question",
+    "Rating",
+    "RecallProfile",
+    "RecallQuery",
+    "RecalledClaims",
+    "RecalledEpisode",
+    "RecalledEpisodes",
+    "RecordedEvent",
+    "Reflection",
+    "ReflectionReason",
+    "RelatedEntity",
+    "RelatedUnit",
+    "RelationId",
+    "RelationType",
+    "RelationView",
+    "RelationshipPath",
+    "Relevance",
+    "Requester",
+    "RerankPlan",
+    "RetrieverHit",
+    "RetrieverId",
+    "RetrieverMetric",
+    "RetrieverMetrics",
+    "RrfConfig",
+    "ScannedFile",
+    "Scope",
+    "Score",
+    "ScoreBreakdown",
+    "ScoredClaim",
+    "ScoringParams",
+    "SearchFilters",
+    "SearchOptions",
+    "SearchQuery",
+    "SearchResult",
+    "SearchResultType",
+    "SearchStrategy",
+    "SearchWeights",
+    "SectionKind",
+    "Seen",
+    "Selection",
+    "Seq",
+    "Session",
+    "SessionId",
+    "SharedLoop",
+    "SharedState",
+    "Skipped",
+    "SourcePassage",
+    "SourceTag",
+    "SourceType",
+    "Sources",
+    "Stage",
+    "StageMetric",
+    "StagePlace",
+    "StoredChunk",
+    "StoredDocument",
+    "Subgraph",
+    "SubgraphEdge",
+    "SubgraphNode",
+    "SummaryBody",
+    "Tags",
+    "Trust",
+    "Ttl",
+    "UnitId",
+    "UnitKind",
+    "UnitRecord",
+    "UnitState",
+    "View",
+    "WebMetadata",
+    "WebPage",
+    "WeightedTerm",
+]
+
+AffectLabel: TypeAlias = Literal["joy", "sadness", "anger", "fear", "neutral"]
+"""A feeling, as coarse as rules can tell it."""
+AllowTag: TypeAlias = str
+"""What a request says of itself (`answer:task`, `tool:calendar`), or a pattern of such tags: `*` is all of them, and a `*` at the end any that begin so."""
+Answerability: TypeAlias = Literal["supported", "partial", "unsupported", "uncalibrated"]
+"""Whether the corpus answers a question."""
+BoundaryClass: TypeAlias = Literal["public", "internal", "pii", "secret"]
+"""Who may see a unit, from everybody to nobody. What is derived takes the maximum of its sources, and no class is ever lowered."""
+ChunkId: TypeAlias = str
+"""A chunk: a hash of its file, heading path, text and occurrence, so that indexing the same text again gives the same id."""
+ChunkLevel: TypeAlias = Literal["leaf", "parent"]
+"""The role of a chunk."""
+ClaimId: TypeAlias = str
+"""A claim: something that is held to be so."""
+ClaimKind: TypeAlias = Literal["fact", "preference", "task", "policy_hint"]
+"""What a claim says."""
+CommunityId: TypeAlias = str
+"""A community of entities."""
+Condition: TypeAlias = dict[str, Any]
+"""A condition on the `Metadata` of a document. A field that is missing is null. Values of unlike types match no comparison, `!=` included; null, numbers, strings, booleans, lists and objects are unlike each other. Two strings that are both times of RFC 3339 compare as instants. ``` use trefoil_core::{Condition, Metadata}; let condition: Condition = serde_json::from_str( r#"{"and": [ {"field": "price.eur", "op": "<=", "value": 20}, {"not": {"field": "topics", "op": "contains", "value": "draft"}} ]}"#, )?; let metadata: Metadata = serde_json::from_str(r#"{"price": {"eur": 19.5}, "topics": ["rain"]}"#)?; assert!(condition.admits(&metadata)); # Ok::<(), serde_json::Error>(()) ```"""
+ContentHash: TypeAlias = str
+"""What a text says, whatever its spaces: equal hashes are one claim. `sha256:` and 64 hexadecimal digits of the text after NFC, with runs of white space (line ends too) as one space and none at the ends. ``` use trefoil_memory_core::ContentHash; assert_eq!(ContentHash::of("Owls \\r\\n hunt."), ContentHash::of(" Owls hunt.")); ```"""
+ContextId: TypeAlias = str
+"""What one recall brought, as it was saved."""
+ContextNote: TypeAlias = dict[str, str]
+"""The circumstances of an observation: short texts by name, such as `place` and `at the desk`. ``` use trefoil_memory_core::ContextNote; let note = ContextNote::new([("place", "at the desk"), ("screen", "the calendar")])?; assert_eq!(note.get("place"), Some("at the desk")); assert!(ContextNote::new([("Place", "at the desk")]).is_err()); # Ok::<(), trefoil_core::Error>(()) ```"""
+Correction: TypeAlias = Literal["feedback", "neighbours", "graph", "fuzzy", "languages"]
+"""A way to find more where the evidence is weak."""
+CragAction: TypeAlias = Literal["keep", "refine", "expand", "discard", "web_search"]
+"""What grading did with the evidence."""
+CragBasis: TypeAlias = Literal["rerank", "retrieved"]
+"""What the scores that were graded are."""
+CragRelevance: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
+"""How relevant the evidence is."""
+Cursor: TypeAlias = str
+"""Where a page of results ended, to go on from there: to a caller, opaque text. It names an item by its place in the order, not by a number, so that items of equal score are neither shown twice nor left out, and what was added above since does not push shown items onto the next page."""
+DocumentFormat: TypeAlias = Literal["text", "markdown", "code", "records", "whole"]
+"""How a document's body is written, which decides how it is cut into chunks."""
+Embedding: TypeAlias = list[float]
+"""A vector of a question or a document: finite and not all zero. Its length is checked against the index."""
+EntityId: TypeAlias = str
+"""An entity of the graph."""
+EntityType: TypeAlias = str
+"""What an entity is: a label in capitals, from the core list or free."""
+EpistemicStatus: TypeAlias = Literal["unknown", "inferred", "verified"]
+"""What is known of whether a claim is so."""
+EvidenceId: TypeAlias = str
+"""What speaks for a claim."""
+EvidenceMethod: TypeAlias = Literal["rule", "llm", "manual"]
+"""How it was found that something speaks for a claim."""
+FeedbackId: TypeAlias = str
+"""What somebody said of a claim's worth."""
+FeedbackSignal: TypeAlias = Literal["helpful", "harmful", "outdated", "duplicate"]
+"""What somebody says of a claim that was recalled."""
+FileId: TypeAlias = str
+"""A file or document: a hash of its path."""
+Fusion: TypeAlias = str
+"""How lists become one. On the wire it is its [name](Self::name)."""
+Importance: TypeAlias = Literal["S0", "S1", "S2", "S3"]
+"""How much is lost with a claim, from the most."""
+Language: TypeAlias = Literal["en", "ja", "ko"]
+"""The languages that the engine analyses with care. Text in any other language that is written in Latin, Greek or Cyrillic letters is treated like English."""
+Layer: TypeAlias = int
+"""How much is told of what was found, from the least."""
+Metadata: TypeAlias = dict[str, Any]
+"""Fields of a document that its caller chooses: a JSON object of at most 16 KiB, written without white space. Results carry it, and filters ask for its fields."""
+ObservationId: TypeAlias = str
+"""An observation: something that happened, as it was told."""
+ObservationKind: TypeAlias = Literal["tool_use", "bash", "error", "success", "note", "message"]
+"""What was observed."""
+Origin: TypeAlias = dict[str, Any]
+"""What a claim comes from."""
+PolicyVersion: TypeAlias = str
+"""The version of a policy: `n.n.n`, then `-pre` and `+build` if wanted."""
+QueryRewrite: TypeAlias = dict[str, Any]
+"""How the text of a question is rewritten for the retrievers that take [rewrites](crate::Retriever::rewrites)."""
+QueryText: TypeAlias = str
+"""A question: 1–1,000 characters after trimming. Any Unicode is data, operators and quotes included, so that a question can never fail to parse."""
+QueryType: TypeAlias = Literal["local", "global", "relationship", "hybrid"]
+"""What kind of answer a question wants."""
+Rating: TypeAlias = float
+"""What somebody says of how much a claim was worth, −1 to 1. Kept, and never used."""
+RecallProfile: TypeAlias = Literal["hybrid", "keyword_first", "episodes"]
+"""How memory is searched."""
+ReflectionReason: TypeAlias = Literal["failure", "test", "file", "note", "program", "said", "doubt", "feeling"]
+"""A sign from which reflection told what it did."""
+RelationId: TypeAlias = str
+"""A relation between two entities."""
+RelationType: TypeAlias = str
+"""How one entity is related to another: a label in small letters, from the core list or free."""
+RetrieverId: TypeAlias = str
+"""The name of a retriever: `[a-z][a-z0-9_-]{0,31}`. Weights, metrics, relevance and explanations are keyed by it. Copying it costs 32 bytes. In order stand those of the [default set](Self::DEFAULT_SET), then all others by name. ``` use trefoil_core::RetrieverId; let mine = RetrieverId::new("trigrams")?; assert_eq!(mine.name(), "trigrams"); assert!(RetrieverId::KEYWORD < mine); assert!(RetrieverId::new("No spaces").is_err()); # Ok::<(), trefoil_core::Error>(()) ```"""
+RetrieverMetrics: TypeAlias = dict[str, "RetrieverMetric"]
+"""What each retriever did, by its id; those of the default set are always named."""
+Scope: TypeAlias = Literal["session", "project", "principle"]
+"""How far a claim holds, from the narrowest."""
+Score: TypeAlias = float
+"""A finite score from 0 to 1; larger is better."""
+SearchResultType: TypeAlias = Literal["chunk", "entity", "community"]
+"""What a result item is."""
+SearchStrategy: TypeAlias = str
+"""What a caller may ask for: one retriever, or all of them."""
+SearchWeights: TypeAlias = dict[str, float]
+"""Weight of each retriever in fusion, each 0–1, with a sum of 1 ± 0.01. A retriever that is not named weighs nothing. ``` use trefoil_core::{RetrieverId, SearchWeights}; let weights = SearchWeights::new([(RetrieverId::KEYWORD, 0.8), (RetrieverId::SEMANTIC, 0.2)])?; assert_eq!(weights.get(RetrieverId::GRAPH), 0.0); # Ok::<(), trefoil_core::Error>(()) ```"""
+SectionKind: TypeAlias = Literal["context", "facts", "narrative", "relationships", "loops", "evidence"]
+"""A part of a context pack, in the order in which they stand."""
+Seq: TypeAlias = int
+"""A position in the store's change log; 0 is before the first change."""
+SessionId: TypeAlias = str
+"""A stretch of work on one project."""
+SourceTag: TypeAlias = str
+"""What can be looked at to verify a claim. ``` use trefoil_memory_core::SourceTag; let tag: SourceTag = "file:C:/notes.md:12".parse()?; assert_eq!(tag, SourceTag::File { path: "C:/notes.md".into(), line: 12 }); # Ok::<(), trefoil_core::Error>(()) ```"""
+SourceType: TypeAlias = Literal["chat", "tool", "file", "http", "system"]
+"""Where an observation comes from."""
+Stage: TypeAlias = str
+"""A stage of a search. On the wire it is its [name](Self::name)."""
+Tags: TypeAlias = list[str]
+"""Labels of a unit: NFKC, sorted, each once, at most 32 of at most 256 bytes."""
+Trust: TypeAlias = Literal["untrusted"]
+"""How far a text may be trusted."""
+Ttl: TypeAlias = str
+"""How long a claim stays fresh: whole hours or days, or without end. Written `24h`, `7d`, `unlimited`. ``` use trefoil_policy::Ttl; assert_eq!("7d".parse::<Ttl>()?, Ttl::days(7)?); assert_eq!("36h".parse::<Ttl>()?.to_string(), "36h"); # Ok::<(), trefoil_core::Error>(()) ```"""
+UnitId: TypeAlias = str
+"""The id of a unit of any kind."""
+UnitKind: TypeAlias = Literal["episode", "fact", "summary", "loop", "chunk", "claim"]
+"""What kind of thing a unit is: which table its body is in."""
+UnitState: TypeAlias = Literal["raw", "validated", "consolidated", "archived"]
+"""How far a unit has come in its life."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveContext:
+    """What one recall brought, as it was saved."""
+
+    expires_at: str
+    """Until when it can be used, this moment left out."""
+    id: ContextId
+    """Its id."""
+    items: list[ContextItem]
+    """What it brought, best first."""
+    policy_version: PolicyVersion
+    """The policy that it was made under."""
+    scope: Scope
+    """The longest-lived scope that was searched."""
+    provenance: Provenance | None = None
+    """Who asked, and when."""
+    window: int | None = None
+    """Tokens of the window that it was made for."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ActiveContext:
+        """Return what JSON says."""
+        return cls(
+            wire["expiresAt"],
+            wire["id"],
+            [ContextItem.from_wire(one) for one in wire["items"]],
+            wire["policyVersion"],
+            wire["scope"],
+            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
+            wire.get("window"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"expiresAt": self.expires_at, "id": self.id, "items": [one.to_wire() for one in self.items], "policyVersion": self.policy_version, "scope": self.scope}
+        if self.provenance is not None:
+            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+        if self.window is not None:
+            wire["window"] = self.window
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Affect:
+    """A feeling and how strong it is."""
+
+    intensity: Score
+    """How strong it is."""
+    label: AffectLabel
+    """The feeling."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Affect:
+        """Return what JSON says."""
+        return cls(
+            wire["intensity"],
+            wire["label"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"intensity": self.intensity, "label": self.label}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ByteSpan:
+    """A half-open range of bytes, `start..end`."""
+
+    end: int
+    """One past the last byte."""
+    start: int
+    """First byte."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ByteSpan:
+        """Return what JSON says."""
+        return cls(
+            wire["end"],
+            wire["start"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"end": self.end, "start": self.start}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInContext:
+    """A passage with its neighbours."""
+
+    chunk: StoredChunk
+    """The passage."""
+    after: StoredChunk | None = None
+    """The one after it."""
+    before: StoredChunk | None = None
+    """The one before it in its document."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ChunkInContext:
+        """Return what JSON says."""
+        return cls(
+            StoredChunk.from_wire(wire["chunk"]),
+            None if wire.get("after") is None else StoredChunk.from_wire(wire["after"]),
+            None if wire.get("before") is None else StoredChunk.from_wire(wire["before"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunk": self.chunk.to_wire()}
+        if self.after is not None:
+            wire["after"] = None if self.after is None else self.after.to_wire()
+        if self.before is not None:
+            wire["before"] = None if self.before is None else self.before.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that is held to be so. Three values are kept apart: `confidence` that it is true, which feedback changes; `epistemic_status`, what shows it; and `state`, how far it has come in its life. Made from a `ClaimDraft`, which checks all limits; the JSON of a claim is read in the same way."""
+
+    boundary_class: BoundaryClass
+    """Who may see it."""
+    confidence: Score
+    """Confidence that it is true."""
+    content_hash: ContentHash
+    """Hash of `text`."""
+    created_at: str
+    """When it was written."""
+    decayed_at: str
+    """Up to when decay has been applied."""
+    epistemic_status: EpistemicStatus
+    """What is known of whether it is so; verified only with a source."""
+    id: ClaimId
+    """Its id."""
+    importance: Importance
+    """How much is lost with it."""
+    kind: ClaimKind
+    """What it says, in kind."""
+    last_verified_at: str
+    """When it was last checked."""
+    origin: Origin
+    """What it comes from."""
+    pin: bool
+    """True if a person wants it kept in sight."""
+    quality: Score
+    """How well it is put."""
+    recency: Score
+    """How recent it was at `decayed_at`."""
+    recency_anchor: str
+    """From when its age is counted for recency: its making, or the last feedback that it helped, merge or check."""
+    salience: Score
+    """How much it stands out."""
+    scope: Scope
+    """How far it holds."""
+    sources: list[SourceTag]
+    """What can be looked at to verify it, sorted, each once."""
+    state: UnitState
+    """How far it has come in its life."""
+    text: str
+    """What it says, 1–65,536 bytes."""
+    ttl: Ttl
+    """How long it stays fresh after that."""
+    updated_at: str
+    """When it was last changed."""
+    utility: float
+    """How much it has helped: any finite number, 0 at first."""
+    object: str | None = None
+    """What stands in that relation to it."""
+    occurred_at: str | None = None
+    """When what it tells happened."""
+    predicate: str | None = None
+    """What it says of it, in small letters; a claim with one is a fact of the graph."""
+    provenance: Provenance | None = None
+    """Who or what made it."""
+    session: SessionId | None = None
+    """The session that a claim of scope session is found in."""
+    subject: str | None = None
+    """What it is about, at most 2,048 bytes; so `predicate` and `object`."""
+    tags: Tags = _field(default_factory=list)
+    """Its labels."""
+    valid_from: str | None = None
+    """From when it holds."""
+    valid_to: str | None = None
+    """Until when it holds, this moment left out."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Claim:
+        """Return what JSON says."""
+        return cls(
+            wire["boundaryClass"],
+            wire["confidence"],
+            wire["contentHash"],
+            wire["createdAt"],
+            wire["decayedAt"],
+            wire["epistemicStatus"],
+            wire["id"],
+            wire["importance"],
+            wire["kind"],
+            wire["lastVerifiedAt"],
+            wire["origin"],
+            wire["pin"],
+            wire["quality"],
+            wire["recency"],
+            wire["recencyAnchor"],
+            wire["salience"],
+            wire["scope"],
+            wire["sources"],
+            wire["state"],
+            wire["text"],
+            wire["ttl"],
+            wire["updatedAt"],
+            wire["utility"],
+            wire.get("object"),
+            wire.get("occurredAt"),
+            wire.get("predicate"),
+            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
+            wire.get("session"),
+            wire.get("subject"),
+            wire.get("tags") or [],
+            wire.get("validFrom"),
+            wire.get("validTo"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "confidence": self.confidence, "contentHash": self.content_hash, "createdAt": self.created_at, "decayedAt": self.decayed_at, "epistemicStatus": self.epistemic_status, "id": self.id, "importance": self.importance, "kind": self.kind, "lastVerifiedAt": self.last_verified_at, "origin": self.origin, "pin": self.pin, "quality": self.quality, "recency": self.recency, "recencyAnchor": self.recency_anchor, "salience": self.salience, "scope": self.scope, "sources": self.sources, "state": self.state, "text": self.text, "ttl": self.ttl, "updatedAt": self.updated_at, "utility": self.utility}
+        if self.object is not None:
+            wire["object"] = self.object
+        if self.occurred_at is not None:
+            wire["occurredAt"] = self.occurred_at
+        if self.predicate is not None:
+            wire["predicate"] = self.predicate
+        if self.provenance is not None:
+            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+        if self.session is not None:
+            wire["session"] = self.session
+        if self.subject is not None:
+            wire["subject"] = self.subject
+        if self.tags is not None:
+            wire["tags"] = self.tags
+        if self.valid_from is not None:
+            wire["validFrom"] = self.valid_from
+        if self.valid_to is not None:
+            wire["validTo"] = self.valid_to
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDraft:
+    """What somebody says of a claim that is to be made: only `text` and `origin` are needed. The fields are those of a `Claim`. JSON also takes `claim_id` for `id`, `content` for `text`, and `source`, one or many, for `sources`. ``` use jiff::Timestamp; use trefoil_core::{ClaimId, EpistemicStatus, Importance, ObservationId}; use trefoil_memory_core::{ClaimDraft, IdGenerator}; let json = r#"{"content": "Mika lives in Kyoto.", "origin": {"observed": "obs_1"}, "source": "test:x"}"#; let draft: ClaimDraft = serde_json::from_str(json)?; let now = Timestamp::UNIX_EPOCH; let (claim, warnings) = draft.into_claim(IdGenerator::seeded(1).generate(now)?, now)?; assert_eq!(claim.epistemic_status, EpistemicStatus::Inferred); assert_eq!((claim.importance, warnings.len()), (Importance::S2, 0)); # Ok::<(), Box<dyn std::error::Error>>(()) ```"""
+
+    origin: Origin
+    text: str
+    boundary_class: BoundaryClass | None = None
+    confidence: Score | None = None
+    content_hash: ContentHash | None = None
+    """Hash of the text; if it is given, it must agree."""
+    created_at: str | None = None
+    """When it was written; now, if absent."""
+    decayed_at: str | None = None
+    """Up to when decay has been applied; when it was written, if absent."""
+    epistemic_status: EpistemicStatus | None = None
+    """What is known of whether it is so; inferred if absent or without a source."""
+    id: ClaimId | None = None
+    """Its id, if it has one."""
+    importance: Importance | None = None
+    """How much is lost with it; S1 for a norm and S2 for the rest, if absent."""
+    kind: ClaimKind | None = None
+    last_verified_at: str | None = None
+    """When it was last checked; when it is made, if absent."""
+    object: str | None = None
+    occurred_at: str | None = None
+    pin: bool | None = None
+    predicate: str | None = None
+    provenance: Provenance | None = None
+    quality: Score | None = None
+    recency: Score | None = None
+    recency_anchor: str | None = None
+    """From when its age is counted; when it was written, if absent."""
+    salience: Score | None = None
+    scope: Scope | None = None
+    session: SessionId | None = None
+    """The session it belongs to; needed if its scope is one."""
+    sources: list[str] = _field(default_factory=list)
+    """What can be looked at, as tags that may be malformed."""
+    state: UnitState | None = None
+    subject: str | None = None
+    tags: Tags = _field(default_factory=list)
+    ttl: Ttl | None = None
+    """How long it stays fresh; as its scope, if absent."""
+    updated_at: str | None = None
+    """When it was last changed; when it was written, if absent."""
+    utility: float | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ClaimDraft:
+        """Return what JSON says."""
+        return cls(
+            wire["origin"],
+            wire["text"],
+            wire.get("boundaryClass"),
+            wire.get("confidence"),
+            wire.get("contentHash"),
+            wire.get("createdAt"),
+            wire.get("decayedAt"),
+            wire.get("epistemicStatus"),
+            wire.get("id"),
+            wire.get("importance"),
+            wire.get("kind"),
+            wire.get("lastVerifiedAt"),
+            wire.get("object"),
+            wire.get("occurredAt"),
+            wire.get("pin"),
+            wire.get("predicate"),
+            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
+            wire.get("quality"),
+            wire.get("recency"),
+            wire.get("recencyAnchor"),
+            wire.get("salience"),
+            wire.get("scope"),
+            wire.get("session"),
+            wire.get("sources") or [],
+            wire.get("state"),
+            wire.get("subject"),
+            wire.get("tags") or [],
+            wire.get("ttl"),
+            wire.get("updatedAt"),
+            wire.get("utility"),
+            wire.get("validFrom"),
+            wire.get("validTo"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"origin": self.origin, "text": self.text}
+        if self.boundary_class is not None:
+            wire["boundaryClass"] = self.boundary_class
+        if self.confidence is not None:
+            wire["confidence"] = self.confidence
+        if self.content_hash is not None:
+            wire["contentHash"] = self.content_hash
+        if self.created_at is not None:
+            wire["createdAt"] = self.created_at
+        if self.decayed_at is not None:
+            wire["decayedAt"] = self.decayed_at
+        if self.epistemic_status is not None:
+            wire["epistemicStatus"] = self.epistemic_status
+        if self.id is not None:
+            wire["id"] = self.id
+        if self.importance is not None:
+            wire["importance"] = self.importance
+        if self.kind is not None:
+            wire["kind"] = self.kind
+        if self.last_verified_at is not None:
+            wire["lastVerifiedAt"] = self.last_verified_at
+        if self.object is not None:
+            wire["object"] = self.object
+        if self.occurred_at is not None:
+            wire["occurredAt"] = self.occurred_at
+        if self.pin is not None:
+            wire["pin"] = self.pin
+        if self.predicate is not None:
+            wire["predicate"] = self.predicate
+        if self.provenance is not None:
+            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+        if self.quality is not None:
+            wire["quality"] = self.quality
+        if self.recency is not None:
+            wire["recency"] = self.recency
+        if self.recency_anchor is not None:
+            wire["recencyAnchor"] = self.recency_anchor
+        if self.salience is not None:
+            wire["salience"] = self.salience
+        if self.scope is not None:
+            wire["scope"] = self.scope
+        if self.session is not None:
+            wire["session"] = self.session
+        if self.sources is not None:
+            wire["sources"] = self.sources
+        if self.state is not None:
+            wire["state"] = self.state
+        if self.subject is not None:
+            wire["subject"] = self.subject
+        if self.tags is not None:
+            wire["tags"] = self.tags
+        if self.ttl is not None:
+            wire["ttl"] = self.ttl
+        if self.updated_at is not None:
+            wire["updatedAt"] = self.updated_at
+        if self.utility is not None:
+            wire["utility"] = self.utility
+        if self.valid_from is not None:
+            wire["validFrom"] = self.valid_from
+        if self.valid_to is not None:
+            wire["validTo"] = self.valid_to
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimEvidence:
+    """What speaks for a claim."""
+
+    claim_id: ClaimId
+    """The claim."""
+    id: EvidenceId
+    """Its id."""
+    method: EvidenceMethod
+    """How it was found."""
+    note: str | None = None
+    """What else there is to say."""
+    observation_id: ObservationId | None = None
+    """The observation that tells it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ClaimEvidence:
+        """Return what JSON says."""
+        return cls(
+            wire["claimId"],
+            wire["id"],
+            wire["method"],
+            wire.get("note"),
+            wire.get("observationId"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claimId": self.claim_id, "id": self.id, "method": self.method}
+        if self.note is not None:
+            wire["note"] = self.note
+        if self.observation_id is not None:
+            wire["observationId"] = self.observation_id
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimScores:
+    """The values of a claim that are corrected."""
+
+    confidence: Score
+    """Confidence that it is true."""
+    quality: Score
+    """How well it is put."""
+    recency: Score
+    """How recent it is."""
+    utility: float
+    """How much it has helped."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ClaimScores:
+        """Return what JSON says."""
+        return cls(
+            wire["confidence"],
+            wire["quality"],
+            wire["recency"],
+            wire["utility"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"confidence": self.confidence, "quality": self.quality, "recency": self.recency, "utility": self.utility}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Entities that belong together, and what is said of them."""
+
+    id: CommunityId
+    """Its id."""
+    keywords: list[str]
+    """Its terms, at most 10."""
+    level: int
+    """0 for the communities of the whole graph; one more for the parts of those."""
+    name: str
+    """What it is called."""
+    size: int
+    """How many entities are in it."""
+    summary: str
+    """What it is about; may be empty."""
+    parent: CommunityId | None = None
+    """The community that this one is a part of."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Community:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["keywords"],
+            wire["level"],
+            wire["name"],
+            wire["size"],
+            wire["summary"],
+            wire.get("parent"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "keywords": self.keywords, "level": self.level, "name": self.name, "size": self.size, "summary": self.summary}
+        if self.parent is not None:
+            wire["parent"] = self.parent
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an item says."""
+
+    text: str
+    """The text of the chunk, as it stands in the document; the report of a community, the description of an entity."""
+    context_after: str | None = None
+    """What follows, to the end of a sentence."""
+    context_before: str | None = None
+    """What stands before, to the start of a sentence."""
+    summary: str | None = None
+    """The sentences that matter, where they were picked out."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Content:
+        """Return what JSON says."""
+        return cls(
+            wire["text"],
+            wire.get("contextAfter"),
+            wire.get("contextBefore"),
+            wire.get("summary"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"text": self.text}
+        if self.context_after is not None:
+            wire["contextAfter"] = self.context_after
+        if self.context_before is not None:
+            wire["contextBefore"] = self.context_before
+        if self.summary is not None:
+            wire["summary"] = self.summary
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """One claim of a saved context."""
+
+    claim: ClaimId
+    """The claim."""
+    rank: int
+    """Its place, from 1."""
+    score: Score
+    """Its score."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ContextItem:
+        """Return what JSON says."""
+        return cls(
+            wire["claim"],
+            wire["rank"],
+            wire["score"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claim": self.claim, "rank": self.rank, "score": self.score}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPack:
+    """What is told to a model, within its budget."""
+
+    budget: int
+    """How many tokens it may have."""
+    sections: list[PackSection]
+    """The parts that are not empty, in their order."""
+    text: str
+    """The whole as a text."""
+    tokens: int
+    """Its tokens."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ContextPack:
+        """Return what JSON says."""
+        return cls(
+            wire["budget"],
+            [PackSection.from_wire(one) for one in wire["sections"]],
+            wire["text"],
+            wire["tokens"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"budget": self.budget, "sections": [one.to_wire() for one in self.sections], "text": self.text, "tokens": self.tokens}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """What a pack is to be made for."""
+
+    query: RecallQuery
+    """What is being said, and who may see what; empty asks for what is most worthwhile."""
+    context: list[str] = _field(default_factory=list)
+    """What the work is about, paragraph by paragraph."""
+    window: int | None = None
+    """Tokens of the model's window."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ContextRequest:
+        """Return what JSON says."""
+        return cls(
+            RecallQuery.from_wire(wire["query"]),
+            wire.get("context") or [],
+            wire.get("window"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"query": self.query.to_wire()}
+        if self.context is not None:
+            wire["context"] = self.context
+        if self.window is not None:
+            wire["window"] = self.window
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionOutcome:
+    """What came of a repair."""
+
+    found: int
+    """New passages that it found."""
+    kept: bool
+    """Whether they stay: not if the evidence as a whole is worse with them."""
+    repair: Correction
+    """Which one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> CorrectionOutcome:
+        """Return what JSON says."""
+        return cls(
+            wire["found"],
+            wire["kept"],
+            wire["repair"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"found": self.found, "kept": self.kept, "repair": self.repair}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CragPlan:
+    """How weak evidence is corrected."""
+
+    candidates: int
+    """How many passages each of them may add."""
+    repairs: list[Correction]
+    """The corrections, in order; each runs once, and only while the evidence is not correct."""
+    budget: Duration | None = None
+    """Time for all of them and for scoring sentences."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> CragPlan:
+        """Return what JSON says."""
+        return cls(
+            wire["candidates"],
+            wire["repairs"],
+            None if wire.get("budget") is None else Duration.from_wire(wire["budget"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"candidates": self.candidates, "repairs": self.repairs}
+        if self.budget is not None:
+            wire["budget"] = None if self.budget is None else self.budget.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CragReport:
+    """The grade of a whole search, and what was done about it."""
+
+    actions: list[CragAction]
+    """What was done, in order."""
+    basis: CragBasis
+    """What it is based on."""
+    confidence: Score
+    """How sure it is."""
+    needs_web_search: bool
+    """Whether the corpus does not hold the answer."""
+    relevance: CragRelevance
+    """The verdict."""
+    repairs: list[CorrectionOutcome]
+    """The repairs that were tried, in order."""
+    refined_query: str | None = None
+    """A better rewrite, where there is one."""
+    web: list[WebPage] = _field(default_factory=list)
+    """What the web says, where it was asked; not checked by anyone."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> CragReport:
+        """Return what JSON says."""
+        return cls(
+            wire["actions"],
+            wire["basis"],
+            wire["confidence"],
+            wire["needsWebSearch"],
+            wire["relevance"],
+            [CorrectionOutcome.from_wire(one) for one in wire["repairs"]],
+            wire.get("refinedQuery"),
+            [WebPage.from_wire(one) for one in wire.get("web", ())],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"actions": self.actions, "basis": self.basis, "confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance, "repairs": [one.to_wire() for one in self.repairs]}
+        if self.refined_query is not None:
+            wire["refinedQuery"] = self.refined_query
+        if self.web is not None:
+            wire["web"] = [one.to_wire() for one in self.web]
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CragScore:
+    """A grade."""
+
+    confidence: Score
+    """How sure it is."""
+    needs_web_search: bool
+    """Whether the corpus does not hold the answer."""
+    relevance: CragRelevance
+    """The verdict."""
+    refined_query: str | None = None
+    """A better rewrite, where there is one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> CragScore:
+        """Return what JSON says."""
+        return cls(
+            wire["confidence"],
+            wire["needsWebSearch"],
+            wire["relevance"],
+            wire.get("refinedQuery"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance}
+        if self.refined_query is not None:
+            wire["refinedQuery"] = self.refined_query
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """Days from `start` to `end`, both included, either open."""
+
+    end: datetime.date | None
+    start: datetime.date | None
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> DateRange:
+        """Return what JSON says."""
+        return cls(
+            None if wire["end"] is None else datetime.date.fromisoformat(wire["end"]),
+            None if wire["start"] is None else datetime.date.fromisoformat(wire["start"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"end": None if self.end is None else self.end.isoformat(), "start": None if self.start is None else self.start.isoformat()}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Something that did not run as asked."""
+
+    reason: str
+    """Why, and what to do about it."""
+    stage: Stage
+    """The stage."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Degraded:
+        """Return what JSON says."""
+        return cls(
+            wire["reason"],
+            wire["stage"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"reason": self.reason, "stage": self.stage}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a caller hands to `ingest`: a text under a path of its own choosing."""
+
+    body: str
+    """The text, UTF-8."""
+    path: str
+    """The caller's key, unique within an index; `/` separates folders."""
+    date: datetime.date | None = None
+    """The day the document is about or from, to filter by."""
+    embedding: Embedding | None = None
+    """Its vector, for an engine whose vectors are the caller's, of a document that is one chunk (`DocumentFormat::Whole`); kept as it is given."""
+    format: DocumentFormat | None = None
+    """How the body is written."""
+    language: Language | None = None
+    """Known language; told from the script of each chunk when absent."""
+    metadata: Metadata = _field(default_factory=dict)
+    """Fields of the caller's own, to filter by and to get back with results."""
+    tags: list[str] = _field(default_factory=list)
+    """Labels to filter by."""
+    title: str | None = None
+    """A short name, searched with its own weight; may be empty."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Document:
+        """Return what JSON says."""
+        return cls(
+            wire["body"],
+            wire["path"],
+            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
+            wire.get("embedding"),
+            wire.get("format"),
+            wire.get("language"),
+            wire.get("metadata") or {},
+            wire.get("tags") or [],
+            wire.get("title"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"body": self.body, "path": self.path}
+        if self.date is not None:
+            wire["date"] = None if self.date is None else self.date.isoformat()
+        if self.embedding is not None:
+            wire["embedding"] = self.embedding
+        if self.format is not None:
+            wire["format"] = self.format
+        if self.language is not None:
+            wire["language"] = self.language
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        if self.tags is not None:
+            wire["tags"] = self.tags
+        if self.title is not None:
+            wire["title"] = self.title
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Duration"""
+
+    nanos: int
+    secs: int
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Duration:
+        """Return what JSON says."""
+        return cls(
+            wire["nanos"],
+            wire["secs"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"nanos": self.nanos, "secs": self.secs}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    """Sizes and counts of an engine."""
+
+    absent: list[Degraded]
+    """Retrievers that cannot run, and why."""
+    background: list[Degraded]
+    """What fails in the background, by the stage whose results suffer; empty if all goes well."""
+    bytes: int
+    """Bytes of the directory, indexes included."""
+    cached_embeddings: int
+    """Cached embeddings, of every vector space."""
+    change: Seq
+    """The last change."""
+    chunks: int
+    """Leaf chunks."""
+    embedded: int
+    """Texts that were embedded since the engine was opened, reports included."""
+    files: int
+    """Files and documents."""
+    graph_lag: int
+    """Chunks that came or went since the graph was frozen for walks, paths and communities: at most one in twenty once nothing is left to do in the background."""
+    jobs: JobCounts
+    """Background work."""
+    languages: dict[str, int]
+    """Leaf chunks in each language that there is, by language."""
+    model: str | None
+    """The model's fingerprint; absent when there is none."""
+    parents: int
+    """Parents."""
+    rows: dict[str, int]
+    """Rows that each retriever can find."""
+    store_bytes: int
+    """Length of the file in bytes, without the write-ahead log."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> EngineStats:
+        """Return what JSON says."""
+        return cls(
+            [Degraded.from_wire(one) for one in wire["absent"]],
+            [Degraded.from_wire(one) for one in wire["background"]],
+            wire["bytes"],
+            wire["cachedEmbeddings"],
+            wire["change"],
+            wire["chunks"],
+            wire["embedded"],
+            wire["files"],
+            wire["graphLag"],
+            JobCounts.from_wire(wire["jobs"]),
+            wire["languages"],
+            wire["model"],
+            wire["parents"],
+            wire["rows"],
+            wire["storeBytes"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"absent": [one.to_wire() for one in self.absent], "background": [one.to_wire() for one in self.background], "bytes": self.bytes, "cachedEmbeddings": self.cached_embeddings, "change": self.change, "chunks": self.chunks, "embedded": self.embedded, "files": self.files, "graphLag": self.graph_lag, "jobs": self.jobs.to_wire(), "languages": self.languages, "model": self.model, "parents": self.parents, "rows": self.rows, "storeBytes": self.store_bytes}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFacet:
+    """An entity, and how many of the results mention it."""
+
+    entity: NamedEntity
+    """The entity."""
+    results: int
+    """Results that mention it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> EntityFacet:
+        """Return what JSON says."""
+        return cls(
+            NamedEntity.from_wire(wire["entity"]),
+            wire["results"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"entity": self.entity.to_wire(), "results": self.results}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class EntityFacts:
+    """What the graph knows of the entity that a result is, by the chunks that the filters let through."""
+
+    aliases: list[str]
+    """What else it is called, normalised."""
+    chunks: int
+    """How many chunks mention it."""
+    degree: int
+    """How many entities it is related to."""
+    importance: Score
+    """How well it is connected, 0–1: a twentieth for each entity that it is related to, and a tenth, at most two, for each that the text relates to it in this direction, by a link, a title or heading above it, a citation or a definition."""
+    kinds: list[EntityType]
+    """What the chunks take it for, first what most do; at least one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> EntityFacts:
+        """Return what JSON says."""
+        return cls(
+            wire["aliases"],
+            wire["chunks"],
+            wire["degree"],
+            wire["importance"],
+            wire["kinds"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"aliases": self.aliases, "chunks": self.chunks, "degree": self.degree, "importance": self.importance, "kinds": self.kinds}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class EntityView:
+    """What the graph says of an entity."""
+
+    aliases: list[str]
+    """What else it is called."""
+    chunks: int
+    """How many chunks mention it."""
+    degree: int
+    """How many entities it is related to."""
+    description: str
+    """The sentences of its passages that say most about it, at most 600 characters; empty in a list of entities."""
+    entity: NamedEntity
+    """The entity."""
+    importance: Score
+    """How well it is connected, 0–1, as in `EntityFacts::importance`."""
+    related: list[RelatedEntity]
+    """The entities that it is related to, the strongest first."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> EntityView:
+        """Return what JSON says."""
+        return cls(
+            wire["aliases"],
+            wire["chunks"],
+            wire["degree"],
+            wire["description"],
+            NamedEntity.from_wire(wire["entity"]),
+            wire["importance"],
+            [RelatedEntity.from_wire(one) for one in wire["related"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"aliases": self.aliases, "chunks": self.chunks, "degree": self.degree, "description": self.description, "entity": self.entity.to_wire(), "importance": self.importance, "related": [one.to_wire() for one in self.related]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a passage came to its place: what each retriever said, and where each stage put it."""
+
+    retrievers: list[RetrieverHit]
+    """What the retrievers that found it say."""
+    stages: list[StagePlace]
+    """Where each stage put it, in order."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Explanation:
+        """Return what JSON says."""
+        return cls(
+            [RetrieverHit.from_wire(one) for one in wire["retrievers"]],
+            [StagePlace.from_wire(one) for one in wire["stages"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"retrievers": [one.to_wire() for one in self.retrievers], "stages": [one.to_wire() for one in self.stages]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What was said of a claim."""
+
+    claim_id: ClaimId
+    """The claim."""
+    id: FeedbackId
+    """Its id."""
+    signal: FeedbackSignal
+    """What was said."""
+    ts: str
+    """When it was said."""
+    score: Rating | None = None
+    """How much, in the words of who said it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Feedback:
+        """Return what JSON says."""
+        return cls(
+            wire["claimId"],
+            wire["id"],
+            wire["signal"],
+            wire["ts"],
+            wire.get("score"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claimId": self.claim_id, "id": self.id, "signal": self.signal, "ts": self.ts}
+        if self.score is not None:
+            wire["score"] = self.score
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackInput:
+    """What somebody says of a claim."""
+
+    claim: ClaimId
+    """The claim."""
+    signal: FeedbackSignal
+    """What is said."""
+    duplicate_of: ClaimId | None = None
+    """Which claim says the same; the nearest that is sure to, if nobody says."""
+    score: Rating | None = None
+    """How much, in the words of who says it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> FeedbackInput:
+        """Return what JSON says."""
+        return cls(
+            wire["claim"],
+            wire["signal"],
+            wire.get("duplicateOf"),
+            wire.get("score"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claim": self.claim, "signal": self.signal}
+        if self.duplicate_of is not None:
+            wire["duplicateOf"] = self.duplicate_of
+        if self.score is not None:
+            wire["score"] = self.score
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackOutcome:
+    """What an input did."""
+
+    previous: ClaimScores
+    """The claim's values before, decay applied."""
+    updated: ClaimScores
+    """Its values after."""
+    feedback: Feedback | None = None
+    """What was kept of it; absent if the same was said within the minute, which changes nothing."""
+    representative: ClaimId | None = None
+    """The claim that a duplicate was merged into."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> FeedbackOutcome:
+        """Return what JSON says."""
+        return cls(
+            ClaimScores.from_wire(wire["previous"]),
+            ClaimScores.from_wire(wire["updated"]),
+            None if wire.get("feedback") is None else Feedback.from_wire(wire["feedback"]),
+            wire.get("representative"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"previous": self.previous.to_wire(), "updated": self.updated.to_wire()}
+        if self.feedback is not None:
+            wire["feedback"] = None if self.feedback is None else self.feedback.to_wire()
+        if self.representative is not None:
+            wire["representative"] = self.representative
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What is known of a file or document that chunks come from."""
+
+    id: FileId
+    """Hash of the path."""
+    path: str
+    """Where it was read from, or the caller's key."""
+    tags: list[str]
+    """Labels, sorted, each once."""
+    title: str
+    """Short name; may be empty."""
+    date: datetime.date | None = None
+    """The day it is about or from."""
+    metadata: Metadata = _field(default_factory=dict)
+    """Fields of the caller's own."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> FileInfo:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["path"],
+            wire["tags"],
+            wire["title"],
+            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
+            wire.get("metadata") or {},
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "path": self.path, "tags": self.tags, "title": self.title}
+        if self.date is not None:
+            wire["date"] = None if self.date is None else self.date.isoformat()
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class FindOptions:
+    """What of memory is searched, and how much is told."""
+
+    layer: Layer | None = None
+    """How much to tell of each."""
+    limit: int | None = None
+    """How many units to show, 1–50."""
+    since: str | None = None
+    """Only what happened then or later."""
+    types: list[UnitKind] = _field(default_factory=list)
+    """Only units of these kinds; of all, if there is none."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> FindOptions:
+        """Return what JSON says."""
+        return cls(
+            wire.get("layer"),
+            wire.get("limit"),
+            wire.get("since"),
+            wire.get("types") or [],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {}
+        if self.layer is not None:
+            wire["layer"] = self.layer
+        if self.limit is not None:
+            wire["limit"] = self.limit
+        if self.since is not None:
+            wire["since"] = self.since
+        if self.types is not None:
+            wire["types"] = self.types
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReceipt:
+    """What was forgotten, and the proof."""
+
+    bytes_scanned: int
+    """Bytes of them."""
+    files: list[ScannedFile]
+    """The files that were searched, by path from the engine's directory: all that are below it."""
+    hits: int
+    """Places at which 16 bytes in a row are of an erased text, of which none that is alive has 15; 0."""
+    removed: dict[str, int]
+    """How many of each kind: `episode`, `claim`, `summary`, `file`, `chunk`…"""
+    searched: bool
+    """Whether a text was searched for: one of this call, or one of an earlier call that was not proved gone."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ForgetReceipt:
+        """Return what JSON says."""
+        return cls(
+            wire["bytesScanned"],
+            [ScannedFile.from_wire(one) for one in wire["files"]],
+            wire["hits"],
+            wire["removed"],
+            wire["searched"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"bytesScanned": self.bytes_scanned, "files": [one.to_wire() for one in self.files], "hits": self.hits, "removed": self.removed, "searched": self.searched}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUnits:
+    """Units that were found, as seen through a layer."""
+
+    degraded: list[Degraded]
+    """What could not be searched, or is behind."""
+    tokens: int
+    """Tokens of them all."""
+    views: list[View]
+    """The units."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> FoundUnits:
+        """Return what JSON says."""
+        return cls(
+            [Degraded.from_wire(one) for one in wire["degraded"]],
+            wire["tokens"],
+            [View.from_wire(one) for one in wire["views"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"degraded": [one.to_wire() for one in self.degraded], "tokens": self.tokens, "views": [one.to_wire() for one in self.views]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class GitProvenance:
+    """A state of a repository."""
+
+    commit: str
+    """Hash of the commit."""
+    repo: str
+    """Name of the repository."""
+    files: list[str] | None = None
+    """The files that it is about; all if absent."""
+    url: str | None = None
+    """Where it can be fetched."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> GitProvenance:
+        """Return what JSON says."""
+        return cls(
+            wire["commit"],
+            wire["repo"],
+            wire.get("files"),
+            wire.get("url"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"commit": self.commit, "repo": self.repo}
+        if self.files is not None:
+            wire["files"] = self.files
+        if self.url is not None:
+            wire["url"] = self.url
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A part of the text with what matched in it."""
+
+    field: str
+    """Which field it is from: `text`, `title` or `heading`."""
+    fragment: str
+    """The part, at most 500 characters."""
+    offsets: list[Offsets]
+    """What matched, in UTF-8 bytes of `fragment`, on character boundaries, in order."""
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """What matched, as half-open spans of code points of `fragment`."""
+        return spans_of(self.fragment, self.offsets)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Highlight:
+        """Return what JSON says."""
+        return cls(
+            wire["field"],
+            wire["fragment"],
+            [Offsets.from_wire(one) for one in wire["offsets"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"field": self.field, "fragment": self.fragment, "offsets": [one.to_wire() for one in self.offsets]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What an ingest did."""
+
+    chunks_added: int
+    """Chunks added."""
+    chunks_removed: int
+    """Chunks removed."""
+    kept: list[Kept]
+    """Roots whose documents are gone, but were kept: so many at once look like a mistake."""
+    removed: int
+    """Documents that are gone from below the given paths."""
+    skipped: list[Skipped]
+    """Files that were not read."""
+    unchanged: int
+    """Documents that were there already, unchanged."""
+    written: int
+    """Documents that are new or changed."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Ingested:
+        """Return what JSON says."""
+        return cls(
+            wire["chunksAdded"],
+            wire["chunksRemoved"],
+            [Kept.from_wire(one) for one in wire["kept"]],
+            wire["removed"],
+            [Skipped.from_wire(one) for one in wire["skipped"]],
+            wire["unchanged"],
+            wire["written"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunksAdded": self.chunks_added, "chunksRemoved": self.chunks_removed, "kept": [one.to_wire() for one in self.kept], "removed": self.removed, "skipped": [one.to_wire() for one in self.skipped], "unchanged": self.unchanged, "written": self.written}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ItemMetadata:
+    """What a person wants to see with the text."""
+
+    heading_path: list[str]
+    """Headings that the text stands under, outermost first."""
+    language: Language
+    """Language of the text."""
+    lines: LineSpan
+    """Lines of the text."""
+    path: str
+    """Path of the document."""
+    tags: list[str]
+    """Labels of the document."""
+    title: str
+    """Title of the document; may be empty."""
+    date: datetime.date | None = None
+    """Date of the document."""
+    metadata: Metadata = _field(default_factory=dict)
+    """Fields of its caller's own."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ItemMetadata:
+        """Return what JSON says."""
+        return cls(
+            wire["headingPath"],
+            wire["language"],
+            LineSpan.from_wire(wire["lines"]),
+            wire["path"],
+            wire["tags"],
+            wire["title"],
+            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
+            wire.get("metadata") or {},
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"headingPath": self.heading_path, "language": self.language, "lines": self.lines.to_wire(), "path": self.path, "tags": self.tags, "title": self.title}
+        if self.date is not None:
+            wire["date"] = None if self.date is None else self.date.isoformat()
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """How many jobs are in which state."""
+
+    failed: int
+    """Given up after the last try."""
+    running: int
+    """Claimed."""
+    waiting: int
+    """Waiting, also for their next try."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> JobCounts:
+        """Return what JSON says."""
+        return cls(
+            wire["failed"],
+            wire["running"],
+            wire["waiting"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"failed": self.failed, "running": self.running, "waiting": self.waiting}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Documents that were not found below a root and were kept all the same."""
+
+    indexed: int
+    """How many the index holds of the root."""
+    missing: int
+    """How many were not found."""
+    path: str
+    """The root, as it was given."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Kept:
+        """Return what JSON says."""
+        return cls(
+            wire["indexed"],
+            wire["missing"],
+            wire["path"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"indexed": self.indexed, "missing": self.missing, "path": self.path}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEvent:
+    """Something that happened, or is to happen."""
+
+    at: str
+    """The day that is named, else when it was told."""
+    text: str
+    """The sentence."""
+    unit: UnitId
+    """The unit that tells it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> KeyEvent:
+        """Return what JSON says."""
+        return cls(
+            wire["at"],
+            wire["text"],
+            wire["unit"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"at": self.at, "text": self.text, "unit": self.unit}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class LineSpan:
+    """Lines from 1, both included."""
+
+    end: int
+    """Last line."""
+    start: int
+    """First line."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> LineSpan:
+        """Return what JSON says."""
+        return cls(
+            wire["end"],
+            wire["start"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"end": self.end, "start": self.start}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedClaim:
+    """A claim that another is linked with."""
+
+    id: str
+    """Its id."""
+    inverse: bool
+    """True if the other stands so to this one."""
+    kind: UnitKind
+    """What it is."""
+    relation: str
+    """How the one stands to the other: `contradicts`, `supersedes`, `duplicates`."""
+    text: str
+    """What it says; empty if it was scrubbed."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> LinkedClaim:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["inverse"],
+            wire["kind"],
+            wire["relation"],
+            wire["text"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "inverse": self.inverse, "kind": self.kind, "relation": self.relation, "text": self.text}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Where a passage was lost."""
+
+    chunk: ChunkId
+    """The passage."""
+    explanation: Explanation
+    """How far it had come."""
+    reason: str
+    """What happened there, in a sentence."""
+    lost_at: Stage | None = None
+    """The stage at which it was lost; nothing if it is among the results."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Lost:
+        """Return what JSON says."""
+        return cls(
+            wire["chunk"],
+            Explanation.from_wire(wire["explanation"]),
+            wire["reason"],
+            wire.get("lostAt"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunk": self.chunk, "explanation": self.explanation.to_wire(), "reason": self.reason}
+        if self.lost_at is not None:
+            wire["lostAt"] = self.lost_at
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEntity:
+    """Who or what units of memory name: the sum of what they say."""
+
+    id: EntityId
+    """Its id."""
+    name: str
+    """How most of the units write it."""
+    roles: list[str]
+    """All that a unit takes it for, in small letters."""
+    type: EntityType
+    """What most of the units take it for, in capitals."""
+    attrs: dict[str, list[str]] = _field(default_factory=dict)
+    """What holds of it by claims that count: names by relation, `lives_in` and `Kyoto`."""
+    canonical_key: str | None = None
+    """Where most of the links to it lead, if there is one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> MemoryEntity:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["name"],
+            wire["roles"],
+            wire["type"],
+            wire.get("attrs") or {},
+            wire.get("canonical_key"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "name": self.name, "roles": self.roles, "type": self.type}
+        if self.attrs is not None:
+            wire["attrs"] = self.attrs
+        if self.canonical_key is not None:
+            wire["canonical_key"] = self.canonical_key
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRelation:
+    """How one named entity is related to another."""
+
+    count: int
+    """How often units say so."""
+    first_seen_at: str
+    """When the earliest of these units happened."""
+    id: RelationId
+    """Its id."""
+    last_seen_at: str
+    """When the latest of them happened."""
+    relation: str
+    """The relation to the other: `lives_in`."""
+    source: str
+    """Normalised name of the one."""
+    target: str
+    """Normalised name of the other."""
+    weight: float
+    """The same with each time as sure as the less sure of both names."""
+    evidence_claim_id: ClaimId | None = None
+    """The first claim that says so."""
+    valid_from: str | None = None
+    """From when it holds, if a claim says so."""
+    valid_to: str | None = None
+    """Until when it held; absent while a claim says that it holds without an end."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> MemoryRelation:
+        """Return what JSON says."""
+        return cls(
+            wire["count"],
+            wire["firstSeenAt"],
+            wire["id"],
+            wire["lastSeenAt"],
+            wire["relation"],
+            wire["source"],
+            wire["target"],
+            wire["weight"],
+            wire.get("evidenceClaimId"),
+            wire.get("validFrom"),
+            wire.get("validTo"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"count": self.count, "firstSeenAt": self.first_seen_at, "id": self.id, "lastSeenAt": self.last_seen_at, "relation": self.relation, "source": self.source, "target": self.target, "weight": self.weight}
+        if self.evidence_claim_id is not None:
+            wire["evidenceClaimId"] = self.evidence_claim_id
+        if self.valid_from is not None:
+            wire["validFrom"] = self.valid_from
+        if self.valid_to is not None:
+            wire["validTo"] = self.valid_to
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model."""
+
+    languages: list[str]
+    license: str
+    name: str
+    path: str
+    """Where it is or would be."""
+    present: bool
+    """Whether every file is there with the right size."""
+    role: str
+    """`runtime`, `embedder`, `reranker` or `dictionary`."""
+    size: int
+    """Bytes on disk once it is there."""
+    version: str
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ModelInfo:
+        """Return what JSON says."""
+        return cls(
+            wire["languages"],
+            wire["license"],
+            wire["name"],
+            wire["path"],
+            wire["present"],
+            wire["role"],
+            wire["size"],
+            wire["version"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"languages": self.languages, "license": self.license, "name": self.name, "path": self.path, "present": self.present, "role": self.role, "size": self.size, "version": self.version}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEntity:
+    """An entity of the graph, as a result shows it."""
+
+    entity_type: EntityType
+    """What most of the chunks take it for."""
+    id: EntityId
+    """The entity."""
+    name: str
+    """How most of the chunks write it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> NamedEntity:
+        """Return what JSON says."""
+        return cls(
+            wire["entityType"],
+            wire["id"],
+            wire["name"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"entityType": self.entity_type, "id": self.id, "name": self.name}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Something that happened, as it was told; never altered, only erased as a whole. Made from an `ObservationDraft`, which checks all limits; its JSON is read in the same way."""
+
+    boundary_class: BoundaryClass
+    """Who may see it."""
+    content: str
+    """What was told, 1–65,536 bytes."""
+    created_at: str
+    """When it was written."""
+    id: ObservationId
+    """Its id."""
+    kind: ObservationKind
+    """What was observed."""
+    lifetime_days: int
+    """For how many days its content is kept, 1–90."""
+    source_type: SourceType
+    """Where it comes from."""
+    actor: str | None = None
+    """Who told it, at most 512 bytes."""
+    context_note: ContextNote | None = None
+    """The circumstances in which it was told."""
+    image_summary: str | None = None
+    """What a picture that came with it shows; 1–65,536 bytes."""
+    occurred_at: str | None = None
+    """When it happened."""
+    proactive: bool | None = None
+    """Whether the program said it unasked, such as a reminder: it is found like others, and nothing is learnt from it."""
+    reply_text: str | None = None
+    """What was answered, in a turn of a conversation; 1–65,536 bytes."""
+    session: SessionId | None = None
+    """The session in which it happened."""
+    source_id: str | None = None
+    """Which of its kind: a path, an address, a tool; at most 2,048 bytes."""
+    tags: Tags = _field(default_factory=list)
+    """Its labels."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Observation:
+        """Return what JSON says."""
+        return cls(
+            wire["boundaryClass"],
+            wire["content"],
+            wire["createdAt"],
+            wire["id"],
+            wire["kind"],
+            wire["lifetimeDays"],
+            wire["sourceType"],
+            wire.get("actor"),
+            wire.get("contextNote"),
+            wire.get("imageSummary"),
+            wire.get("occurredAt"),
+            wire.get("proactive"),
+            wire.get("replyText"),
+            wire.get("session"),
+            wire.get("sourceId"),
+            wire.get("tags") or [],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "content": self.content, "createdAt": self.created_at, "id": self.id, "kind": self.kind, "lifetimeDays": self.lifetime_days, "sourceType": self.source_type}
+        if self.actor is not None:
+            wire["actor"] = self.actor
+        if self.context_note is not None:
+            wire["contextNote"] = self.context_note
+        if self.image_summary is not None:
+            wire["imageSummary"] = self.image_summary
+        if self.occurred_at is not None:
+            wire["occurredAt"] = self.occurred_at
+        if self.proactive is not None:
+            wire["proactive"] = self.proactive
+        if self.reply_text is not None:
+            wire["replyText"] = self.reply_text
+        if self.session is not None:
+            wire["session"] = self.session
+        if self.source_id is not None:
+            wire["sourceId"] = self.source_id
+        if self.tags is not None:
+            wire["tags"] = self.tags
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationDraft:
+    """What somebody says of an observation: only `content` is needed. The fields are those of an `Observation`."""
+
+    content: str
+    actor: str | None = None
+    boundary_class: BoundaryClass | None = None
+    context_note: ContextNote | None = None
+    created_at: str | None = None
+    """When it was written; now, if absent."""
+    id: ObservationId | None = None
+    """Its id, if it has one."""
+    image_summary: str | None = None
+    kind: ObservationKind | None = None
+    lifetime_days: int | None = None
+    occurred_at: str | None = None
+    proactive: bool | None = None
+    reply_text: str | None = None
+    session: SessionId | None = None
+    source_id: str | None = None
+    source_type: SourceType | None = None
+    tags: Tags = _field(default_factory=list)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ObservationDraft:
+        """Return what JSON says."""
+        return cls(
+            wire["content"],
+            wire.get("actor"),
+            wire.get("boundaryClass"),
+            wire.get("contextNote"),
+            wire.get("createdAt"),
+            wire.get("id"),
+            wire.get("imageSummary"),
+            wire.get("kind"),
+            wire.get("lifetimeDays"),
+            wire.get("occurredAt"),
+            wire.get("proactive"),
+            wire.get("replyText"),
+            wire.get("session"),
+            wire.get("sourceId"),
+            wire.get("sourceType"),
+            wire.get("tags") or [],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"content": self.content}
+        if self.actor is not None:
+            wire["actor"] = self.actor
+        if self.boundary_class is not None:
+            wire["boundaryClass"] = self.boundary_class
+        if self.context_note is not None:
+            wire["contextNote"] = self.context_note
+        if self.created_at is not None:
+            wire["createdAt"] = self.created_at
+        if self.id is not None:
+            wire["id"] = self.id
+        if self.image_summary is not None:
+            wire["imageSummary"] = self.image_summary
+        if self.kind is not None:
+            wire["kind"] = self.kind
+        if self.lifetime_days is not None:
+            wire["lifetimeDays"] = self.lifetime_days
+        if self.occurred_at is not None:
+            wire["occurredAt"] = self.occurred_at
+        if self.proactive is not None:
+            wire["proactive"] = self.proactive
+        if self.reply_text is not None:
+            wire["replyText"] = self.reply_text
+        if self.session is not None:
+            wire["session"] = self.session
+        if self.source_id is not None:
+            wire["sourceId"] = self.source_id
+        if self.source_type is not None:
+            wire["sourceType"] = self.source_type
+        if self.tags is not None:
+            wire["tags"] = self.tags
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """A half-open range of bytes, `start < end`."""
+
+    end: int
+    """One past the last byte."""
+    start: int
+    """First byte."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Offsets:
+        """Return what JSON says."""
+        return cls(
+            wire["end"],
+            wire["start"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"end": self.end, "start": self.start}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class PackItem:
+    """One thing that a pack tells."""
+
+    text: str
+    """What it says, or the beginning of it."""
+    id: UnitId | None = None
+    """The unit that says so, where it is one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> PackItem:
+        """Return what JSON says."""
+        return cls(
+            wire["text"],
+            wire.get("id"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"text": self.text}
+        if self.id is not None:
+            wire["id"] = self.id
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class PackSection:
+    """A part of a pack."""
+
+    items: list[PackItem]
+    """What it tells."""
+    kind: SectionKind
+    """Which part."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> PackSection:
+        """Return what JSON says."""
+        return cls(
+            [PackItem.from_wire(one) for one in wire["items"]],
+            wire["kind"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"items": [one.to_wire() for one in self.items], "kind": self.kind}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class PackedContext:
+    """A pack, and what was saved of it."""
+
+    context: ActiveContext
+    """The claims that it tells, as they were saved."""
+    degraded: list[Degraded]
+    """What could not be searched, or is behind."""
+    pack: ContextPack
+    """What is told."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> PackedContext:
+        """Return what JSON says."""
+        return cls(
+            ActiveContext.from_wire(wire["context"]),
+            [Degraded.from_wire(one) for one in wire["degraded"]],
+            ContextPack.from_wire(wire["pack"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"context": self.context.to_wire(), "degraded": [one.to_wire() for one in self.degraded], "pack": self.pack.to_wire()}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """What joins two entities of a path."""
+
+    relations: list[RelationView]
+    """The relations between them, in either direction; at least one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> PathStep:
+        """Return what JSON says."""
+        return cls(
+            [RelationView.from_wire(one) for one in wire["relations"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"relations": [one.to_wire() for one in self.relations]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Every decision of one search, made before any of it runs."""
+
+    candidates: int
+    """How many fused candidates are read from the store."""
+    fingerprint: int
+    """Hash of the query and the settings: a cursor is valid for one search only."""
+    fusion: Fusion
+    """How their lists become one."""
+    limit: int
+    """How many results are returned."""
+    offset: int
+    """How many results are left out from the top."""
+    query_type: QueryType
+    """The query type: the caller's, or else the classifier's."""
+    question: Question
+    """The question, as searched."""
+    retrievers: list[PlannedRetriever]
+    """Retrievers to run."""
+    rrf: RrfConfig
+    """Settings of reciprocal rank fusion, where `fusion` is RRF."""
+    selection: Selection
+    """Which of the ranked passages are results."""
+    classification: QueryClassification | None = None
+    """The result of the classifier, if it has one."""
+    crag: CragPlan | None = None
+    """How weak evidence is corrected; absent if it is not graded."""
+    cursor: Cursor | None = None
+    """After which result the page begins, instead of `offset`."""
+    rerank: RerankPlan | None = None
+    """How the first candidates are reranked; absent if they are not."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Plan:
+        """Return what JSON says."""
+        return cls(
+            wire["candidates"],
+            wire["fingerprint"],
+            wire["fusion"],
+            wire["limit"],
+            wire["offset"],
+            wire["queryType"],
+            Question.from_wire(wire["question"]),
+            [PlannedRetriever.from_wire(one) for one in wire["retrievers"]],
+            RrfConfig.from_wire(wire["rrf"]),
+            Selection.from_wire(wire["selection"]),
+            None if wire.get("classification") is None else QueryClassification.from_wire(wire["classification"]),
+            None if wire.get("crag") is None else CragPlan.from_wire(wire["crag"]),
+            wire.get("cursor"),
+            None if wire.get("rerank") is None else RerankPlan.from_wire(wire["rerank"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"candidates": self.candidates, "fingerprint": self.fingerprint, "fusion": self.fusion, "limit": self.limit, "offset": self.offset, "queryType": self.query_type, "question": self.question.to_wire(), "retrievers": [one.to_wire() for one in self.retrievers], "rrf": self.rrf.to_wire(), "selection": self.selection.to_wire()}
+        if self.classification is not None:
+            wire["classification"] = None if self.classification is None else self.classification.to_wire()
+        if self.crag is not None:
+            wire["crag"] = None if self.crag is None else self.crag.to_wire()
+        if self.cursor is not None:
+            wire["cursor"] = self.cursor
+        if self.rerank is not None:
+            wire["rerank"] = None if self.rerank is None else self.rerank.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRetriever:
+    """One retriever's part in a plan."""
+
+    depth: int
+    """How many hits its list has at most."""
+    id: RetrieverId
+    """The retriever."""
+    weight: float
+    """Its weight in fusion, 0–1; the weights of the retrievers that ran are scaled to sum to 1."""
+    after: list[RetrieverId] = _field(default_factory=list)
+    """The planned retrievers whose fused list it goes on from; empty for one that searches by itself."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> PlannedRetriever:
+        """Return what JSON says."""
+        return cls(
+            wire["depth"],
+            wire["id"],
+            wire["weight"],
+            wire.get("after") or [],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"depth": self.depth, "id": self.id, "weight": self.weight}
+        if self.after is not None:
+            wire["after"] = self.after
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A passage that shows a relation."""
+
+    chunk_id: ChunkId
+    """The chunk."""
+    excerpt: str
+    """The sentences that show it, 1–500 characters."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Proof:
+        """Return what JSON says."""
+        return cls(
+            wire["chunkId"],
+            wire["excerpt"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunkId": self.chunk_id, "excerpt": self.excerpt}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who or what made something, when, and from which state of the sources."""
+
+    at: str
+    """When."""
+    actor: str | None = None
+    """Who: a person or a program."""
+    git: GitProvenance | None = None
+    """The state of the repository."""
+    note: str | None = None
+    """What else there is to say."""
+    signed: str | None = None
+    """A signature over it."""
+    url: str | None = None
+    """Where it can be read."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Provenance:
+        """Return what JSON says."""
+        return cls(
+            wire["at"],
+            wire.get("actor"),
+            None if wire.get("git") is None else GitProvenance.from_wire(wire["git"]),
+            wire.get("note"),
+            wire.get("signed"),
+            wire.get("url"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"at": self.at}
+        if self.actor is not None:
+            wire["actor"] = self.actor
+        if self.git is not None:
+            wire["git"] = None if self.git is None else self.git.to_wire()
+        if self.note is not None:
+            wire["note"] = self.note
+        if self.signed is not None:
+            wire["signed"] = self.signed
+        if self.url is not None:
+            wire["url"] = self.url
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class QueryClassification:
+    """What kind of question was asked."""
+
+    confidence: Score
+    """How sure the classifier is."""
+    expanded_queries: list[str]
+    """Other wordings, at most `Self::MAX_EXPANSIONS`, none of them the question."""
+    extracted_entities: list[str]
+    """Names in the question, in order, each once: parts of it in NFKC."""
+    original_query: str
+    """The question as given."""
+    suggested_weights: SearchWeights
+    """Weights that suit its kind."""
+    type: QueryType
+    """Its kind; `hybrid` where the classifier is not sure enough."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> QueryClassification:
+        """Return what JSON says."""
+        return cls(
+            wire["confidence"],
+            wire["expandedQueries"],
+            wire["extractedEntities"],
+            wire["originalQuery"],
+            wire["suggestedWeights"],
+            wire["type"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"confidence": self.confidence, "expandedQueries": self.expanded_queries, "extractedEntities": self.extracted_entities, "originalQuery": self.original_query, "suggestedWeights": self.suggested_weights, "type": self.type}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The question as a retriever gets it."""
+
+    cross_lingual: bool
+    """Whether the corpus has next to no text in that language."""
+    language: Language
+    """Its language."""
+    rewrite: QueryRewrite
+    """How the text is rewritten."""
+    text: str
+    """The text; empty when only a vector is searched for."""
+    embedding: Embedding | None = None
+    """Its embedding, if the caller supplied one."""
+    min_similarity: Score | None = None
+    """The least relevance of a hit of the semantic retriever, if there is one."""
+    other_languages: list[Language] = _field(default_factory=list)
+    """The other languages of the corpus: its vector is moved into each, to be compared with the passages in it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Question:
+        """Return what JSON says."""
+        return cls(
+            wire["crossLingual"],
+            wire["language"],
+            wire["rewrite"],
+            wire["text"],
+            wire.get("embedding"),
+            wire.get("minSimilarity"),
+            wire.get("otherLanguages") or [],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"crossLingual": self.cross_lingual, "language": self.language, "rewrite": self.rewrite, "text": self.text}
+        if self.embedding is not None:
+            wire["embedding"] = self.embedding
+        if self.min_similarity is not None:
+            wire["minSimilarity"] = self.min_similarity
+        if self.other_languages is not None:
+            wire["otherLanguages"] = self.other_languages
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RecallQuery:
+    """What is asked of memory."""
+
+    allow: list[AllowTag] = _field(default_factory=list)
+    """The tags that the request carries."""
+    boundary_classes: list[BoundaryClass] | None = None
+    """The classes to look in; all of the boundary's if absent."""
+    diverse: bool | None = None
+    """Whether to pass over claims that are like better ones, by maximal marginal relevance."""
+    include_meta: bool | None = None
+    """Whether to tell what each score is made of."""
+    profile: RecallProfile | None = None
+    """How to search."""
+    q: str | None = None
+    """The question; empty asks for all that is in scope, the most worthwhile first."""
+    recent_turns: list[str] = _field(default_factory=list)
+    """What was said before, oldest first; used by the profile of episodes."""
+    requester: Requester | None = None
+    """Who asks, for rules that want to know, and for the context that is saved."""
+    save: bool | None = None
+    """Whether to save what was found as a context."""
+    scope: list[Scope] | None = None
+    """The scopes to look in; all of the boundary's if absent."""
+    session: SessionId | None = None
+    """The session that asks: without it, claims of sessions are not found."""
+    top_k: int | None = None
+    """How many claims to show, 1–50."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RecallQuery:
+        """Return what JSON says."""
+        return cls(
+            wire.get("allow") or [],
+            wire.get("boundaryClasses"),
+            wire.get("diverse"),
+            wire.get("includeMeta"),
+            wire.get("profile"),
+            wire.get("q"),
+            wire.get("recentTurns") or [],
+            None if wire.get("requester") is None else Requester.from_wire(wire["requester"]),
+            wire.get("save"),
+            wire.get("scope"),
+            wire.get("session"),
+            wire.get("topK"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {}
+        if self.allow is not None:
+            wire["allow"] = self.allow
+        if self.boundary_classes is not None:
+            wire["boundaryClasses"] = self.boundary_classes
+        if self.diverse is not None:
+            wire["diverse"] = self.diverse
+        if self.include_meta is not None:
+            wire["includeMeta"] = self.include_meta
+        if self.profile is not None:
+            wire["profile"] = self.profile
+        if self.q is not None:
+            wire["q"] = self.q
+        if self.recent_turns is not None:
+            wire["recentTurns"] = self.recent_turns
+        if self.requester is not None:
+            wire["requester"] = self.requester.to_wire()
+        if self.save is not None:
+            wire["save"] = self.save
+        if self.scope is not None:
+            wire["scope"] = self.scope
+        if self.session is not None:
+            wire["session"] = self.session
+        if self.top_k is not None:
+            wire["topK"] = self.top_k
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledClaims:
+    """What a recall brought."""
+
+    claims: list[ScoredClaim]
+    """The claims, best first."""
+    context: ActiveContext
+    """What was saved of it."""
+    degraded: list[Degraded]
+    """What could not be searched, or is behind."""
+    evidences: list[ClaimEvidence]
+    """What speaks for them."""
+    reason: str
+    """In a sentence, how it came about."""
+    scoring_params: ScoringParams
+    """The numbers that the scores were made with."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RecalledClaims:
+        """Return what JSON says."""
+        return cls(
+            [ScoredClaim.from_wire(one) for one in wire["claims"]],
+            ActiveContext.from_wire(wire["context"]),
+            [Degraded.from_wire(one) for one in wire["degraded"]],
+            [ClaimEvidence.from_wire(one) for one in wire["evidences"]],
+            wire["reason"],
+            ScoringParams.from_wire(wire["scoringParams"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claims": [one.to_wire() for one in self.claims], "context": self.context.to_wire(), "degraded": [one.to_wire() for one in self.degraded], "evidences": [one.to_wire() for one in self.evidences], "reason": self.reason, "scoringParams": self.scoring_params.to_wire()}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledEpisode:
+    """An episode that is relevant to the conversation."""
+
+    observation: Observation
+    """What happened."""
+    score: Score
+    """How well it answers."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RecalledEpisode:
+        """Return what JSON says."""
+        return cls(
+            Observation.from_wire(wire["observation"]),
+            wire["score"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"observation": self.observation.to_wire(), "score": self.score}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledEpisodes:
+    """What a recall of episodes brought."""
+
+    degraded: list[Degraded]
+    """What could not be searched, or is behind."""
+    episodes: list[RecalledEpisode]
+    """The episodes, best first, at most five; none if not even the best is good."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RecalledEpisodes:
+        """Return what JSON says."""
+        return cls(
+            [Degraded.from_wire(one) for one in wire["degraded"]],
+            [RecalledEpisode.from_wire(one) for one in wire["episodes"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"degraded": [one.to_wire() for one in self.degraded], "episodes": [one.to_wire() for one in self.episodes]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """Something that was done to a unit."""
+
+    at: str
+    """When."""
+    details: Any
+    """What there is to say of it."""
+    kind: str
+    """What, in a word."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RecordedEvent:
+        """Return what JSON says."""
+        return cls(
+            wire["at"],
+            wire["details"],
+            wire["kind"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"at": self.at, "details": self.details, "kind": self.kind}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Reflection:
+    """What rules tell of an observation."""
+
+    affect: Affect
+    """The feeling it tells of; neutral if none is told."""
+    confidence: Score
+    """Confidence that it is true: .9 for what a program saw, .7 for what was noted down, .6 for what was said, .4 for what was said with a doubt."""
+    reasons: list[ReflectionReason]
+    """The signs from which this was told."""
+    salience: Score
+    """How much it stands out: 1 for a failure, .9 for a test, .7 for a changed file or a note, .5 for the rest."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Reflection:
+        """Return what JSON says."""
+        return cls(
+            Affect.from_wire(wire["affect"]),
+            wire["confidence"],
+            wire["reasons"],
+            wire["salience"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"affect": self.affect.to_wire(), "confidence": self.confidence, "reasons": self.reasons, "salience": self.salience}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedEntity:
+    """An entity that another is related to."""
+
+    entity: NamedEntity
+    """The entity."""
+    relations: list[RelationView]
+    """How; at least one."""
+    weight: Score
+    """How strongly, 0–1."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RelatedEntity:
+        """Return what JSON says."""
+        return cls(
+            NamedEntity.from_wire(wire["entity"]),
+            [RelationView.from_wire(one) for one in wire["relations"]],
+            wire["weight"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"entity": self.entity.to_wire(), "relations": [one.to_wire() for one in self.relations], "weight": self.weight}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedUnit:
+    """Another unit, in short."""
+
+    id: str
+    """Its id."""
+    kind: UnitKind
+    """What it is."""
+    text: str
+    """What it says; empty if it was scrubbed."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RelatedUnit:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["kind"],
+            wire["text"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "kind": self.kind, "text": self.text}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RelationView:
+    """How one entity is related to another, and what shows it."""
+
+    id: RelationId
+    """The relation."""
+    proofs: list[Proof]
+    """Chunks that show it; at least one."""
+    relation_type: RelationType
+    """The relation to the other."""
+    source: EntityId
+    """The one."""
+    target: EntityId
+    """The other."""
+    seen: Seen | None = None
+    """How often and when all chunks say so; absent where only some of them count."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RelationView:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            [Proof.from_wire(one) for one in wire["proofs"]],
+            wire["relationType"],
+            wire["source"],
+            wire["target"],
+            None if wire.get("seen") is None else Seen.from_wire(wire["seen"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "proofs": [one.to_wire() for one in self.proofs], "relationType": self.relation_type, "source": self.source, "target": self.target}
+        if self.seen is not None:
+            wire["seen"] = None if self.seen is None else self.seen.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipPath:
+    """How two entities that a question names hang together, and what shows it."""
+
+    entities: list[NamedEntity]
+    """From the one to the other, both included."""
+    steps: list[PathStep]
+    """What joins each entity with the next; one fewer than the entities."""
+    weight: Score
+    """How strong it is: the product of the weights of its steps, 0–1."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RelationshipPath:
+        """Return what JSON says."""
+        return cls(
+            [NamedEntity.from_wire(one) for one in wire["entities"]],
+            [PathStep.from_wire(one) for one in wire["steps"]],
+            wire["weight"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"entities": [one.to_wire() for one in self.entities], "steps": [one.to_wire() for one in self.steps], "weight": self.weight}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Where a score comes from; each part 0–1."""
+
+    combined: Score
+    """After fusion."""
+    crag: CragScore | None = None
+    """What grading says, where it graded the passage."""
+    rerank: Score | None = None
+    """What the cross-encoder says, where it read the passage."""
+    others: dict[str, Score] = _field(default_factory=dict)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Relevance:
+        """Return what JSON says."""
+        return cls(
+            wire["combined"],
+            None if wire.get("crag") is None else CragScore.from_wire(wire["crag"]),
+            wire.get("rerank"),
+            {key: one for key, one in wire.items() if key not in ("combined", "crag", "rerank",)},
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {**self.others, "combined": self.combined}
+        if self.crag is not None:
+            wire["crag"] = None if self.crag is None else self.crag.to_wire()
+        if self.rerank is not None:
+            wire["rerank"] = self.rerank
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks: what rules see as `actor` and `tool`."""
+
+    actor: str | None = None
+    """A person or a program."""
+    tool: str | None = None
+    """The tool that asks for them."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Requester:
+        """Return what JSON says."""
+        return cls(
+            wire.get("actor"),
+            wire.get("tool"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {}
+        if self.actor is not None:
+            wire["actor"] = self.actor
+        if self.tool is not None:
+            wire["tool"] = self.tool
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RerankPlan:
+    """How the first passages are reranked."""
+
+    batch: int
+    """Passages of one batch."""
+    passages: int
+    """How many are reranked, from the top."""
+    budget: Duration | None = None
+    """Time after which no batch is started."""
+    limit: int | None = None
+    """At most so many are scored: what the first page of the list has scored. As many as there is time for if absent."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RerankPlan:
+        """Return what JSON says."""
+        return cls(
+            wire["batch"],
+            wire["passages"],
+            None if wire.get("budget") is None else Duration.from_wire(wire["budget"]),
+            wire.get("limit"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"batch": self.batch, "passages": self.passages}
+        if self.budget is not None:
+            wire["budget"] = None if self.budget is None else self.budget.to_wire()
+        if self.limit is not None:
+            wire["limit"] = self.limit
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverHit:
+    """What one retriever says of a row."""
+
+    rank: int
+    """At which rank of its list, from 1."""
+    raw_score: float
+    """The retriever's own score: BM25, or a cosine."""
+    relevance: Score
+    """The same on the scale that all retrievers share."""
+    retriever: RetrieverId
+    """Who found it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RetrieverHit:
+        """Return what JSON says."""
+        return cls(
+            wire["rank"],
+            wire["rawScore"],
+            wire["relevance"],
+            wire["retriever"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"rank": self.rank, "rawScore": self.raw_score, "relevance": self.relevance, "retriever": self.retriever}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverMetric:
+    """What a retriever did; all zero and `enabled` false if it did not run."""
+
+    enabled: bool
+    """Whether it ran."""
+    processing_time: float
+    """How long it took, in milliseconds."""
+    result_count: int
+    """How many hits it gave."""
+    top_score: Score
+    """Relevance of its best hit."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RetrieverMetric:
+        """Return what JSON says."""
+        return cls(
+            wire["enabled"],
+            wire["processingTime"],
+            wire["resultCount"],
+            wire["topScore"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"enabled": self.enabled, "processingTime": self.processing_time, "resultCount": self.result_count, "topScore": self.top_score}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class RrfConfig:
+    """Reciprocal rank fusion."""
+
+    k: int
+    """The constant added to every rank, 1–1000; 60 by default."""
+    normalize_scores: bool
+    """Whether `combined` is scaled so that first in every retriever is 1; else the raw sum."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RrfConfig:
+        """Return what JSON says."""
+        return cls(
+            wire["k"],
+            wire["normalizeScores"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"k": self.k, "normalizeScores": self.normalize_scores}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedFile:
+    """A file that was searched for erased text."""
+
+    bytes: int
+    """Its length."""
+    hits: int
+    """Places at which erased text was found."""
+    path: str
+    """Its path."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ScannedFile:
+        """Return what JSON says."""
+        return cls(
+            wire["bytes"],
+            wire["hits"],
+            wire["path"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"bytes": self.bytes, "hits": self.hits, "path": self.path}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBreakdown:
+    """What the score of a claim is made of: `combined · g`, and both of what."""
+
+    combined: float
+    """Both, weighed: S."""
+    confidence: float
+    """Confidence that it is true, 0–1."""
+    g: float
+    """What the last four are worth together, 0–1."""
+    quality: float
+    """How well it is put, 0–1."""
+    recency: float
+    """How recent it is, 0–1."""
+    text: float
+    """Relevance of its words, 0–1."""
+    utility: float
+    """Standard score of its utility in the scope."""
+    vector: float
+    """Relevance of its meaning, 0–1."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ScoreBreakdown:
+        """Return what JSON says."""
+        return cls(
+            wire["combined"],
+            wire["confidence"],
+            wire["g"],
+            wire["quality"],
+            wire["recency"],
+            wire["text"],
+            wire["utility"],
+            wire["vector"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"combined": self.combined, "confidence": self.confidence, "g": self.g, "quality": self.quality, "recency": self.recency, "text": self.text, "utility": self.utility, "vector": self.vector}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredClaim:
+    """A claim and how well it answers."""
+
+    claim: Claim
+    """The claim."""
+    score: Score
+    """How well it answers."""
+    breakdown: ScoreBreakdown | None = None
+    """What the score is made of, if that was asked for."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ScoredClaim:
+        """Return what JSON says."""
+        return cls(
+            Claim.from_wire(wire["claim"]),
+            wire["score"],
+            None if wire.get("breakdown") is None else ScoreBreakdown.from_wire(wire["breakdown"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"claim": self.claim.to_wire(), "score": self.score}
+        if self.breakdown is not None:
+            wire["breakdown"] = None if self.breakdown is None else self.breakdown.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringParams:
+    """The numbers that scores were made with."""
+
+    alpha: float
+    """Weight of meaning against words."""
+    k_final: int
+    """How many were to be shown."""
+    k_txt: int
+    """How many were asked for by words."""
+    k_vec: int
+    """How many were asked for by meaning."""
+    recency_half_life_days: float
+    """Days after which a claim counts half as recent, where its kind says nothing else."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> ScoringParams:
+        """Return what JSON says."""
+        return cls(
+            wire["alpha"],
+            wire["kFinal"],
+            wire["kTxt"],
+            wire["kVec"],
+            wire["recencyHalfLifeDays"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"alpha": self.alpha, "kFinal": self.k_final, "kTxt": self.k_txt, "kVec": self.k_vec, "recencyHalfLifeDays": self.recency_half_life_days}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilters:
+    """Which results a caller will accept. Every filter holds on every retriever."""
+
+    date_range: DateRange | None
+    """Only documents dated within this range; undated documents do not pass a range."""
+    entity_types: list[str]
+    """Only chunks that link to an entity of one of these types; empty means all."""
+    file_ids: list[FileId]
+    """Only these files; empty means all. At most 10,000."""
+    languages: list[Language]
+    """Only chunks in one of these languages; empty means all."""
+    min_relevance: Score
+    """The least final score of a result, 0–1; 0 by default, so that as many are returned as the query asks for."""
+    path_glob: str | None
+    """Only documents whose path matches this glob, such as `guide/**/*.md`."""
+    tags: list[str]
+    """Only documents with one of these tags; empty means all."""
+    where: Condition | None = None
+    """Only documents whose metadata is like this."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SearchFilters:
+        """Return what JSON says."""
+        return cls(
+            None if wire["dateRange"] is None else DateRange.from_wire(wire["dateRange"]),
+            wire["entityTypes"],
+            wire["fileIds"],
+            wire["languages"],
+            wire["minRelevance"],
+            wire["pathGlob"],
+            wire["tags"],
+            wire.get("where"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"dateRange": None if self.date_range is None else self.date_range.to_wire(), "entityTypes": self.entity_types, "fileIds": self.file_ids, "languages": self.languages, "minRelevance": self.min_relevance, "pathGlob": self.path_glob, "tags": self.tags}
+        if self.where is not None:
+            wire["where"] = self.where
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How to search. Parsing `{}` gives exactly the defaults."""
+
+    adjoining: bool
+    """Whether a chunk is a result next to a better one that it adjoins within a section: else the better one, which carries what stands around it, is shown for both."""
+    crag_enabled: bool
+    """Whether the evidence is graded and repaired."""
+    diverse: bool
+    """Whether results that say the same give way to others (maximal marginal relevance)."""
+    explain: bool
+    """Whether each result says how it came to its place."""
+    include_highlights: bool
+    """Whether results carry highlighted fragments."""
+    include_metadata: bool
+    """Whether results carry title, path, lines and the like."""
+    limit: int
+    """How many results to return, 1–100; 20 by default."""
+    offset: int
+    """How many results to skip, at most 10,000; 0 by default."""
+    rerank_enabled: bool
+    """Whether a cross-encoder reranks the first results."""
+    strategies: list[SearchStrategy]
+    """Which retrievers run; at least one."""
+    cursor: Cursor | None = None
+    """Where the page before ended, instead of `offset`: its `nextCursor`, with the same query."""
+    min_similarity: Score | None = None
+    """The least relevance, 0–1, of a hit of the semantic retriever: its cosine on the range that was measured for the model, so that a value means the same with every model. None by default. A passage below it can still be found by another retriever."""
+    per_file: int | None = None
+    """Most results of one file, 1–100; any number by default."""
+    result_types: list[SearchResultType] = _field(default_factory=list)
+    """Which types of results are wanted; all by default, and if none is named. A caller that reads passages only asks for `SearchResultType::Chunk`."""
+    timeout_ms: int | None = None
+    """How long the whole search may take, in milliseconds, 1–600,000; as long as it takes by default. What is not done by then is left out and named in `degraded`. What has begun is not broken off: one passage is read, one retriever answers."""
+    weights: SearchWeights | None = None
+    """Weight of each retriever, taken as it is. Absent by default: then the engine weighs them by the kind of question and by what their lists say."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SearchOptions:
+        """Return what JSON says."""
+        return cls(
+            wire["adjoining"],
+            wire["cragEnabled"],
+            wire["diverse"],
+            wire["explain"],
+            wire["includeHighlights"],
+            wire["includeMetadata"],
+            wire["limit"],
+            wire["offset"],
+            wire["rerankEnabled"],
+            wire["strategies"],
+            wire.get("cursor"),
+            wire.get("minSimilarity"),
+            wire.get("perFile"),
+            wire.get("resultTypes") or [],
+            wire.get("timeoutMs"),
+            wire.get("weights"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies}
+        if self.cursor is not None:
+            wire["cursor"] = self.cursor
+        if self.min_similarity is not None:
+            wire["minSimilarity"] = self.min_similarity
+        if self.per_file is not None:
+            wire["perFile"] = self.per_file
+        if self.result_types is not None:
+            wire["resultTypes"] = self.result_types
+        if self.timeout_ms is not None:
+            wire["timeoutMs"] = self.timeout_ms
+        if self.weights is not None:
+            wire["weights"] = self.weights
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What a caller asks."""
+
+    filters: SearchFilters
+    """Which results are acceptable."""
+    options: SearchOptions
+    """How to search."""
+    text: QueryText
+    """The question."""
+    embedding: Embedding | None = None
+    """The question's embedding, to spare the model; of the index's model and dimension."""
+    type: QueryType | None = None
+    """What kind of answer is wanted; left out, the classifier decides."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SearchQuery:
+        """Return what JSON says."""
+        return cls(
+            SearchFilters.from_wire(wire["filters"]),
+            SearchOptions.from_wire(wire["options"]),
+            wire["text"],
+            wire.get("embedding"),
+            wire.get("type"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"filters": self.filters.to_wire(), "options": self.options.to_wire(), "text": self.text}
+        if self.embedding is not None:
+            wire["embedding"] = self.embedding
+        if self.type is not None:
+            wire["type"] = self.type
+        return wire
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchResult:
+    """The answer to a query."""
+
+    answerability: Answerability
+    """Whether the corpus answers the question."""
+    degraded: list[Degraded]
+    """What did not run as asked, and why; empty when all is well."""
+    has_more: bool
+    """Whether more results follow."""
+    offset: int
+    """How many results stand before the first of this page."""
+    processing_time: float
+    """How long the search took, in milliseconds."""
+    query: SearchQuery
+    """What was asked."""
+    results: list[Hit]
+    """Best first, at most `query.options.limit`."""
+    stages: list[StageMetric]
+    """How long each stage took, in order."""
+    strategies: RetrieverMetrics
+    """What each retriever did."""
+    total_count: int
+    """Fused candidates after filters, before offset and limit."""
+    classification: QueryClassification | None = None
+    """What kind of question this is, where it was classified."""
+    crag: CragReport | None = None
+    """How good the evidence is and what was done about it, where it was graded."""
+    facets: list[EntityFacet] = _field(default_factory=list)
+    """The entities that most of the results of this page mention, at most 10."""
+    next_cursor: Cursor | None = None
+    """Where they do: `options.cursor` of the next query."""
+    paths: list[RelationshipPath] = _field(default_factory=list)
+    """How the entities that a question about a relationship names hang together, the shortest paths first."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        return self.results[place]
+
+    def __repr__(self) -> str:
+        best = f", best {line_of(self.results[0])}" if self.results else ""
+        return f"<SearchResult {len(self.results)} of {self.total_count}{best}>"
+
+    def _repr_html_(self) -> str:
+        return table_of(self.results)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SearchResult:
+        """Return what JSON says."""
+        return cls(
+            wire["answerability"],
+            [Degraded.from_wire(one) for one in wire["degraded"]],
+            wire["hasMore"],
+            wire["offset"],
+            wire["processingTime"],
+            SearchQuery.from_wire(wire["query"]),
+            [Hit.from_wire(one) for one in wire["results"]],
+            [StageMetric.from_wire(one) for one in wire["stages"]],
+            {key: RetrieverMetric.from_wire(one) for key, one in wire["strategies"].items()},
+            wire["totalCount"],
+            None if wire.get("classification") is None else QueryClassification.from_wire(wire["classification"]),
+            None if wire.get("crag") is None else CragReport.from_wire(wire["crag"]),
+            [EntityFacet.from_wire(one) for one in wire.get("facets", ())],
+            wire.get("nextCursor"),
+            [RelationshipPath.from_wire(one) for one in wire.get("paths", ())],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"answerability": self.answerability, "degraded": [one.to_wire() for one in self.degraded], "hasMore": self.has_more, "offset": self.offset, "processingTime": self.processing_time, "query": self.query.to_wire(), "results": [one.to_wire() for one in self.results], "stages": [one.to_wire() for one in self.stages], "strategies": {key: one.to_wire() for key, one in self.strategies.items()}, "totalCount": self.total_count}
+        if self.classification is not None:
+            wire["classification"] = None if self.classification is None else self.classification.to_wire()
+        if self.crag is not None:
+            wire["crag"] = None if self.crag is None else self.crag.to_wire()
+        if self.facets is not None:
+            wire["facets"] = [one.to_wire() for one in self.facets]
+        if self.next_cursor is not None:
+            wire["nextCursor"] = self.next_cursor
+        if self.paths is not None:
+            wire["paths"] = [one.to_wire() for one in self.paths]
+        return wire
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Hit:
+    """One result."""
+
+    content: Content
+    """What it says."""
+    highlights: list[Highlight]
+    """What matched; empty unless asked for."""
+    id: str
+    """Public id of the chunk, entity or community."""
+    relevance: Relevance
+    """Where the score comes from."""
+    score: Score
+    """Its relevance, 0–1; never larger than that of the item before."""
+    sources: Sources
+    """Where it comes from."""
+    type: SearchResultType
+    """What it is."""
+    entity: EntityFacts | None = None
+    """What the graph knows of it, if it is an entity."""
+    explanation: Explanation | None = None
+    """How it came to its place, if the query asks."""
+    document: ItemMetadata | None = None
+    """Title, path and the like; absent unless asked for."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.content.text
+
+    @property
+    def path(self) -> str:
+        """The path of its document; empty for what is no passage."""
+        return self.document.path if self.document else ""
+
+    @property
+    def title(self) -> str:
+        """The title of its document, else the last part of the path, else its id."""
+        if not self.document:
+            return self.id
+        return self.document.title or self.document.path.rsplit("/", 1)[-1]
+
+    @property
+    def lines(self) -> LineSpan | None:
+        """The lines of the passage in its document."""
+        return self.document.lines if self.document else None
+
+    @property
+    def language(self) -> Language | None:
+        """The language of the passage."""
+        return self.document.language if self.document else None
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata that its document was given."""
+        return self.document.metadata if self.document else {}
+
+    @property
+    def chunk_id(self) -> str | None:
+        """The id of the passage, if it is one."""
+        return self.sources.chunk_id
+
+    def __repr__(self) -> str:
+        return line_of(self)
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Hit:
+        """Return what JSON says."""
+        return cls(
+            Content.from_wire(wire["content"]),
+            [Highlight.from_wire(one) for one in wire["highlights"]],
+            wire["id"],
+            Relevance.from_wire(wire["relevance"]),
+            wire["score"],
+            Sources.from_wire(wire["sources"]),
+            wire["type"],
+            None if wire.get("entity") is None else EntityFacts.from_wire(wire["entity"]),
+            None if wire.get("explanation") is None else Explanation.from_wire(wire["explanation"]),
+            None if wire.get("metadata") is None else ItemMetadata.from_wire(wire["metadata"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"content": self.content.to_wire(), "highlights": [one.to_wire() for one in self.highlights], "id": self.id, "relevance": self.relevance.to_wire(), "score": self.score, "sources": self.sources.to_wire(), "type": self.type}
+        if self.entity is not None:
+            wire["entity"] = None if self.entity is None else self.entity.to_wire()
+        if self.explanation is not None:
+            wire["explanation"] = None if self.explanation is None else self.explanation.to_wire()
+        if self.document is not None:
+            wire["metadata"] = None if self.document is None else self.document.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often and when chunks state a relation."""
+
+    count: int
+    """How often."""
+    first_seen_at: str
+    """The date of the earliest of their documents; when it was indexed, for one without a date."""
+    last_seen_at: str
+    """The same of the latest."""
+    weight: float
+    """The same, each time as sure as the less sure of both names."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Seen:
+        """Return what JSON says."""
+        return cls(
+            wire["count"],
+            wire["firstSeenAt"],
+            wire["lastSeenAt"],
+            wire["weight"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"count": self.count, "firstSeenAt": self.first_seen_at, "lastSeenAt": self.last_seen_at, "weight": self.weight}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the ranked passages are results. What is left keeps its order."""
+
+    adjoining: bool
+    """Whether a passage may adjoin a better one of its section."""
+    diverse: bool
+    """Whether passages that say the same give way to others."""
+    min_relevance: Score
+    """The least score."""
+    passages: bool
+    """Whether passages are wanted at all."""
+    per_file: int | None = None
+    """Most passages of one file."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Selection:
+        """Return what JSON says."""
+        return cls(
+            wire["adjoining"],
+            wire["diverse"],
+            wire["minRelevance"],
+            wire["passages"],
+            wire.get("perFile"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"adjoining": self.adjoining, "diverse": self.diverse, "minRelevance": self.min_relevance, "passages": self.passages}
+        if self.per_file is not None:
+            wire["perFile"] = self.per_file
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A stretch of work on one project."""
+
+    id: SessionId
+    """Its id."""
+    project_path: str
+    """The folder of the project."""
+    started_at: str
+    """When it began."""
+    token_count: int
+    """Tokens of its observations together."""
+    ended_at: str | None = None
+    """When it ended; it goes on if absent."""
+    owner: str | None = None
+    """Whose it is, a word that means something to the caller alone; nobody's in particular if absent."""
+    summary: str | None = None
+    """What was done in it."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Session:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["projectPath"],
+            wire["startedAt"],
+            wire["tokenCount"],
+            wire.get("endedAt"),
+            wire.get("owner"),
+            wire.get("summary"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "projectPath": self.project_path, "startedAt": self.started_at, "tokenCount": self.token_count}
+        if self.ended_at is not None:
+            wire["endedAt"] = self.ended_at
+        if self.owner is not None:
+            wire["owner"] = self.owner
+        if self.summary is not None:
+            wire["summary"] = self.summary
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLoop:
+    """Something that is left to do."""
+
+    text: str
+    """What is to be done."""
+    due_at: str | None = None
+    """When it is due, if that is said."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SharedLoop:
+        """Return what JSON says."""
+        return cls(
+            wire["text"],
+            wire.get("dueAt"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"text": self.text}
+        if self.due_at is not None:
+            wire["dueAt"] = self.due_at
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SharedState:
+    """What is the case: of each thing what was said last."""
+
+    facts: list[str]
+    """Facts and preferences that hold, in the order in which they were told."""
+    open_loops: list[SharedLoop]
+    """What is left to do and not yet overdue, what is due first before what has no date."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SharedState:
+        """Return what JSON says."""
+        return cls(
+            wire["facts"],
+            [SharedLoop.from_wire(one) for one in wire["openLoops"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"facts": self.facts, "openLoops": [one.to_wire() for one in self.open_loops]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder that was passed over."""
+
+    path: str
+    """Its path, written like `SourceFile::name`."""
+    reason: str
+    """Why, to follow "skipped:"."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Skipped:
+        """Return what JSON says."""
+        return cls(
+            wire["path"],
+            wire["reason"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"path": self.path, "reason": self.reason}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePassage:
+    """A passage that a result rests on."""
+
+    chunk_id: ChunkId
+    """The chunk."""
+    excerpt: str
+    """The sentence that shows it, 1–500 characters."""
+    lines: LineSpan
+    """Lines of the chunk."""
+    path: str
+    """Path of its document."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SourcePassage:
+        """Return what JSON says."""
+        return cls(
+            wire["chunkId"],
+            wire["excerpt"],
+            LineSpan.from_wire(wire["lines"]),
+            wire["path"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunkId": self.chunk_id, "excerpt": self.excerpt, "lines": self.lines.to_wire(), "path": self.path}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where an item comes from."""
+
+    entity_ids: list[EntityId]
+    """Linked entities."""
+    relation_ids: list[RelationId]
+    """Relations that led here."""
+    chunk_id: ChunkId | None = None
+    """The chunk."""
+    community_id: CommunityId | None = None
+    """The community."""
+    file_id: FileId | None = None
+    """The file."""
+    passages: list[SourcePassage] = _field(default_factory=list)
+    """The passages that an entity is described by, the most telling first."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Sources:
+        """Return what JSON says."""
+        return cls(
+            wire["entityIds"],
+            wire["relationIds"],
+            wire.get("chunkId"),
+            wire.get("communityId"),
+            wire.get("fileId"),
+            [SourcePassage.from_wire(one) for one in wire.get("passages", ())],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"entityIds": self.entity_ids, "relationIds": self.relation_ids}
+        if self.chunk_id is not None:
+            wire["chunkId"] = self.chunk_id
+        if self.community_id is not None:
+            wire["communityId"] = self.community_id
+        if self.file_id is not None:
+            wire["fileId"] = self.file_id
+        if self.passages is not None:
+            wire["passages"] = [one.to_wire() for one in self.passages]
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class StageMetric:
+    """What one stage did."""
+
+    duration: float
+    """How long it took, in milliseconds."""
+    in_: int
+    """How many items went in."""
+    out: int
+    """How many came out."""
+    stage: Stage
+    """The stage."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> StageMetric:
+        """Return what JSON says."""
+        return cls(
+            wire["duration"],
+            wire["in"],
+            wire["out"],
+            wire["stage"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"duration": self.duration, "in": self.in_, "out": self.out, "stage": self.stage}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlace:
+    """A passage after one stage."""
+
+    rank: int
+    """Its rank after that stage, from 1."""
+    score: Score
+    """What the stage scored it."""
+    stage: Stage
+    """The stage."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> StagePlace:
+        """Return what JSON says."""
+        return cls(
+            wire["rank"],
+            wire["score"],
+            wire["stage"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"rank": self.rank, "score": self.score, "stage": self.stage}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as the store keeps it."""
+
+    bytes: ByteSpan
+    """Position of the text in the document's body."""
+    file: FileInfo
+    """The file it comes from."""
+    heading_path: list[str]
+    """Headings above the span, outermost first."""
+    id: ChunkId
+    """Its public id."""
+    language: Language
+    """Language of the text."""
+    level: ChunkLevel
+    """Its role."""
+    lines: LineSpan
+    """The same in lines."""
+    ordinal: int
+    """Place among the document's chunks of this level, from 0."""
+    text: str
+    """The text of the span."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> StoredChunk:
+        """Return what JSON says."""
+        return cls(
+            ByteSpan.from_wire(wire["bytes"]),
+            FileInfo.from_wire(wire["file"]),
+            wire["headingPath"],
+            wire["id"],
+            wire["language"],
+            wire["level"],
+            LineSpan.from_wire(wire["lines"]),
+            wire["ordinal"],
+            wire["text"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"bytes": self.bytes.to_wire(), "file": self.file.to_wire(), "headingPath": self.heading_path, "id": self.id, "language": self.language, "level": self.level, "lines": self.lines.to_wire(), "ordinal": self.ordinal, "text": self.text}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document with its passages."""
+
+    chunks: list[StoredChunk]
+    """Its passages, in order."""
+    id: FileId
+    """Hash of the path."""
+    path: str
+    """Where it was read from, or the caller's key."""
+    tags: list[str]
+    """Labels, sorted, each once."""
+    title: str
+    """Short name; may be empty."""
+    date: datetime.date | None = None
+    """The day it is about or from."""
+    metadata: Metadata = _field(default_factory=dict)
+    """Fields of the caller's own."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> StoredDocument:
+        """Return what JSON says."""
+        return cls(
+            [StoredChunk.from_wire(one) for one in wire["chunks"]],
+            wire["id"],
+            wire["path"],
+            wire["tags"],
+            wire["title"],
+            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
+            wire.get("metadata") or {},
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunks": [one.to_wire() for one in self.chunks], "id": self.id, "path": self.path, "tags": self.tags, "title": self.title}
+        if self.date is not None:
+            wire["date"] = None if self.date is None else self.date.isoformat()
+        if self.metadata is not None:
+            wire["metadata"] = self.metadata
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A part of the graph, to be drawn."""
+
+    edges: list[SubgraphEdge]
+    """The relations among them."""
+    nodes: list[SubgraphNode]
+    """The entities, the most important first."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Subgraph:
+        """Return what JSON says."""
+        return cls(
+            [SubgraphEdge.from_wire(one) for one in wire["edges"]],
+            [SubgraphNode.from_wire(one) for one in wire["nodes"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"edges": [one.to_wire() for one in self.edges], "nodes": [one.to_wire() for one in self.nodes]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphEdge:
+    """A line of a drawing."""
+
+    source: int
+    """Place of one end in the nodes."""
+    target: int
+    """Place of the other."""
+    weight: Score
+    """How strong the relation is, 0–1."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SubgraphEdge:
+        """Return what JSON says."""
+        return cls(
+            wire["source"],
+            wire["target"],
+            wire["weight"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"source": self.source, "target": self.target, "weight": self.weight}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphNode:
+    """An entity of a drawing."""
+
+    chunks: int
+    """How many chunks mention it."""
+    entity: NamedEntity
+    """The entity."""
+    importance: Score
+    """How well it is connected, 0–1."""
+    community: int | None = None
+    """The number of its community among those of the drawing, from 0, the largest first; absent for the most connected entity of the graph, which is in none."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SubgraphNode:
+        """Return what JSON says."""
+        return cls(
+            wire["chunks"],
+            NamedEntity.from_wire(wire["entity"]),
+            wire["importance"],
+            wire.get("community"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"chunks": self.chunks, "entity": self.entity.to_wire(), "importance": self.importance}
+        if self.community is not None:
+            wire["community"] = self.community
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryBody:
+    """A summary in parts, each taken from the units that it is made of and from nothing else."""
+
+    key_events: list[KeyEvent]
+    """Sentences that name a day, and those of units that stand out, oldest first."""
+    shared_state: SharedState
+    """What was the case when the summary was made."""
+    summary_text: str
+    """The summary as a text."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> SummaryBody:
+        """Return what JSON says."""
+        return cls(
+            [KeyEvent.from_wire(one) for one in wire["keyEvents"]],
+            SharedState.from_wire(wire["sharedState"]),
+            wire["summaryText"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"keyEvents": [one.to_wire() for one in self.key_events], "sharedState": self.shared_state.to_wire(), "summaryText": self.summary_text}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    """All that is known of one unit."""
+
+    boundary_class: BoundaryClass
+    """Who may see it."""
+    entities: list[MemoryEntity]
+    """The same as all units together tell of them: types, keys and roles."""
+    events: list[RecordedEvent]
+    """What was done to it, oldest first; the first hundred."""
+    feedback: list[Feedback]
+    """What was said of it, oldest first."""
+    id: str
+    """Its id."""
+    kind: UnitKind
+    """What it is."""
+    links: list[LinkedClaim]
+    """How it stands to other claims."""
+    made: list[RelatedUnit]
+    """What was made from it."""
+    made_from: list[RelatedUnit]
+    """What it was made from."""
+    mentions: list[str]
+    """Who and what it names, the surest first."""
+    relations: list[MemoryRelation]
+    """The relation of one to the other, as it says, with how often and when any unit says so."""
+    state: UnitState
+    """How far it has come in its life."""
+    text: str
+    """What it says; empty if it was scrubbed."""
+    archived_as: str | None = None
+    """Why it is archived, if it is."""
+    claim: Claim | None = None
+    """The claim, if it is one."""
+    observation: Observation | None = None
+    """The observation, if it is one and was not scrubbed."""
+    reflection: Reflection | None = None
+    """What reflection made of the observation, once it has."""
+    summary: SummaryBody | None = None
+    """The summary in parts, if it is one."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> UnitRecord:
+        """Return what JSON says."""
+        return cls(
+            wire["boundaryClass"],
+            [MemoryEntity.from_wire(one) for one in wire["entities"]],
+            [RecordedEvent.from_wire(one) for one in wire["events"]],
+            [Feedback.from_wire(one) for one in wire["feedback"]],
+            wire["id"],
+            wire["kind"],
+            [LinkedClaim.from_wire(one) for one in wire["links"]],
+            [RelatedUnit.from_wire(one) for one in wire["made"]],
+            [RelatedUnit.from_wire(one) for one in wire["madeFrom"]],
+            wire["mentions"],
+            [MemoryRelation.from_wire(one) for one in wire["relations"]],
+            wire["state"],
+            wire["text"],
+            wire.get("archivedAs"),
+            None if wire.get("claim") is None else Claim.from_wire(wire["claim"]),
+            None if wire.get("observation") is None else Observation.from_wire(wire["observation"]),
+            None if wire.get("reflection") is None else Reflection.from_wire(wire["reflection"]),
+            None if wire.get("summary") is None else SummaryBody.from_wire(wire["summary"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "entities": [one.to_wire() for one in self.entities], "events": [one.to_wire() for one in self.events], "feedback": [one.to_wire() for one in self.feedback], "id": self.id, "kind": self.kind, "links": [one.to_wire() for one in self.links], "made": [one.to_wire() for one in self.made], "madeFrom": [one.to_wire() for one in self.made_from], "mentions": self.mentions, "relations": [one.to_wire() for one in self.relations], "state": self.state, "text": self.text}
+        if self.archived_as is not None:
+            wire["archivedAs"] = self.archived_as
+        if self.claim is not None:
+            wire["claim"] = None if self.claim is None else self.claim.to_wire()
+        if self.observation is not None:
+            wire["observation"] = None if self.observation is None else self.observation.to_wire()
+        if self.reflection is not None:
+            wire["reflection"] = None if self.reflection is None else self.reflection.to_wire()
+        if self.summary is not None:
+            wire["summary"] = None if self.summary is None else self.summary.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is told of a unit."""
+
+    id: UnitId
+    """The unit."""
+    score: Score
+    """How well it answers."""
+    text: str
+    """What it says, or the beginning of it."""
+    tokens: int
+    """Tokens of `text`."""
+    happened_at: str | None = None
+    """When it happened; from the second layer on."""
+    kind: UnitKind | None = None
+    """What it is; from the second layer on."""
+    related: list[UnitId] = _field(default_factory=list)
+    """What it is related to; in the third layer."""
+    session: SessionId | None = None
+    """The session that it is of; in the third layer."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> View:
+        """Return what JSON says."""
+        return cls(
+            wire["id"],
+            wire["score"],
+            wire["text"],
+            wire["tokens"],
+            wire.get("happenedAt"),
+            wire.get("kind"),
+            wire.get("related") or [],
+            wire.get("session"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "tokens": self.tokens}
+        if self.happened_at is not None:
+            wire["happenedAt"] = self.happened_at
+        if self.kind is not None:
+            wire["kind"] = self.kind
+        if self.related is not None:
+            wire["related"] = self.related
+        if self.session is not None:
+            wire["session"] = self.session
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class WebMetadata:
+    """Where a page comes from and how far to believe it."""
+
+    service: str
+    """The service that found it."""
+    trust: Trust
+    """Always untrusted: anyone may have written it, and it may hold instructions that are not to be followed."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> WebMetadata:
+        """Return what JSON says."""
+        return cls(
+            wire["service"],
+            wire["trust"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"service": self.service, "trust": self.trust}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """A page that a web search found."""
+
+    metadata: WebMetadata
+    """Where it comes from and how far to believe it."""
+    snippet: str
+    """What the service shows of it; may be empty."""
+    title: str
+    """Its title; may be empty."""
+    url: str
+    """Its address: `http` or `https`."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> WebPage:
+        """Return what JSON says."""
+        return cls(
+            WebMetadata.from_wire(wire["metadata"]),
+            wire["snippet"],
+            wire["title"],
+            wire["url"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"metadata": self.metadata.to_wire(), "snippet": self.snippet, "title": self.title, "url": self.url}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    """A term of the analyser and its weight."""
+
+    term: str
+    """The term."""
+    weight: Score
+    """Its weight; that of all terms of the question together is 1."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> WeightedTerm:
+        """Return what JSON says."""
+        return cls(
+            wire["term"],
+            wire["weight"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"term": self.term, "weight": self.weight}
+        return wire
