@@ -37,7 +37,7 @@ def filled(engine: Engine) -> Engine:
 def test_questions_find_documents_in_three_languages(
     engine: Engine, question: str, path: str
 ) -> None:
-    found = filled(engine).search(question, limit=5)
+    found = filled(engine).search(question, limit=5, result_types=["chunk"])
     hit = found[0]
     assert (hit.path, len(found)) == (path, len(found.results))
     assert 0 < hit.score <= 1
@@ -49,7 +49,9 @@ def test_filters_leave_out_what_they_should(engine: Engine) -> None:
     filled(engine)
 
     def found(**options: object) -> list[str]:
-        return [hit.path for hit in engine.search("Tokyo 東京 서울", result_types=["chunk"], **options)]  # type: ignore[arg-type]
+        return [
+            hit.path for hit in engine.search("Tokyo 東京 서울", result_types=["chunk"], **options)
+        ]  # type: ignore[arg-type]
 
     assert found(where=field("year") >= 2020) == ["天気.md"]
     assert found(where=~field("year").exists()) == ["날씨.md"]

@@ -105,7 +105,9 @@ def test_an_engine_that_is_dropped_amid_embedding_ends(index: Path) -> None:
     for number in range(5):
         begun.clear()
         engine = trefoil.open(index, model=Slow())
-        engine.ingest([Document(f"{number}-{place}", f"text {number} {place}") for place in range(300)])
+        engine.ingest(
+            [Document(f"{number}-{place}", f"text {number} {place}") for place in range(300)]
+        )
         assert begun.wait(30)
         del engine
     with trefoil.open(index, model=Letters()) as engine:

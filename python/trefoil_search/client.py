@@ -29,8 +29,8 @@ def connect(
     """Return a client of the server at `url`, such as `http://127.0.0.1:8733`.
 
     `token` is one of `trefoil token`, `index` the name of one of its indexes, where it has
-    several. A call fails with `Unreachable` after `timeout` seconds. Nothing is sent before the
-    first call.
+    several. A call fails with `Unreachable` after `timeout` seconds; for as long it waits where
+    the server says that it is asked too often. Nothing is sent before the first call.
     """
     return Client(url, token=token, index=index, timeout=timeout)
 
@@ -283,19 +283,32 @@ class _Remote:
             headers["Content-Type"] = media
         if self._token is not None:
             headers["Authorization"] = f"Bearer {self._token}"
+        until = time.monotonic() + self.timeout
+        while True:
+            status, wait, answer = self._request(method, target, body, headers)
+            # A server that is asked too often says when to ask again.
+            if status != 429 or time.monotonic() + wait > until:
+                break
+            time.sleep(wait)
+        if status >= 400:
+            raise _problem(status, answer)
+        return answer
+
+    def _request(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, float, bytes]:
+        """Return the status, the seconds after which to ask again, and the answer."""
         connection = self._kind(self._host, self._port, timeout=self.timeout)
         try:
             connection.request(method, target, body, headers)
             response = connection.getresponse()
-            answer = response.read()
+            wait = response.getheader("Retry-After") or "1"
+            return response.status, float(wait) if wait.isdigit() else 1.0, response.read()
         except (OSError, http.client.HTTPException) as error:
             message = f"the server at {self.url} does not answer: {error or type(error).__name__}"
             raise Unreachable("unreachable", message) from error
         finally:
             connection.close()
-        if response.status >= 400:
-            raise _problem(response.status, answer)
-        return answer
 
 
 def _problem(status: int, answer: bytes) -> Exception:

@@ -133,9 +133,7 @@ class Searcher:
 
     # Graph
 
-    def entities(
-        self, *, limit: int = 20, **filters: Unpack[Filters]
-    ) -> list[types.EntityView]:
+    def entities(self, *, limit: int = 20, **filters: Unpack[Filters]) -> list[types.EntityView]:
         """Return the most important entities."""
         asked = {"filters": parts_of(filters)[0], "limit": limit}
         return [types.EntityView.from_wire(one) for one in self._call("entities", asked)]
