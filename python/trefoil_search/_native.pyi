@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+__all__ = ["NativeEngine", "care_for", "models", "run", "schemas"]
+
 @final
 class NativeEngine:
     def __new__(
