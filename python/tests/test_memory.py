@@ -67,7 +67,7 @@ def test_policies_and_sessions(engine: Engine) -> None:
         memory.apply_policy("version: nonsense")
     with pytest.raises(trefoil.NotFound):
         memory.policy("9.9.9")
-    session = memory.create_session("/work/notes", owner="me")
+    session = memory.create_session("/notes", owner="me")
     assert memory.end_session(session.id, "Took notes.").summary == "Took notes."
     with pytest.raises(trefoil.TrefoilError, match="ended"):
         memory.end_session(session.id, "Again.")
