@@ -37,13 +37,15 @@ PY
 echo "== redocly lint"
 npx --yes @redocly/cli@2.77.0 lint --skip-rule=operation-4xx-response openapi.json
 check() {
-    st run "${origin}openapi.json" --checks all --max-examples "$examples" --continue-on-failure \
-        --warnings off "$@" | tee told
+    st --config-file "$root/tests/api/schemathesis.toml" run "${origin}openapi.json" --checks all --max-examples "$examples" --continue-on-failure \
+        --warnings off --exclude-checks "$1" "${@:2}" | tee told
     grep -q "No issues found" told
 }
 echo "== with a token"
-check -H "Authorization: Bearer $token"
+# What a schema cannot say is refused: weights that do not add up to one, both of two fields or
+# neither, a condition as text.
+check positive_data_acceptance -H "Authorization: Bearer $token"
 echo "== without"
 # What is asked of an operation without its token is not taken, whatever is asked.
-check --exclude-checks positive_data_acceptance,missing_required_header
+check positive_data_acceptance,missing_required_header
 kill -0 "$server" || { echo "the server has ended" >&2; cat log >&2; exit 1; }

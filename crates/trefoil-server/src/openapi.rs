@@ -115,10 +115,18 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
     let given = route.answer.map(|schema| json!({"schema": schemas.answer(schema)}));
-    // The standard has no word for the types of events.
-    let events =
-        route.events.iter().map(|(name, data)| ((*name).to_owned(), schemas.answer(*data)));
-    let events = json!({"schema": {"type": "string"}, "x-events": events.collect::<Map<_, _>>()});
+    let events = route.events.iter().map(|(name, data)| {
+        let data = json!({"contentMediaType": JSON, "contentSchema": schemas.answer(*data)});
+        json!({"properties": {"event": {"const": name}, "data": data}})
+    });
+    // Each event is described, as it is once the lines of the stream are put together.
+    let text = json!({"type": "string"});
+    let events = json!({"schema": {
+        "type": "object",
+        "required": ["id", "event", "data"],
+        "properties": {"id": text, "event": text, "data": text},
+        "oneOf": events.collect::<Vec<_>>(),
+    }});
     let content = route.media.iter().map(|media| {
         let described = match *media {
             JSON => given.clone().unwrap_or_else(|| json!({})),
@@ -235,7 +243,8 @@ mod tests {
             if route.path.starts_with("/v1/") && route.media.contains(&JSON) {
                 assert!(given[JSON]["schema"].is_object(), "{route:?}");
             }
-            let told = given[EVENTS]["x-events"].as_object().is_some_and(|told| !told.is_empty());
+            let told = given[EVENTS]["schema"]["oneOf"].as_array();
+            let told = told.is_some_and(|told| !told.is_empty());
             assert_eq!(told, route.streams(), "{route:?}");
         }
     }
