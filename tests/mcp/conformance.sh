@@ -3,7 +3,8 @@
 # and limits, and on the endpoint of the product: `conformance.sh FIXTURE PROGRAM`, the example
 # `conformance` and `trefoil`. `npm install` in this folder brings the suite.
 set -euo pipefail
-fixture=$(realpath "$1") program=$(realpath "$2")
+fixture=$(realpath -e "$1")
+program=$(realpath -e "$2")
 cd "$(dirname "$0")"
 [ -x node_modules/.bin/conformance ] || { echo "run npm install in $PWD first" >&2; exit 1; }
 export PATH="$PWD/node_modules/.bin:$PATH"

@@ -3,13 +3,14 @@
 # `run.sh clients` by three clients. Installs them. TREFOIL names the program, FIXTURE the example
 # `conformance`; they are those of a debug build otherwise.
 set -euo pipefail
+source "$(dirname "$0")/../tools.sh"
+program=$(realpath -e "${TREFOIL:-$root/target/debug/trefoil}")
+fixture=$(realpath "${FIXTURE:-$root/target/debug/examples/conformance}")
 cd "$(dirname "$0")"
-source ../tools.sh
-program=$(realpath "${TREFOIL:-$root/target/debug/trefoil}")
 need mcp==2.3.0
 npm install --silent --no-audit --no-fund --no-package-lock
 case "$1" in
-conformance) exec ./conformance.sh "${FIXTURE:-$root/target/debug/examples/conformance}" "$program" ;;
+conformance) exec ./conformance.sh "$fixture" "$program" ;;
 clients) exec python clients.py "$program" ;;
 *) echo "there is no suite $1; there are conformance and clients" >&2; exit 2 ;;
 esac

@@ -217,7 +217,7 @@ async function holdsStill(page) {
   await results(page);
   await openAll(page);
   await look("search");
-  const documents = await page.locator("ol.results li h3 a").evaluateAll((links) => [...new Set(links.map((link) => link.getAttribute("href").replace(/&chunk=.*/, "")))]);
+  const documents = await page.locator("ol.results li h3 a[href^='#/document']").evaluateAll((links) => [...new Set(links.map((link) => link.getAttribute("href").replace(/&chunk=.*/, "")))]);
   check(documents.length >= 5, `only ${documents.length} of the documents were found`);
   for (const document of documents) {
     await page.goto(document);

@@ -25,6 +25,8 @@ export function show(main, query, go) {
   let running = new AbortController();
   let timer = 0;
   let composing = false;
+  // A question that was asked on purpose stays in the history; what is typed next is another.
+  let settled = false;
   const soon = () => { clearTimeout(timer); if (!composing) timer = setTimeout(() => ask(false), PAUSE); };
   input.addEventListener("compositionstart", () => { composing = true; clearTimeout(timer); });
   input.addEventListener("compositionend", () => { composing = false; soon(); });
@@ -45,7 +47,9 @@ export function show(main, query, go) {
     const text = input.value.trim();
     if (text) query.set("q", text); else query.delete("q");
     if (graded.checked) query.set("graded", "1"); else query.delete("graded");
-    go(`#/search?${query}`, replace);
+    const to = `#/search?${query}`;
+    if (to !== location.hash) go(to, replace && !settled);
+    settled = !replace;
   }
 
   function choose(key, value) {
@@ -152,7 +156,7 @@ export function show(main, query, go) {
     } }, path, el("button", {}, say("find"))), told);
   }
 
-  if (input.value) ask(false); else input.focus();
+  if (input.value) { ask(false); settled = true; } else input.focus();
   return () => { running.abort(); clearTimeout(timer); };
 }
 
