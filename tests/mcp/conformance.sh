@@ -60,7 +60,7 @@ echo "== server-stateless"
 conformance server --url "${address%/}/mcp" --spec-version 2026-07-28 --scenario server-stateless \
     >"$out/told" 2>&1 || true
 grep -E "^Passed" "$out/told"
-if [ "$(grep -c " FAILURE " "$out/told")" != "$(grep -c "Error: Not testable" "$out/told")" ]; then
+if [ "$(grep -c FAILURE "$out/told")" != "$(grep -c "Error: Not testable" "$out/told")" ]; then
     failed=1
     cat "$out/told"
 fi
