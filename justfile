@@ -32,6 +32,10 @@ build:
 python PROFILE="release":
     python/check.sh {{PROFILE}}
 
+# What HTTP and MCP add to a search, what a server bears, how soon it is ready; printed.
+bench-wire *ARGS="added 10000 2000":
+    cargo run --release -p benches --bin wire -- {{ARGS}}
+
 # Everything that `cargo test` runs; it fetches the default model once.
 test:
     cargo test
