@@ -19,6 +19,16 @@ pub enum ModelRole {
 }
 
 impl ModelRole {
+    /// Its name, as cards have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Embedder => "embedder",
+            Self::Reranker => "reranker",
+            Self::Dictionary => "dictionary",
+        }
+    }
+
     /// Whether it has weights and a tokenizer.
     pub(crate) const fn is_model(self) -> bool {
         matches!(self, Self::Embedder | Self::Reranker)

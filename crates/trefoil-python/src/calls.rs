@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trefoil::{
     Engine, EngineConfig, Error, IngestOptions, Metadata, SearchFilters, SearchQuery,
-    graph::{CommunityId, CommunityRow},
+    graph::CommunityView,
     index::{FileInfo, StoredChunk},
     ingest::ChunkId,
     memory::SessionId,
@@ -133,40 +133,6 @@ pub(crate) struct ChunkInContext {
     /// The one after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<StoredChunk>,
-}
-
-/// Entities that belong together, and what is said of them.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Community {
-    /// Its id.
-    id: CommunityId,
-    /// 0 for the communities of the whole graph; one more for the parts of those.
-    level: u8,
-    /// The community that this one is a part of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<CommunityId>,
-    /// What it is called.
-    name: String,
-    /// How many entities are in it.
-    size: usize,
-    /// What it is about; may be empty.
-    summary: String,
-    /// Its terms, at most 10.
-    keywords: Vec<String>,
-}
-
-impl From<CommunityRow> for Community {
-    fn from(row: CommunityRow) -> Self {
-        Self {
-            id: row.id,
-            level: row.level,
-            parent: row.parent,
-            name: row.name,
-            size: row.members.len(),
-            summary: row.summary,
-            keywords: row.keywords,
-        }
-    }
 }
 
 /// What is asked of memory, within a boundary.
@@ -315,7 +281,7 @@ calls! {
     };
     "communities" => |it, (Nothing {}): Nothing| {
         let rows = it.engine.communities()?;
-        rows.into_iter().map(Community::from).collect::<Vec<_>>()
+        rows.into_iter().map(CommunityView::from).collect::<Vec<_>>()
     };
     "stats" => |it, (Nothing {}): Nothing| it.engine.stats()?;
     "paths" => |it, (Nothing {}): Nothing| it.engine.paths()?;

@@ -6,7 +6,7 @@ use serde_json::json;
 use trefoil::{
     Document, Ingested, SearchQuery, SearchResult,
     admin::{EngineStats, ForgetReceipt, JobCounts},
-    graph::{EntityView, Subgraph},
+    graph::{CommunityView, EntityView, Subgraph},
     index::{FileInfo, StoredChunk},
     search::Plan,
 };
@@ -17,7 +17,7 @@ use trefoil_memory::{
 };
 
 use crate::{
-    calls::{ChunkInContext, Community, Lost, StoredDocument},
+    calls::{ChunkInContext, Lost, StoredDocument},
     failure::Failure,
     settings::ModelInfo,
 };
@@ -62,7 +62,7 @@ pub(crate) fn all(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         StoredChunk,
         StoredDocument,
         ChunkInContext,
-        Community,
+        CommunityView,
         Lost,
         ModelInfo,
         Observation,

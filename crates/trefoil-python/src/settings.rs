@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trefoil::{
     EngineConfig, Error, Model, Profile,
     memory::MemoryUpkeep,
-    model::{ModelHome, ModelRole, PullOptions, PullProgress},
+    model::{ModelHome, PullOptions, PullProgress},
 };
 
 use crate::{failure::Failure, long_call::Reporter};
@@ -143,7 +143,7 @@ impl ModelsAsked {
         }
         let listed = home.list()?.into_iter().map(|model| ModelInfo {
             name: model.name().to_owned(),
-            role: role(model.role()).to_owned(),
+            role: model.role().name().to_owned(),
             version: model.version.clone(),
             license: model.card.license.clone(),
             languages: model.card.languages.clone(),
@@ -152,16 +152,6 @@ impl ModelsAsked {
             path: model.path.display().to_string(),
         });
         Ok(serde_json::to_vec(&listed.collect::<Vec<_>>())?)
-    }
-}
-
-fn role(role: ModelRole) -> &'static str {
-    match role {
-        ModelRole::Runtime => "runtime",
-        ModelRole::Embedder => "embedder",
-        ModelRole::Reranker => "reranker",
-        ModelRole::Dictionary => "dictionary",
-        _ => "other",
     }
 }
 

@@ -88,6 +88,8 @@ pub mod graph {
     #[cfg(feature = "graph")]
     pub use crate::config::EntityExtraction;
     #[cfg(feature = "graph")]
+    pub use community_view::CommunityView;
+    #[cfg(feature = "graph")]
     pub use summarize::CentralSentences;
     pub use trefoil_core::{
         CommunityId, EntityExtractor, EntityFacet, EntityFacts, EntityId, EntityType, EntityView,
@@ -109,6 +111,8 @@ pub mod graph {
     pub(crate) mod browse;
     #[cfg(feature = "graph")]
     pub(crate) mod communities;
+    #[cfg(feature = "graph")]
+    pub(crate) mod community_view;
     #[cfg(feature = "graph")]
     pub(crate) mod describe;
     #[cfg(feature = "graph")]

@@ -97,7 +97,7 @@ fn table(models: &[ModelStatus]) -> String {
             text,
             "{:<width$}  {:<10}  {:>8}  {style}{state:<6}{style:#}  {:<10}  {dim}{}{dim:#}",
             model.name(),
-            role(model.role()),
+            model.role().name(),
             bytes(model.size),
             model.card.license,
             model.card.languages.join(" "),
@@ -129,14 +129,4 @@ fn verify(home: &ModelHome, names: &[String], console: Console) -> anyhow::Resul
         print_json(&verified.iter().map(Listed::from).collect::<Vec<_>>())?;
     }
     Ok(Outcome::Found)
-}
-
-fn role(role: ModelRole) -> &'static str {
-    match role {
-        ModelRole::Runtime => "runtime",
-        ModelRole::Embedder => "embedder",
-        ModelRole::Reranker => "reranker",
-        ModelRole::Dictionary => "dictionary",
-        _ => "other",
-    }
 }

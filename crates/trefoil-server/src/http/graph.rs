@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use trefoil::{
     SearchFilters,
-    graph::{CommunityId, CommunityRow, EntityView},
+    graph::{CommunityView, EntityView},
 };
 
 use crate::{
@@ -56,39 +56,12 @@ pub(crate) fn entity(call: &Call) -> Result<EntityView, Problem> {
 /// Communities, each with its report.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Communities {
-    communities: Vec<Community>,
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Community {
-    id: CommunityId,
-    level: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<CommunityId>,
-    name: String,
-    /// How many entities are in it.
-    size: usize,
-    summary: String,
-    keywords: Vec<String>,
-}
-
-impl From<CommunityRow> for Community {
-    fn from(row: CommunityRow) -> Self {
-        Self {
-            id: row.id,
-            level: row.level,
-            parent: row.parent,
-            name: row.name,
-            size: row.members.len(),
-            summary: row.summary,
-            keywords: row.keywords,
-        }
-    }
+    communities: Vec<CommunityView>,
 }
 
 pub(crate) fn communities(call: &Call) -> Result<Communities, Problem> {
     let rows = call.index()?.engine.communities()?;
-    Ok(Communities { communities: rows.into_iter().map(Community::from).collect() })
+    Ok(Communities { communities: rows.into_iter().map(CommunityView::from).collect() })
 }
 
 pub(crate) fn subgraph(call: Call) -> Result<Response, Problem> {
