@@ -4,7 +4,7 @@
 >>> folder = tempfile.TemporaryDirectory()
 >>> with trefoil.open(folder.name + "/notes.trefoil", model="none") as engine:
 ...     _ = engine.ingest([trefoil.Document("天気.md", "明日の東京は晴れです。")])
-...     [hit.path for hit in engine.search("東京の天気")]
+...     [hit.path for hit in engine.search("東京の天気", result_types=["chunk"])]
 ['天気.md']
 >>> folder.cleanup()
 """
