@@ -4,9 +4,9 @@ check:
     cargo clippy --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# Checks the types of the page's scripts; needs Node.
+# Checks the types of the page's scripts.
 page:
-    npx --yes -p typescript@7.0.2 tsc --noEmit --allowJs --checkJs --strict false --target es2022 --module es2022 --moduleResolution bundler --lib dom,dom.iterable,es2023 --types "" crates/trefoil-server/page/*.js
+    tests/page/types.sh
 
 # The page in a browser; Debian's Chromium and Node are installed. `--small` for fewer sizes.
 page-test *ARGS: build

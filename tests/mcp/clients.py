@@ -108,12 +108,11 @@ async def python(target):
 
 
 def node(*arguments):
-    environment = {**os.environ, "PATH": f"{BINARIES}:{os.environ['PATH']}"}
-    return subprocess.run(arguments, cwd=HERE, env=environment, check=False, capture_output=True, text=True)
+    return subprocess.run(arguments, cwd=HERE, check=False, capture_output=True, text=True)
 
 
 def typescript(target):
-    done = node(str(BINARIES / "node"), "calls.mjs", json.dumps(target))
+    done = node("node", "calls.mjs", json.dumps(target))
     assert done.returncode == 0, done.stderr
 
 
