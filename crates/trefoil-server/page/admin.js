@@ -1,7 +1,7 @@
 // Indexes, long work, and how other programs connect.
 
 import { events, get, post, remove } from "./api.js";
-import { el, fill, table } from "./dom.js";
+import { el, fields, fill, table } from "./dom.js";
 import { say } from "./words.js";
 
 const KINDS = ["ingest", "verify", "doctor", "reindex", "maintain", "export"];
@@ -19,7 +19,7 @@ export async function show(main) {
     const all = told.jobs ?? told;
     fill(jobs, all.length ? table([say("kind"), say("index"), say("state"), say("progress"), say("result"), say("cancel")], all.map((job) => [
       job.kind, job.index, job.state, progress(job),
-      el("details", {}, el("summary", {}, say("result")), el("pre", {}, JSON.stringify(job.result ?? job.problem ?? null, null, 2))),
+      result(job),
       ["waiting", "running"].includes(job.state) ? el("button", { onclick: async () => { await remove(`/v1/jobs/${job.id}`); list(); } }, say("cancel")) : "",
     ]), say("jobs")) : el("p", { class: "quiet" }, say("empty")));
     for (const job of all) if (["waiting", "running"].includes(job.state) && !watching.has(job.id)) watch(job.id);
@@ -48,13 +48,19 @@ export async function show(main) {
     ...Object.entries(stats.languages ?? {}).map(([code, count]) => [code, number(count)])];
   fill(main, el("h1", {}, say("admin")), el("h2", {}, say("indexes")),
     el("ul", {}, ...indexes.map((one) => el("li", {}, `${one.name}: ${say(one.open ? "open" : "closed")}`))),
-    el("h2", {}, say("numbers")), table([say("name"), say("numbers")], rows, say("numbers")),
+    el("h2", {}, say("numbers")), table([], rows, say("index")),
     el("h2", {}, say("jobs")), el("form", { class: "row", onsubmit: begin }, kind, el("button", { class: "main" }, say("begin"))), said, jobs,
     el("h2", {}, say("tokens")), el("p", { class: "quiet" }, say("tokensHelp")),
     ...["create --name laptop --scope read", "list", "revoke ID"].map((what) => copied(`trefoil token ${what.split(" ")[0]}`, `trefoil token ${what}`)),
     el("h2", {}, say("connect")), connect());
   list().catch((error) => { said.textContent = `${say("failed")}: ${error.message}`; });
   return () => stopped.abort();
+}
+
+function result(job) {
+  if (job.problem) return job.problem.detail ?? job.problem.title;
+  if (job.result === undefined) return "–";
+  return el("details", {}, el("summary", {}, say("result")), fields(job.result, job.kind));
 }
 
 function progress(job) {
@@ -76,6 +82,6 @@ function connect() {
 
 // What is typed elsewhere.
 function copied(name, written) {
-  return el("div", { class: "copied" }, el("h3", {}, name), el("pre", {}, written), el("button", { "aria-label": `${say("copy")}: ${name}`,
-    onclick: async (event) => { await navigator.clipboard.writeText(written); event.target.textContent = say("copied"); } }, say("copy")));
+  return el("div", { class: "copied" }, el("h3", {}, name), el("div", { class: "beside" }, el("pre", {}, written), el("button", { "aria-label": `${say("copy")}: ${name}`,
+    onclick: async (event) => { await navigator.clipboard.writeText(written); event.target.textContent = say("copied"); } }, say("copy"))));
 }

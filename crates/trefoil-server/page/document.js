@@ -17,7 +17,7 @@ export async function show(main, query) {
     const parts = [];
     if (above && above !== heading) { heading = above; parts.push(el("h2", {}, above)); }
     parts.push(el("div", { class: chunk.id === chosen ? "passage here" : "passage", id: chunk.id, lang: chunk.language, tabindex: chunk.id === chosen ? -1 : null },
-      ...marked(chunk.text, question ? offsets(chunk.text, highlights.get(chunk.id) ?? []) : [])));
+      ...marked(chunk.text, question ? offsets(chunk.text, highlights.get(chunk.id) ?? []) : [], { path: found.path, headings: [found.title, ...(chunk.headingPath ?? [])] })));
     return parts;
   });
   fill(main, el("p", {}, el("a", { href: "#", onclick: (event) => { event.preventDefault(); history.back(); } }, `← ${say("back")}`)),

@@ -1,7 +1,7 @@
 // The graph: a drawing that the server made, and the same as a table.
 
 import { drawing, get } from "./api.js";
-import { el, fill, table, two } from "./dom.js";
+import { el, fill, marked, table, two } from "./dom.js";
 import { say } from "./words.js";
 
 /** @param {HTMLElement} main @param {URLSearchParams} query @param {(to: string) => void} go */
@@ -19,14 +19,14 @@ export async function show(main, query, go) {
   ]);
   const names = part.nodes.map((node) => node.entity.name);
   const link = (name) => el("a", { href: `#/graph?around=${encodeURIComponent(name)}` }, name);
-  fill(body, frame(svg, names, go), el("p", { class: "quiet" }, say("drawingHelp")),
+  fill(body, el("div", { class: "drawn" }, el("div", {}, frame(svg, names, go), el("p", { class: "quiet" }, say("drawingHelp"))),
     table([say("name"), say("type"), say("importance"), say("related")], part.nodes.map((node, place) => [
-      link(node.entity.name), node.entity.entityType, two(node.importance),
+      link(node.entity.name), node.entity.entityType.toLowerCase(), two(node.importance),
       el("span", {}, ...part.edges.filter((edge) => edge.source === place || edge.target === place).slice(0, 8)
         .flatMap((edge, at) => [at ? ", " : "", link(names[edge.source === place ? edge.target : edge.source])])),
-    ]), say("entities")),
-    communities ? el("section", {}, el("h2", {}, say("communities")), ...communities.communities.slice(0, 12).map((one) =>
-      el("div", { class: "hit" }, el("h3", {}, one.name), el("p", {}, one.summary), el("p", { class: "where" }, one.keywords.join(", "))))) : null);
+    ]), say("entities"), false)),
+    communities ? el("section", { class: "cards" }, el("h2", {}, say("communities")), ...communities.communities.slice(0, 12).map((one) =>
+      el("div", { class: "hit" }, el("h3", {}, one.name), el("p", {}, ...marked(one.summary, [], { path: ".md" })), el("p", { class: "where" }, one.keywords.join(", "))))) : null);
 }
 
 // Moves and zooms by the part of the drawing that is shown.

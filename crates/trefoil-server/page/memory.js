@@ -1,7 +1,7 @@
 // Memory: what is recalled, with its scores; feedback; forgetting, with its receipt.
 
 import { get, post, text } from "./api.js";
-import { el, fill, table, two } from "./dom.js";
+import { el, fields, fill, table, two } from "./dom.js";
 import { say } from "./words.js";
 
 /** @param {HTMLElement} main @param {URLSearchParams} query @param {(to: string, replace?: boolean) => void} go */
@@ -50,7 +50,7 @@ export function show(main, query, go) {
     event.preventDefault();
     try {
       const told = await post("/v1/memory/forget", { subject: subject.value.trim() });
-      fill(receipt, el("h2", {}, say("receipt")), el("pre", {}, JSON.stringify(told, null, 2)));
+      fill(receipt, el("h2", {}, say("receipt")), fields(told, say("receipt")));
     } catch (error) { fill(receipt, `${say("failed")}: ${error.message}`); }
   } }, subject, again, button), receipt);
   const policy = el("details", { ontoggle: async (event) => {

@@ -1,6 +1,6 @@
 // The search screen: results as one types, with filters, reasons, and what was lost.
 
-import { Problem, events, post } from "./api.js";
+import { Problem, events, get, post } from "./api.js";
 import { el, fill, marked, table, two } from "./dom.js";
 import { say } from "./words.js";
 
@@ -19,7 +19,7 @@ export function show(main, query, go) {
   const form = el("form", { class: "ask", role: "search", onsubmit: (event) => { event.preventDefault(); ask(true); } },
     input, el("button", { class: "main" }, say("go")));
   fill(main, el("h1", { class: "unseen" }, say("search")), form,
-    el("div", { class: "row" }, el("label", {}, graded, " ", say("grade"))), said, notes,
+    el("div", { class: "row spread" }, said, el("label", {}, graded, " ", say("grade"))), notes,
     el("div", { class: "columns" }, facets, el("div", {}, list, after)));
 
   let running = new AbortController();
@@ -66,8 +66,9 @@ export function show(main, query, go) {
     running = new AbortController();
     const { signal } = running;
     remember(!push);
-    if (!input.value.trim()) { fill(list); fill(notes); fill(after); fill(said); fill(facets); return; }
+    if (!input.value.trim()) { fill(list); fill(notes); fill(after); fill(said); fill(facets); welcome(notes, list); return; }
     said.textContent = say("searching");
+    if (notes.querySelector(".welcome")) fill(notes);
     try {
       let shown = false;
       await events("POST", "/v1/search", asked(undefined), (name, data) => {
@@ -156,8 +157,18 @@ export function show(main, query, go) {
     } }, path, el("button", {}, say("find"))), told);
   }
 
-  if (input.value) { ask(false); settled = true; } else input.focus();
+  if (input.value) { ask(false); settled = true; } else { input.focus(); welcome(notes, list); }
   return () => { running.abort(); clearTimeout(timer); };
+}
+
+/** What there is to ask about, as long as nothing is asked. @param {HTMLElement} notes @param {HTMLElement} list */
+async function welcome(notes, list) {
+  try {
+    const [stats, { entities }] = await Promise.all([get("/v1/stats"), get("/v1/graph/entities")]);
+    if (list.children.length || !notes.isConnected) return;
+    fill(notes, el("div", { class: "welcome" }, el("p", {}, say("about", stats.files, stats.chunks)),
+      el("p", {}, ...entities.slice(0, 12).map(({ entity: { name } }) => el("a", { class: "name", href: `#/search?q=${encodeURIComponent(name)}` }, name)))));
+  } catch { /* it can be asked all the same */ }
 }
 
 /** One result. @param {any} item @param {boolean} isFinal @param {string} q what was asked */
@@ -167,12 +178,13 @@ export function hit(item, isFinal, q = "") {
   const text = item.highlights.find((one) => one.field === "text");
   const title = item.highlights.find((one) => one.field === "title");
   const name = title && title.fragment === about.title ? marked(title.fragment, title.offsets) : [about.title || about.path || item.type];
+  const from = { path: isChunk ? about.path : ".md", headings: [about.title, ...(about.headingPath ?? [])] };
   const to = isChunk ? `#/document?${new URLSearchParams({ id: item.sources.fileId, chunk: item.sources.chunkId, q })}` : `#/graph?around=${encodeURIComponent(about.title ?? "")}`;
-  const where = isChunk ? [about.path, about.lines && `:${about.lines.start}`, about.headingPath?.length ? ` · ${about.headingPath.join(" › ")}` : ""] : [item.type];
+  const where = isChunk ? [about.path, about.lines && `:${about.lines.start}`, about.headingPath?.length ? ` · ${about.headingPath.join(" › ")}` : ""] : [say(item.type)];
   return el("li", { class: "hit", lang: about.language ?? null, "data-id": item.id },
     el("h3", {}, el("a", { href: to }, ...name)),
-    el("p", { class: "where" }, ...where.filter(Boolean), ` · ${two(item.score)}`),
-    el("p", {}, ...(text ? marked(text.fragment, text.offsets) : [item.content.summary ?? item.content.text.slice(0, 300)])),
+    el("p", { class: "where" }, el("span", { class: "score" }, two(item.score)), ...where.filter(Boolean)),
+    el("p", {}, ...(text ? marked(text.fragment, text.offsets, from) : marked(item.content.summary ?? item.content.text.slice(0, 300), [], from))),
     isFinal ? el("details", {}, el("summary", { class: "quiet" }, say("why")), reasons(item)) : null);
 }
 

@@ -19,6 +19,7 @@ const WORDS = {
     enter: "Enter", failed: "That did not work", loading: "Loading…", back: "Back", empty: "Nothing here yet.", copy: "Copy", copied: "Copied",
     semantic: "Meaning", keyword: "Words", kept: "It is a result",
     evidence: "Evidence", observation: "Observation", note: "Note", nearer: "Zoom in", farther: "Zoom out", tokens: "Tokens", tokensHelp: "Tokens are made and ended by the owner of the index, in a terminal.",
+    about: (files, passages) => `${files.toLocaleString()} documents, ${passages.toLocaleString()} passages. Ask in your own words, or begin with a name:`, entity: "name", community: "group",
     cases: "A file of questions", casesHelp: "A text file with a question a line; after a tab, the path of the document that answers it.", question: "Question",
   },
   ja: {
@@ -39,6 +40,7 @@ const WORDS = {
     enter: "入る", failed: "うまくいきませんでした", loading: "読み込み中…", back: "戻る", empty: "まだ何もありません。", copy: "コピー", copied: "コピーしました",
     semantic: "意味", keyword: "言葉", kept: "結果に含まれています",
     evidence: "根拠", observation: "観察", note: "メモ", nearer: "拡大", farther: "縮小", tokens: "トークン", tokensHelp: "トークンは索引の持ち主が端末で作り、取り消します。",
+    about: (files, passages) => `文書 ${files.toLocaleString()} 件、段落 ${passages.toLocaleString()} 個。普段の言葉で聞くか、名前から始めてください：`, entity: "名前", community: "まとまり",
     cases: "質問のファイル", casesHelp: "1行に1つの質問を書いたテキストファイル。タブのあとに、答えのある文書のパス。", question: "質問",
   },
   ko: {
@@ -59,6 +61,7 @@ const WORDS = {
     enter: "들어가기", failed: "되지 않았습니다", loading: "불러오는 중…", back: "뒤로", empty: "아직 없습니다.", copy: "복사", copied: "복사했습니다",
     semantic: "의미", keyword: "단어", kept: "결과에 있습니다",
     evidence: "근거", observation: "관찰", note: "메모", nearer: "확대", farther: "축소", tokens: "토큰", tokensHelp: "토큰은 색인 주인이 터미널에서 만들고 취소합니다.",
+    about: (files, passages) => `문서 ${files.toLocaleString()}건, 단락 ${passages.toLocaleString()}개. 편한 말로 묻거나 이름에서 시작하세요:`, entity: "이름", community: "묶음",
     cases: "질문 파일", casesHelp: "한 줄에 질문 하나씩 적은 텍스트 파일. 탭 뒤에는 답이 있는 문서의 경로.", question: "질문",
   },
 };
