@@ -153,16 +153,12 @@ class Types:
             return f"Literal[{', '.join(json.dumps(one) for one in schema['enum'])}]"
         if "const" in schema:
             return f"Literal[{json.dumps(schema['const'])}]"
-        if "anyOf" in schema:
-            parts = [one for one in schema["anyOf"] if one.get("type") != "null"]
-            if len(parts) == 1:
-                return f"{self.type_of(parts[0], quoted)} | None"
+        there = self.there(schema)
+        if there is not schema:
+            return f"{self.type_of(there, quoted)} | None"
         if "anyOf" in schema or "oneOf" in schema:
             return "dict[str, Any]"
         kinds = schema.get("type")
-        if isinstance(kinds, list):
-            kind = next(one for one in kinds if one != "null")
-            return f"{self.type_of({**schema, 'type': kind}, quoted)} | None"
         if kinds == "array":
             return f"list[{self.type_of(schema.get('items'), quoted)}]"
         if kinds == "object":
@@ -186,17 +182,13 @@ class Types:
     def converted(self, schema: Any, value: str, of_class: str, of_date: str) -> str:
         if not isinstance(schema, dict):
             return value
-        inner = [one for one in schema.get("anyOf", []) if one.get("type") != "null"]
-        if len(inner) > 1:
+        there = self.there(schema)
+        if there is not schema:
+            plain = self.converted(there, value, of_class, of_date)
+            return value if plain == value else nullable(value, plain)
+        if "anyOf" in schema:
             return value
-        if inner:
-            plain = self.converted(inner[0], value, of_class, of_date)
-            return value if plain == value else nullable(value, plain)
         kinds = schema.get("type")
-        if isinstance(kinds, list):
-            kind = next(one for one in kinds if one != "null")
-            plain = self.converted({**schema, "type": kind}, value, of_class, of_date)
-            return value if plain == value else nullable(value, plain)
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[-1]
             if self.is_class(name):
@@ -227,11 +219,26 @@ class Types:
 
     def empty(self, schema: dict[str, Any]) -> str | None:
         """Return what makes an empty list or mapping."""
-        if "$ref" in schema:
-            schema = self.schemas[schema["$ref"].rsplit("/", 1)[-1]]
+        schema = self.resolved(schema)
         if schema.get("type") in ("array", "object") and not schema.get("properties"):
             return {"array": "list", "object": "dict"}[schema["type"]]
         return None
+
+    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return what a reference leads to."""
+        if "$ref" in schema:
+            return self.schemas[schema["$ref"].rsplit("/", 1)[-1]]
+        return schema
+
+    def there(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema of a value that is not null."""
+        parts = [one for one in schema.get("anyOf", []) if one.get("type") != "null"]
+        if len(parts) == 1:
+            return parts[0]
+        kinds = schema.get("type")
+        if isinstance(kinds, list):
+            return {**schema, "type": next(one for one in kinds if one != "null")}
+        return schema
 
     def dataclass(self, name: str) -> str:
         schema = self.schemas[name]
@@ -250,13 +257,14 @@ class Types:
                 reads.append(self.read(one, f'wire["{wire}"]'))
                 writes.append((wire, self.write(one, f"self.{python}")))
             elif empty and not self.is_nullable(one):
-                lines.append(f"    {python}: {annotation} = _field(default_factory={empty})\n")
+                made = self.type_of(self.resolved(one), quoted=True)
+                lines.append(f"    {python}: {annotation} = _field(default_factory={made})\n")
                 default = "()" if empty == "list" else "{}"
                 read = self.read(one, f'wire.get("{wire}", {default})')
                 if read == f'wire.get("{wire}", {default})':
                     read = f'wire.get("{wire}") or {"[]" if empty == "list" else "{}"}'
                 reads.append(read)
-                optional.append((wire, python, self.write(one, f"self.{python}")))
+                writes.append((wire, self.write(one, f"self.{python}")))
             else:
                 is_nullable = annotation.endswith("| None")
                 lines.append(
@@ -264,13 +272,12 @@ class Types:
                 )
                 nullable = one if self.is_nullable(one) else {"anyOf": [one, {"type": "null"}]}
                 reads.append(self.read(nullable, f'wire.get("{wire}")'))
-                optional.append((wire, python, self.write(one, f"self.{python}")))
+                optional.append((wire, python, self.write(self.there(one), f"self.{python}")))
             lines.append(comment(one, "    "))
         others = schema.get("additionalProperties")
         if isinstance(others, dict):
-            lines.append(
-                f"    others: dict[str, {self.type_of(others)}] = _field(default_factory=dict)\n"
-            )
+            kind = f"dict[str, {self.type_of(others)}]"
+            lines.append(f"    others: {kind} = _field(default_factory={kind})\n")
             known = ", ".join(json.dumps(one) for one in schema["properties"])
             reads.append(f"{{key: one for key, one in wire.items() if key not in ({known},)}}")
         lines.append(ways)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from conftest import CORPUS, ROOT
@@ -58,8 +58,9 @@ def same(value: Any) -> Any:
     """A result without what times do to it."""
     apart = {"processingTime", "duration", "stages", "timeoutMs", "nextCursor"}
     if isinstance(value, dict):
-        return {key: same(one) for key, one in value.items() if key not in apart}
-    return [same(one) for one in value] if isinstance(value, list) else value
+        fields = cast(dict[str, Any], value)
+        return {key: same(one) for key, one in fields.items() if key not in apart}
+    return [same(one) for one in cast(list[object], value)] if isinstance(value, list) else value
 
 
 def test_engine_client_and_command_answer_the_same(served: tuple[Path, str]) -> None:
@@ -104,8 +105,12 @@ def test_a_client_has_the_calls_of_an_engine(served: tuple[Path, str]) -> None:
     assert client.subgraph(limit=3).nodes and client.communities() is not None
     client.memory.observe("Mika: I live in Kyoto.")
     # What was observed is learnt in the background.
-    recalled = (client.memory.recall("Kyoto").claims or time.sleep(0.1) for _ in range(300))
-    assert any(recalled)
+    for _ in range(300):
+        if client.memory.recall("Kyoto").claims:
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError("nothing was learnt")
     assert client.memory.policy().startswith(("#", "version"))
 
 

@@ -14,7 +14,7 @@ PAGES = ["README.md", "docs/PYTHON.md"]
 
 
 def examples() -> list[tuple[str, str]]:
-    found = []
+    found: list[tuple[str, str]] = []
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import CORPUS
@@ -48,10 +49,9 @@ def test_questions_find_documents_in_three_languages(
 def test_filters_leave_out_what_they_should(engine: Engine) -> None:
     filled(engine)
 
-    def found(**options: object) -> list[str]:
-        return [
-            hit.path for hit in engine.search("Tokyo 東京 서울", result_types=["chunk"], **options)
-        ]  # type: ignore[arg-type]
+    def found(**options: Any) -> list[str]:
+        asked = "Tokyo 東京 서울"
+        return [hit.path for hit in engine.search(asked, result_types=["chunk"], **options)]
 
     assert found(where=field("year") >= 2020) == ["天気.md"]
     assert found(where=~field("year").exists()) == ["날씨.md"]
@@ -82,7 +82,7 @@ def test_a_hit_says_where_it_is_and_shows_itself(engine: Engine) -> None:
     highlight = next(one for one in hit.highlights if one.field == "text")
     marked = [highlight.fragment[start:end] for start, end in highlight.spans]
     assert marked == ["Walross", "Walross"]
-    shown = found._repr_html_()
+    shown = found._repr_html_()  # pyright: ignore[reportPrivateUsage]  # as a notebook calls it
     assert "<mark>Walross</mark>" in shown and "a/&lt;b&gt;.md" in shown
 
 

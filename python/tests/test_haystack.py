@@ -24,7 +24,7 @@ from trefoil_search.haystack import TrefoilDocumentStore, TrefoilRetriever
 
 def all_suites() -> tuple[type, ...]:
     """Every class of tests that Haystack has for stores, apart from those made of others."""
-    found = []
+    found: list[type] = []
     for module in (suites, async_suites):
         for name, one in vars(module).items():
             if inspect.isclass(one) and name.endswith("Test") and one.__module__ == module.__name__:
@@ -56,16 +56,14 @@ class Same:
 class Written:
     """What the suites leave to the store: without a policy, a document that is there fails."""
 
-    @staticmethod
-    def test_write_documents(document_store: TrefoilDocumentStore) -> None:
+    def test_write_documents(self, document_store: Any) -> None:
         one = Document(content="test doc")
         assert document_store.write_documents([one]) == 1
         assert document_store.filter_documents() == [one]
         with pytest.raises(DuplicateDocumentError):
             document_store.write_documents([one])
 
-    @staticmethod
-    async def test_write_documents_async(document_store: TrefoilDocumentStore) -> None:
+    async def test_write_documents_async(self, document_store: Any) -> None:
         one = Document(content="test doc")
         assert await document_store.write_documents_async([one]) == 1
         with pytest.raises(DuplicateDocumentError):
@@ -148,7 +146,9 @@ def test_a_pipeline_answers_and_is_made_again(store: TrefoilDocumentStore) -> No
     again = Pipeline.loads(text, allowed_modules=["trefoil_search.haystack"])
     [found, *_] = again.run({"retriever": {"query": "zebra"}})["retriever"]["documents"]
     assert found.id == "z"
-    again.get_component("retriever").document_store.close()
+    retriever = again.get_component("retriever")
+    assert isinstance(retriever, TrefoilRetriever)
+    retriever.document_store.close()
 
 
 async def test_the_component_is_awaited(store: TrefoilDocumentStore) -> None:

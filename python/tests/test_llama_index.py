@@ -59,25 +59,24 @@ def node(number: int, numbers: random.Random) -> TextNode:
 
 def comparison(numbers: random.Random) -> MetadataFilter:
     operator = FilterOperator
-    key, operators, value = numbers.choice(
-        [
-            ("n", ["==", "!=", ">", ">=", "<", "<="], numbers.randrange(10)),
-            ("n", ["in", "nin"], [numbers.randrange(10) for _ in range(3)]),
-            ("word", ["==", "!="], numbers.choice("abcdef")),
-            ("word", ["in", "nin"], [numbers.choice("abcdef") for _ in range(2)]),
-            ("tags", ["any", "all"], numbers.sample(["x", "y", "z"], numbers.randrange(1, 3))),
-            ("tags", ["contains"], numbers.choice("xyz")),
-            ("note", ["text_match"], numbers.choice(["a", "bc", "zz"])),
-            ("note", ["is_empty"], None),
-            ("missing", ["==", "!=", "is_empty"], "x"),
-        ]
-    )
+    choices: list[tuple[str, list[str], Any]] = [
+        ("n", ["==", "!=", ">", ">=", "<", "<="], numbers.randrange(10)),
+        ("n", ["in", "nin"], [numbers.randrange(10) for _ in range(3)]),
+        ("word", ["==", "!="], numbers.choice("abcdef")),
+        ("word", ["in", "nin"], [numbers.choice("abcdef") for _ in range(2)]),
+        ("tags", ["any", "all"], numbers.sample(["x", "y", "z"], numbers.randrange(1, 3))),
+        ("tags", ["contains"], numbers.choice("xyz")),
+        ("note", ["text_match"], numbers.choice(["a", "bc", "zz"])),
+        ("note", ["is_empty"], None),
+        ("missing", ["==", "!=", "is_empty"], "x"),
+    ]
+    key, operators, value = numbers.choice(choices)
     return MetadataFilter(key=key, value=value, operator=operator(numbers.choice(operators)))
 
 
 def admits(filters: MetadataFilters, metadata: dict[str, Any]) -> bool:
     """What the framework says of a tree; it judges one level at a time."""
-    said = []
+    said: list[bool] = []
     for one in filters.filters:
         if isinstance(one, MetadataFilters):
             said.append(admits(one, metadata))
@@ -164,7 +163,7 @@ def test_nodes_come_back_whole_and_go(store: TrefoilVectorStore) -> None:
 def test_an_index_answers_from_the_store(store: TrefoilVectorStore) -> None:
     context = StorageContext.from_defaults(vector_store=store)
     nodes = [TextNode(id_="w", text="The walrus sleeps."), TextNode(id_="z", text="A zebra.")]
-    made = VectorStoreIndex(nodes, storage_context=context, embed_model=MockEmbedding(embed_dim=4))
+    made: Any = VectorStoreIndex(nodes, storage_context=context, embed_model=MockEmbedding(embed_dim=4))
     engine = made.as_query_engine(llm=MockLLM(), similarity_top_k=2)
     answer = engine.query("What sleeps?")
     assert {one.node.node_id for one in answer.source_nodes} == {"w", "z"}

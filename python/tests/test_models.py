@@ -6,6 +6,7 @@ import array
 import math
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,19 +129,19 @@ def test_a_reranker_of_python_orders(index: Path) -> None:
         assert read == {"a": pytest.approx(0.06), "b": pytest.approx(0.86)}
 
 
+def strided(values: list[float]) -> Any:
+    return numpy.repeat(values, 2)[::2]
+
+
 @pytest.mark.parametrize(
     "make",
     [
         list,
         tuple,
-        lambda values: array.array("d", values),
-        lambda values: numpy.array(values, dtype="f4"),
-        lambda values: numpy.array(values, dtype="f8"),
-        lambda values: (
-            numpy.array([*values, *values])[:: len(values)] * 0 + values[0]
-            if len(set(values)) == 1
-            else numpy.array(values)[::-1][::-1]
-        ),
+        partial(array.array, "d"),
+        partial(numpy.array, dtype="f4"),
+        partial(numpy.array, dtype="f8"),
+        strided,
     ],
 )
 def test_vectors_of_the_caller_are_kept_and_found(index: Path, make: Any) -> None:
@@ -166,7 +167,7 @@ def test_embeddings_are_rows_of_an_array(index: Path) -> None:
             engine.ingest(documents, embeddings=rows[:3])
 
 
-BAD = [
+BAD: list[tuple[str, Any]] = [
     ("nothing", []),
     ("a text", "abc"),
     ("bytes", b"abc"),

@@ -32,8 +32,9 @@ def vector(value: Any, name: str) -> Any:
         return _of_numpy(numpy, value, name, dimensions=1)
     if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
         raise invalid(name, value, _NUMBERS)
+    given: Any = value if type(value) in (list, tuple) else iter(value)
     try:
-        numbers = array.array("f", value if isinstance(value, (list, tuple)) else list(value))
+        numbers = array.array("f", given)
     except Exception as error:
         raise invalid(name, value, _NUMBERS) from error
     if not numbers or not all(map(math.isfinite, numbers)):

@@ -190,7 +190,7 @@ class _Remote:
             raise invalid("filters", asked["filters"], allowed)
         if name == "communities":
             return self._json("GET", "/v1/graph/communities")["communities"]
-        query = {"limit": asked["limit"]}
+        query: dict[str, Any] = {"limit": asked["limit"]}
         if name == "entities":
             return self._json("GET", "/v1/graph/entities", query=query)["entities"]
         if name == "entity":
@@ -200,7 +200,7 @@ class _Remote:
         return self._json("GET", "/v1/graph/subgraph", query=query)
 
     def _memory(self, name: str, asked: Any) -> Any:
-        if isinstance(asked, dict) and "boundary" in asked:
+        if "boundary" in asked:
             raise invalid("boundary", "given", "none: that of the token holds")
         memory = "/v1/memory"
         if name in ("recall", "episodes"):

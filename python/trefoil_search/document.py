@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from .arrays import Matrix, Vector, matrix, vector
-from .errors import invalid
+from .errors import expect, invalid
 from .query import day
 
 __all__ = ["Document"]
@@ -33,13 +33,12 @@ class Document:
     language: str | None = None
     tags: Sequence[str] = ()
     date: datetime.date | str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     embedding: Vector | None = field(default=None, repr=False, compare=False)
 
     def to_wire(self) -> dict[str, Any]:
         """Return the document as JSON has it, without its vector."""
-        if not isinstance(self.metadata, Mapping):
-            raise invalid("metadata", self.metadata, "a mapping of names to values")
+        expect(self.metadata, Mapping, "metadata", "a mapping of names to values")
         if isinstance(self.tags, str):
             raise invalid("tags", self.tags, "a list of labels")
         wire: dict[str, Any] = {
@@ -62,8 +61,7 @@ def with_vectors(
     """Return documents as JSON has them, the vectors of some, and the places of those."""
     given = [documents] if isinstance(documents, Document) else list(documents)
     for one in given:
-        if not isinstance(one, Document):
-            raise invalid("documents", one, "documents, such as `Document(path, body)`")
+        expect(one, Document, "documents", "documents, such as `Document(path, body)`")
     wires = [one.to_wire() for one in given]
     if embeddings is not None:
         if any(one.embedding is not None for one in given):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 from . import types
 from ._native import NativeEngine, care_for
 from .arrays import Vector, rows_of, vector
-from .errors import TrefoilError, invalid
+from .errors import TrefoilError, expect, invalid
 from .model import Model, Reranker, settings_of
 from .native import Progress
 from .query import SearchOptions, parts_of, query_of
@@ -98,8 +98,7 @@ class Engine(Searcher):
         wire, embed = settings_of(model)
         score = None
         if reranker is not None:
-            if not isinstance(reranker, Reranker):
-                raise invalid("reranker", reranker, "an object with `name` and `score`")
+            expect(reranker, Reranker, "reranker", "an object with `name` and `score`")
             settings = {**settings, "reranker": reranker.name}
             score = _scorer(reranker)
         super().__init__(NativeEngine(dumps({**settings, "model": wire}), embed, score))
@@ -179,8 +178,7 @@ class Engine(Searcher):
 
         Nothing is embedded again. The next ingest of a document brings its own metadata back.
         """
-        if not isinstance(patch, Mapping):
-            raise invalid("patch", patch, "a mapping of fields to values")
+        expect(patch, Mapping, "patch", "a mapping of fields to values")
         return int(self._call("updateMetadata", {"paths": paths_of(paths), "patch": dict(patch)}))
 
     def vectors(self, paths: Iterable[str]) -> Vectors:
@@ -200,9 +198,9 @@ class Engine(Searcher):
     def doctor(self, *, sample: int | None = None) -> dict[str, Any]:
         """Measure the health of the index; what `trefoil doctor --json` says."""
         wire = settings_of(self._model)[0]
-        if isinstance(wire, dict) and "python" in wire:
+        if "python" in wire:
             wire = "none"
-        asked = {"settings": {**self._settings, "model": wire}, "sample": sample}
+        asked: dict[str, Any] = {"settings": {**self._settings, "model": wire}, "sample": sample}
         return _care("doctor", asked)
 
     def rebuild(self, *, progress: Progress | None = None) -> types.JobCounts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "BoundaryDenied",
@@ -171,6 +171,12 @@ def error_of(code: str, message: str, fields: list[tuple[str, str, str]] = []) -
     if kind is None:
         kind = InvalidInput if code.startswith("invalid_") else TrefoilError
     return kind(code, message, tuple(Field(*field) for field in fields))
+
+
+def expect(value: object, kind: type[Any], name: str, allowed: str) -> None:
+    """Raise `InvalidInput` for a value of another kind, whatever its annotation promises."""
+    if not isinstance(value, kind):
+        raise invalid(name, value, allowed)
 
 
 def invalid(name: str, value: object, allowed: str) -> InvalidInput:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from .errors import invalid
+from .errors import expect
 
 __all__ = ["Condition", "Field", "Where", "field"]
 
@@ -31,13 +31,12 @@ class Condition:
     def __or__(self, other: Condition) -> Condition:
         return self._joined("or", other)
 
-    def _joined(self, word: str, other: Condition) -> Condition:
+    def _joined(self, word: str, other: object) -> Condition:
         if not isinstance(other, Condition):
-            return NotImplemented
-        parts: list[Any] = []
+            return NotImplemented  # type: ignore[no-any-return]  # as a method of `&` may
+        parts: list[dict[str, Any]] = []
         for one in (self, other):
-            same = one._wire.get(word)
-            parts.extend(same if isinstance(same, list) else [one._wire])
+            parts.extend(one._wire[word] if isinstance(one._wire.get(word), list) else [one._wire])
         return Condition({word: parts})
 
     def __invert__(self) -> Condition:
@@ -115,8 +114,7 @@ def field(name: str) -> Field:
     Condition({'and': [{'field': 'year', 'op': '>=', 'value': 2020}, {'not': {'field': 'topics', \
 'op': 'contains', 'value': 'draft'}}]})
     """
-    if not isinstance(name, str):
-        raise invalid("field", name, "a name, such as `author.name`")
+    expect(name, str, "field", "a name, such as `author.name`")
     return Field(name)
 
 
@@ -127,6 +125,5 @@ def to_wire(where: Where) -> Mapping[str, Any]:
     """Return a condition as JSON has it."""
     if isinstance(where, Condition):
         return where.to_wire()
-    if isinstance(where, Mapping):
-        return where
-    raise invalid("where", where, "a condition such as `field('year') >= 2020`, or its JSON")
+    expect(where, Mapping, "where", "a condition such as `field('year') >= 2020`, or its JSON")
+    return where

@@ -8,11 +8,12 @@ import itertools
 import json
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from .document import Document as Written
 from .engine import Engine
 from .engine import open as open_engine
+from .errors import expect
 from .filters import Condition, field
 from .model import External
 from .provenance import KEY, LEAST_RELEVANCE, provenance
@@ -103,11 +104,10 @@ class TrefoilDocumentStore:
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
         """Store documents and return how many; `NONE` is `FAIL`."""
-        if not isinstance(documents, list) or not all(
-            isinstance(one, Document) for one in documents
-        ):
-            raise ValueError("give a list of documents")
-        last = {one.id: one for one in documents}
+        expect(documents, list, "documents", "a list of documents")
+        for one in documents:
+            expect(one, Document, "documents", "a list of documents")
+        last: dict[str, Document] = {one.id: one for one in documents}
         if policy is not DuplicatePolicy.OVERWRITE:
             known = {one.path for one in self.engine.documents() if one.path in last}
             if policy is DuplicatePolicy.SKIP:
@@ -166,7 +166,7 @@ class TrefoilDocumentStore:
         info: dict[str, dict[str, str]] = {}
         for one in self.engine.documents():
             for name, value in one.metadata["meta"].items():
-                info.setdefault(name, {"type": _TYPES.get(type(value), "object")})
+                info.setdefault(name, {"type": _type_of(value)})
         return info
 
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class TrefoilDocumentStore:
             result_types=["chunk"],
             **options,
         )
-        documents = []
+        documents: list[Document] = []
         for hit in found:
             one = self._read(hit.path, hit.metadata, hit.text, None)
             meta = {**one.meta, KEY: provenance(hit, found)}
@@ -335,7 +335,7 @@ class TrefoilDocumentStore:
     def _found(self, filters: dict[str, Any] | None) -> list[tuple[int, Document]]:
         """Return the documents that pass filters, in the order in which they were written."""
         listed = sorted(self._listed(filters), key=lambda one: one.metadata["order"])
-        documents = []
+        documents: list[tuple[int, Document]] = []
         for start in range(0, len(listed), _PAGE):
             page = listed[start : start + _PAGE]
             texts = self.engine.texts(one.path for one in page)
@@ -366,8 +366,7 @@ class TrefoilRetriever:
         rerank: bool | None = None,
         crag: bool | None = None,
     ) -> None:
-        if not isinstance(document_store, TrefoilDocumentStore):
-            raise ValueError("`document_store` is no `TrefoilDocumentStore`")
+        expect(document_store, TrefoilDocumentStore, "document_store", "a `TrefoilDocumentStore`")
         self.document_store = document_store
         self.filters = filters
         self.top_k = top_k
@@ -437,8 +436,26 @@ class TrefoilRetriever:
 # Filters
 
 _ORDERS = (">", ">=", "<", "<=")
-_TYPES = {str: "keyword", bool: "boolean", int: "long", float: "float", list: "list"}
+_TYPES: dict[type[Any], str] = {
+    str: "keyword",
+    bool: "boolean",
+    int: "long",
+    float: "float",
+    list: "list",
+}
 _NOTHING = Condition({"or": []})
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _is_dict(value: object) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _type_of(value: object) -> str:
+    return _TYPES.get(type(value), "object")
 
 
 def condition_of(filters: dict[str, Any] | None) -> Condition | None:
@@ -470,7 +487,8 @@ def _comparison(filters: dict[str, Any]) -> Condition:
     for key in ("operator", "value"):
         if key not in filters:
             raise FilterError(f"'{key}' key missing in {filters}")
-    name, operator, value = filters["field"], filters["operator"], filters["value"]
+    name, operator = filters["field"], filters["operator"]
+    value: Any = filters["value"]
     if isinstance(value, datetime.datetime):
         value = value.isoformat()
     path = name.removeprefix("meta.")
@@ -484,9 +502,10 @@ def _comparison(filters: dict[str, Any]) -> Condition:
         equal = _equal(one, dated, value)
         return equal if operator == "==" else ~equal
     if operator in ("in", "not in"):
-        if not isinstance(value, list):
+        if not _is_list(value):
             raise FilterError(f"'{operator}' takes a list, not a {type(value).__name__}")
-        among = Condition({"or": [_equal(one, dated, part).to_wire() for part in value]})
+        wires = [_equal(one, dated, part).to_wire() for part in value]
+        among = Condition({"or": wires})
         return among if operator == "in" else ~among
     raise FilterError(f"unknown comparison operator {operator!r}")
 
@@ -527,14 +546,14 @@ def _instant(value: Any) -> str | None:
 
 def _dates(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the dates in metadata as instants, in the same places."""
-    dates: dict[str, Any] = {}
-    for name, value in meta.items():
-        if isinstance(value, datetime.datetime):
-            value = value.isoformat()
-        one = _dates(value) if isinstance(value, dict) else _instant(value)
-        if one:
-            dates[name] = one
-    return dates
+    found = {name: _dates_of(value) for name, value in meta.items()}
+    return {name: one for name, one in found.items() if one}
+
+
+def _dates_of(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        return _instant(value.isoformat())
+    return _dates(value) if _is_dict(value) else _instant(value)
 
 
 def _values(listed: Iterable[Any], name: str) -> Iterator[Any]:
@@ -543,7 +562,7 @@ def _values(listed: Iterable[Any], name: str) -> Iterator[Any]:
     for one in listed:
         value: Any = one.metadata["meta"]
         for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
+            value = value.get(key) if _is_dict(value) else None
         if value is not None:
             yield value
 

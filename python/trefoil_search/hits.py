@@ -44,7 +44,8 @@ def table_of(hits: list[Hit]) -> str:
 def _marked(hit: Hit) -> str:
     for highlight in hit.highlights:
         if highlight.field == "text":
-            parts, end = [], 0
+            parts: list[str] = []
+            end = 0
             for start, stop in highlight.spans:
                 parts.append(html.escape(highlight.fragment[end:start]))
                 parts.append(f"<mark>{html.escape(highlight.fragment[start:stop])}</mark>")

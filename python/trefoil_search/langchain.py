@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .arrays import Matrix, Vector
@@ -223,8 +223,8 @@ class TrefoilVectorStore(VectorStore):
         """
         return self.similarity_search(query, k, filter=filter, diverse=True, **options)
 
-    def _select_relevance_score_fn(self) -> Any:
-        return lambda score: score
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return float
 
     @classmethod
     def from_texts(
@@ -250,7 +250,7 @@ def condition_of(filter: Where | None) -> Where | None:
         return filter
     if not filter:
         return None
-    if filter.keys() & {"and", "or", "not"} or filter.keys() == {"field", "op", "value"}:
+    if filter.keys() & {"and", "or", "not"} or set(filter) == {"field", "op", "value"}:
         return filter
     parts = [field(name) == value for name, value in filter.items()]
     return Condition({"and": [part.to_wire() for part in parts]})

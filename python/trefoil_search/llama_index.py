@@ -32,7 +32,12 @@ try:
         VectorStoreQueryMode,
         VectorStoreQueryResult,
     )
-    from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
+
+    # `metadata_dict_to_node` takes a `dict` without the types of keys and values.
+    from llama_index.core.vector_stores.utils import (
+        metadata_dict_to_node,  # pyright: ignore[reportUnknownVariableType]
+        node_to_metadata_dict,
+    )
 except ImportError as error:
     raise ImportError(
         "LlamaIndex is missing; run `pip install trefoil-search[llama_index]`"
@@ -51,14 +56,15 @@ class TrefoilRetriever(BaseRetriever):
     def __init__(
         self, engine: Any, *, k: int = 4, min_relevance: float = LEAST_RELEVANCE, **options: Any
     ) -> None:
-        super().__init__()
+        # Its parameter is annotated `Dict`, without the types of keys and values.
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.engine = engine
         self.k = k
         self.options = {"min_relevance": min_relevance, "result_types": ["chunk"], **options}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         found = self.engine.search(query_bundle.query_str, limit=self.k, **self.options)
-        nodes = []
+        nodes: list[NodeWithScore] = []
         for hit in found:
             metadata = {**hit.metadata, KEY: provenance(hit, found)}
             node = TextNode(
@@ -208,7 +214,7 @@ def _key(name: str) -> str:
 def _among(
     node_ids: list[str] | None, doc_ids: list[str] | None, filters: MetadataFilters | None
 ) -> Condition | None:
-    parts = []
+    parts: list[Condition] = []
     if node_ids is not None:
         parts.append(field("id").in_(node_ids))
     if doc_ids is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import types
-from .errors import invalid
+from .errors import expect, invalid
 from .wire import dumps, loads, without_none
 
 if TYPE_CHECKING:
@@ -50,17 +50,16 @@ def _query(query: Query) -> dict[str, Any]:
         return {"q": query}
     if isinstance(query, types.RecallQuery):
         return query.to_wire()
-    if isinstance(query, Mapping):
-        return dict(query)
-    raise invalid("query", query, "a question, or a `RecallQuery`")
+    expect(query, Mapping, "query", "a question, or a `RecallQuery`")
+    return dict(query)
 
 
-def _wire(value: Any, kind: type[Any]) -> Any:
+def _wire(value: Any, kind: type[Any]) -> dict[str, Any]:
     if isinstance(value, kind):
-        return value.to_wire()
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise invalid(kind.__name__, value, f"a `{kind.__name__}`, or its JSON")
+        wire: dict[str, Any] = value.to_wire()
+        return wire
+    expect(value, Mapping, kind.__name__, f"a `{kind.__name__}`, or its JSON")
+    return dict(value)
 
 
 class Memory:
@@ -117,7 +116,7 @@ class Memory:
         boundary: Boundary | None = None,
     ) -> types.FoundUnits:
         """Find units of every kind, within a boundary."""
-        chosen = {} if options is None else _wire(options, types.FindOptions)
+        chosen: dict[str, Any] = {} if options is None else _wire(options, types.FindOptions)
         return types.FoundUnits.from_wire(
             self._ask("find", boundary, query=_query(query), options=chosen)
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 
 from .arrays import Matrix, Vector, matrix, vector
-from .errors import invalid
+from .errors import expect
 
 __all__ = ["Embedder", "External", "Model", "Reranker"]
 
@@ -82,9 +82,8 @@ def settings_of(model: Model) -> tuple[Any, Embed | None]:
             return model, None
         is_folder = model.startswith(".") or "/" in model or os.sep in model
         return {"folder" if is_folder else "named": model}, None
-    if not isinstance(model, Embedder):
-        allowed = "a name, a folder, `External(…)`, or an object with `name`, `dimensions`, "
-        raise invalid("model", model, allowed + "`embed_query` and `embed_passages`")
+    allowed = "a name, a folder, `External(…)`, or an object with `name`, `dimensions`, "
+    expect(model, Embedder, "model", allowed + "`embed_query` and `embed_passages`")
     low, high = getattr(model, "cosine_range", (0.0, 1.0))
     settings = {
         "name": model.name,

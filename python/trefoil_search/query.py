@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from .errors import invalid
+from .errors import expect, invalid
 from .filters import Where, to_wire
 
 __all__ = ["SearchOptions"]
@@ -108,9 +108,8 @@ def day(value: Day, name: str) -> str:
         return value.date().isoformat()
     if isinstance(value, datetime.date):
         return value.isoformat()
-    if isinstance(value, str):
-        return value
-    raise invalid(name, value, "a `datetime.date`")
+    expect(value, str, name, "a `datetime.date`")
+    return value
 
 
 def parts_of(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -121,17 +120,10 @@ def parts_of(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     for name, value in options.items():
         if value is None:
             continue
-        if name in _LISTS:
-            if isinstance(value, str):
-                value = [value]
-            try:
-                value = list(value)
-            except Exception as error:
-                raise invalid(name, value, "a list of names") from error
         if name in _FILTERS:
-            filters[_FILTERS[name]] = value
+            filters[_FILTERS[name]] = _names(value, name) if name in _LISTS else value
         elif name in _OPTIONS:
-            chosen[_OPTIONS[name]] = value
+            chosen[_OPTIONS[name]] = _names(value, name) if name in _LISTS else value
         elif name == "where":
             filters["where"] = to_wire(value)
         elif name in ("since", "until"):
@@ -143,9 +135,15 @@ def parts_of(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return filters, chosen
 
 
+def _names(value: Any, name: str) -> list[Any]:
+    try:
+        return [value] if isinstance(value, str) else list(value)
+    except Exception as error:
+        raise invalid(name, value, "a list of names") from error
+
+
 def query_of(text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question as JSON has it."""
-    if not isinstance(text, str):
-        raise invalid("text", text, "a question of 1–1,000 characters")
+    expect(text, str, "text", "a question of 1–1,000 characters")
     filters, chosen = parts_of(options)
     return {"text": text, "filters": filters, "options": chosen}

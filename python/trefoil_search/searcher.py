@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import types
 from .arrays import Matrix, Vector, vector
 from .document import Document, with_vectors
-from .errors import invalid
+from .errors import expect, invalid
 from .filters import Where, to_wire
 from .memory import Memory
 from .native import Native, Progress
@@ -184,8 +184,7 @@ def paths_of(paths: Iterable[str]) -> list[str]:
     except Exception as error:
         raise invalid("paths", paths, "paths of documents") from error
     for path in given:
-        if not isinstance(path, str):
-            raise invalid("paths", path, "paths of documents")
+        expect(path, str, "paths", "paths of documents")
     try:
         "".join(given).encode()
     except UnicodeEncodeError as error:

@@ -352,7 +352,7 @@ class ActiveContext:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"expiresAt": self.expires_at, "id": self.id, "items": [one.to_wire() for one in self.items], "policyVersion": self.policy_version, "scope": self.scope}
         if self.provenance is not None:
-            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+            wire["provenance"] = self.provenance.to_wire()
         if self.window is not None:
             wire["window"] = self.window
         return wire
@@ -428,9 +428,9 @@ class ChunkInContext:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunk": self.chunk.to_wire()}
         if self.after is not None:
-            wire["after"] = None if self.after is None else self.after.to_wire()
+            wire["after"] = self.after.to_wire()
         if self.before is not None:
-            wire["before"] = None if self.before is None else self.before.to_wire()
+            wire["before"] = self.before.to_wire()
         return wire
 
 
@@ -496,7 +496,7 @@ class Claim:
     """The session that a claim of scope session is found in."""
     subject: str | None = None
     """What it is about, at most 2,048 bytes; so `predicate` and `object`."""
-    tags: Tags = _field(default_factory=list)
+    tags: Tags = _field(default_factory=list[str])
     """Its labels."""
     valid_from: str | None = None
     """From when it holds."""
@@ -543,7 +543,7 @@ class Claim:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "confidence": self.confidence, "contentHash": self.content_hash, "createdAt": self.created_at, "decayedAt": self.decayed_at, "epistemicStatus": self.epistemic_status, "id": self.id, "importance": self.importance, "kind": self.kind, "lastVerifiedAt": self.last_verified_at, "origin": self.origin, "pin": self.pin, "quality": self.quality, "recency": self.recency, "recencyAnchor": self.recency_anchor, "salience": self.salience, "scope": self.scope, "sources": self.sources, "state": self.state, "text": self.text, "ttl": self.ttl, "updatedAt": self.updated_at, "utility": self.utility}
+        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "confidence": self.confidence, "contentHash": self.content_hash, "createdAt": self.created_at, "decayedAt": self.decayed_at, "epistemicStatus": self.epistemic_status, "id": self.id, "importance": self.importance, "kind": self.kind, "lastVerifiedAt": self.last_verified_at, "origin": self.origin, "pin": self.pin, "quality": self.quality, "recency": self.recency, "recencyAnchor": self.recency_anchor, "salience": self.salience, "scope": self.scope, "sources": self.sources, "state": self.state, "text": self.text, "ttl": self.ttl, "updatedAt": self.updated_at, "utility": self.utility, "tags": self.tags}
         if self.object is not None:
             wire["object"] = self.object
         if self.occurred_at is not None:
@@ -551,13 +551,11 @@ class Claim:
         if self.predicate is not None:
             wire["predicate"] = self.predicate
         if self.provenance is not None:
-            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+            wire["provenance"] = self.provenance.to_wire()
         if self.session is not None:
             wire["session"] = self.session
         if self.subject is not None:
             wire["subject"] = self.subject
-        if self.tags is not None:
-            wire["tags"] = self.tags
         if self.valid_from is not None:
             wire["validFrom"] = self.valid_from
         if self.valid_to is not None:
@@ -601,11 +599,11 @@ class ClaimDraft:
     scope: Scope | None = None
     session: SessionId | None = None
     """The session it belongs to; needed if its scope is one."""
-    sources: list[str] = _field(default_factory=list)
+    sources: list[str] = _field(default_factory=list[str])
     """What can be looked at, as tags that may be malformed."""
     state: UnitState | None = None
     subject: str | None = None
-    tags: Tags = _field(default_factory=list)
+    tags: Tags = _field(default_factory=list[str])
     ttl: Ttl | None = None
     """How long it stays fresh; as its scope, if absent."""
     updated_at: str | None = None
@@ -654,7 +652,7 @@ class ClaimDraft:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"origin": self.origin, "text": self.text}
+        wire: dict[str, Any] = {"origin": self.origin, "text": self.text, "sources": self.sources, "tags": self.tags}
         if self.boundary_class is not None:
             wire["boundaryClass"] = self.boundary_class
         if self.confidence is not None:
@@ -684,7 +682,7 @@ class ClaimDraft:
         if self.predicate is not None:
             wire["predicate"] = self.predicate
         if self.provenance is not None:
-            wire["provenance"] = None if self.provenance is None else self.provenance.to_wire()
+            wire["provenance"] = self.provenance.to_wire()
         if self.quality is not None:
             wire["quality"] = self.quality
         if self.recency is not None:
@@ -697,14 +695,10 @@ class ClaimDraft:
             wire["scope"] = self.scope
         if self.session is not None:
             wire["session"] = self.session
-        if self.sources is not None:
-            wire["sources"] = self.sources
         if self.state is not None:
             wire["state"] = self.state
         if self.subject is not None:
             wire["subject"] = self.subject
-        if self.tags is not None:
-            wire["tags"] = self.tags
         if self.ttl is not None:
             wire["ttl"] = self.ttl
         if self.updated_at is not None:
@@ -919,7 +913,7 @@ class ContextRequest:
 
     query: RecallQuery
     """What is being said, and who may see what; empty asks for what is most worthwhile."""
-    context: list[str] = _field(default_factory=list)
+    context: list[str] = _field(default_factory=list[str])
     """What the work is about, paragraph by paragraph."""
     window: int | None = None
     """Tokens of the model's window."""
@@ -935,9 +929,7 @@ class ContextRequest:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"query": self.query.to_wire()}
-        if self.context is not None:
-            wire["context"] = self.context
+        wire: dict[str, Any] = {"query": self.query.to_wire(), "context": self.context}
         if self.window is not None:
             wire["window"] = self.window
         return wire
@@ -993,7 +985,7 @@ class CragPlan:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"candidates": self.candidates, "repairs": self.repairs}
         if self.budget is not None:
-            wire["budget"] = None if self.budget is None else self.budget.to_wire()
+            wire["budget"] = self.budget.to_wire()
         return wire
 
 
@@ -1015,7 +1007,7 @@ class CragReport:
     """The repairs that were tried, in order."""
     refined_query: str | None = None
     """A better rewrite, where there is one."""
-    web: list[WebPage] = _field(default_factory=list)
+    web: list[WebPage] = _field(default_factory=list["WebPage"])
     """What the web says, where it was asked; not checked by anyone."""
 
     @classmethod
@@ -1034,11 +1026,9 @@ class CragReport:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"actions": self.actions, "basis": self.basis, "confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance, "repairs": [one.to_wire() for one in self.repairs]}
+        wire: dict[str, Any] = {"actions": self.actions, "basis": self.basis, "confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance, "repairs": [one.to_wire() for one in self.repairs], "web": [one.to_wire() for one in self.web]}
         if self.refined_query is not None:
             wire["refinedQuery"] = self.refined_query
-        if self.web is not None:
-            wire["web"] = [one.to_wire() for one in self.web]
         return wire
 
 
@@ -1133,9 +1123,9 @@ class Document:
     """How the body is written."""
     language: Language | None = None
     """Known language; told from the script of each chunk when absent."""
-    metadata: Metadata = _field(default_factory=dict)
+    metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of the caller's own, to filter by and to get back with results."""
-    tags: list[str] = _field(default_factory=list)
+    tags: list[str] = _field(default_factory=list[str])
     """Labels to filter by."""
     title: str | None = None
     """A short name, searched with its own weight; may be empty."""
@@ -1157,19 +1147,15 @@ class Document:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"body": self.body, "path": self.path}
+        wire: dict[str, Any] = {"body": self.body, "path": self.path, "metadata": self.metadata, "tags": self.tags}
         if self.date is not None:
-            wire["date"] = None if self.date is None else self.date.isoformat()
+            wire["date"] = self.date.isoformat()
         if self.embedding is not None:
             wire["embedding"] = self.embedding
         if self.format is not None:
             wire["format"] = self.format
         if self.language is not None:
             wire["language"] = self.language
-        if self.metadata is not None:
-            wire["metadata"] = self.metadata
-        if self.tags is not None:
-            wire["tags"] = self.tags
         if self.title is not None:
             wire["title"] = self.title
         return wire
@@ -1468,7 +1454,7 @@ class FeedbackOutcome:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"previous": self.previous.to_wire(), "updated": self.updated.to_wire()}
         if self.feedback is not None:
-            wire["feedback"] = None if self.feedback is None else self.feedback.to_wire()
+            wire["feedback"] = self.feedback.to_wire()
         if self.representative is not None:
             wire["representative"] = self.representative
         return wire
@@ -1488,7 +1474,7 @@ class FileInfo:
     """Short name; may be empty."""
     date: datetime.date | None = None
     """The day it is about or from."""
-    metadata: Metadata = _field(default_factory=dict)
+    metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of the caller's own."""
 
     @classmethod
@@ -1505,11 +1491,9 @@ class FileInfo:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"id": self.id, "path": self.path, "tags": self.tags, "title": self.title}
+        wire: dict[str, Any] = {"id": self.id, "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
         if self.date is not None:
-            wire["date"] = None if self.date is None else self.date.isoformat()
-        if self.metadata is not None:
-            wire["metadata"] = self.metadata
+            wire["date"] = self.date.isoformat()
         return wire
 
 
@@ -1523,7 +1507,7 @@ class FindOptions:
     """How many units to show, 1–50."""
     since: str | None = None
     """Only what happened then or later."""
-    types: list[UnitKind] = _field(default_factory=list)
+    types: list[UnitKind] = _field(default_factory=list["UnitKind"])
     """Only units of these kinds; of all, if there is none."""
 
     @classmethod
@@ -1538,15 +1522,13 @@ class FindOptions:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {}
+        wire: dict[str, Any] = {"types": self.types}
         if self.layer is not None:
             wire["layer"] = self.layer
         if self.limit is not None:
             wire["limit"] = self.limit
         if self.since is not None:
             wire["since"] = self.since
-        if self.types is not None:
-            wire["types"] = self.types
         return wire
 
 
@@ -1728,7 +1710,7 @@ class ItemMetadata:
     """Title of the document; may be empty."""
     date: datetime.date | None = None
     """Date of the document."""
-    metadata: Metadata = _field(default_factory=dict)
+    metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of its caller's own."""
 
     @classmethod
@@ -1747,11 +1729,9 @@ class ItemMetadata:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"headingPath": self.heading_path, "language": self.language, "lines": self.lines.to_wire(), "path": self.path, "tags": self.tags, "title": self.title}
+        wire: dict[str, Any] = {"headingPath": self.heading_path, "language": self.language, "lines": self.lines.to_wire(), "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
         if self.date is not None:
-            wire["date"] = None if self.date is None else self.date.isoformat()
-        if self.metadata is not None:
-            wire["metadata"] = self.metadata
+            wire["date"] = self.date.isoformat()
         return wire
 
 
@@ -1931,7 +1911,7 @@ class MemoryEntity:
     """All that a unit takes it for, in small letters."""
     type: EntityType
     """What most of the units take it for, in capitals."""
-    attrs: dict[str, list[str]] = _field(default_factory=dict)
+    attrs: dict[str, list[str]] = _field(default_factory=dict[str, list[str]])
     """What holds of it by claims that count: names by relation, `lives_in` and `Kyoto`."""
     canonical_key: str | None = None
     """Where most of the links to it lead, if there is one."""
@@ -1950,9 +1930,7 @@ class MemoryEntity:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"id": self.id, "name": self.name, "roles": self.roles, "type": self.type}
-        if self.attrs is not None:
-            wire["attrs"] = self.attrs
+        wire: dict[str, Any] = {"id": self.id, "name": self.name, "roles": self.roles, "type": self.type, "attrs": self.attrs}
         if self.canonical_key is not None:
             wire["canonical_key"] = self.canonical_key
         return wire
@@ -2111,7 +2089,7 @@ class Observation:
     """The session in which it happened."""
     source_id: str | None = None
     """Which of its kind: a path, an address, a tool; at most 2,048 bytes."""
-    tags: Tags = _field(default_factory=list)
+    tags: Tags = _field(default_factory=list[str])
     """Its labels."""
 
     @classmethod
@@ -2138,7 +2116,7 @@ class Observation:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "content": self.content, "createdAt": self.created_at, "id": self.id, "kind": self.kind, "lifetimeDays": self.lifetime_days, "sourceType": self.source_type}
+        wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "content": self.content, "createdAt": self.created_at, "id": self.id, "kind": self.kind, "lifetimeDays": self.lifetime_days, "sourceType": self.source_type, "tags": self.tags}
         if self.actor is not None:
             wire["actor"] = self.actor
         if self.context_note is not None:
@@ -2155,8 +2133,6 @@ class Observation:
             wire["session"] = self.session
         if self.source_id is not None:
             wire["sourceId"] = self.source_id
-        if self.tags is not None:
-            wire["tags"] = self.tags
         return wire
 
 
@@ -2181,7 +2157,7 @@ class ObservationDraft:
     session: SessionId | None = None
     source_id: str | None = None
     source_type: SourceType | None = None
-    tags: Tags = _field(default_factory=list)
+    tags: Tags = _field(default_factory=list[str])
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> ObservationDraft:
@@ -2207,7 +2183,7 @@ class ObservationDraft:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"content": self.content}
+        wire: dict[str, Any] = {"content": self.content, "tags": self.tags}
         if self.actor is not None:
             wire["actor"] = self.actor
         if self.boundary_class is not None:
@@ -2236,8 +2212,6 @@ class ObservationDraft:
             wire["sourceId"] = self.source_id
         if self.source_type is not None:
             wire["sourceType"] = self.source_type
-        if self.tags is not None:
-            wire["tags"] = self.tags
         return wire
 
 
@@ -2415,13 +2389,13 @@ class Plan:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"candidates": self.candidates, "fingerprint": self.fingerprint, "fusion": self.fusion, "limit": self.limit, "offset": self.offset, "queryType": self.query_type, "question": self.question.to_wire(), "retrievers": [one.to_wire() for one in self.retrievers], "rrf": self.rrf.to_wire(), "selection": self.selection.to_wire()}
         if self.classification is not None:
-            wire["classification"] = None if self.classification is None else self.classification.to_wire()
+            wire["classification"] = self.classification.to_wire()
         if self.crag is not None:
-            wire["crag"] = None if self.crag is None else self.crag.to_wire()
+            wire["crag"] = self.crag.to_wire()
         if self.cursor is not None:
             wire["cursor"] = self.cursor
         if self.rerank is not None:
-            wire["rerank"] = None if self.rerank is None else self.rerank.to_wire()
+            wire["rerank"] = self.rerank.to_wire()
         return wire
 
 
@@ -2435,7 +2409,7 @@ class PlannedRetriever:
     """The retriever."""
     weight: float
     """Its weight in fusion, 0–1; the weights of the retrievers that ran are scaled to sum to 1."""
-    after: list[RetrieverId] = _field(default_factory=list)
+    after: list[RetrieverId] = _field(default_factory=list["RetrieverId"])
     """The planned retrievers whose fused list it goes on from; empty for one that searches by itself."""
 
     @classmethod
@@ -2450,9 +2424,7 @@ class PlannedRetriever:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"depth": self.depth, "id": self.id, "weight": self.weight}
-        if self.after is not None:
-            wire["after"] = self.after
+        wire: dict[str, Any] = {"depth": self.depth, "id": self.id, "weight": self.weight, "after": self.after}
         return wire
 
 
@@ -2514,7 +2486,7 @@ class Provenance:
         if self.actor is not None:
             wire["actor"] = self.actor
         if self.git is not None:
-            wire["git"] = None if self.git is None else self.git.to_wire()
+            wire["git"] = self.git.to_wire()
         if self.note is not None:
             wire["note"] = self.note
         if self.signed is not None:
@@ -2575,7 +2547,7 @@ class Question:
     """Its embedding, if the caller supplied one."""
     min_similarity: Score | None = None
     """The least relevance of a hit of the semantic retriever, if there is one."""
-    other_languages: list[Language] = _field(default_factory=list)
+    other_languages: list[Language] = _field(default_factory=list["Language"])
     """The other languages of the corpus: its vector is moved into each, to be compared with the passages in it."""
 
     @classmethod
@@ -2593,13 +2565,11 @@ class Question:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"crossLingual": self.cross_lingual, "language": self.language, "rewrite": self.rewrite, "text": self.text}
+        wire: dict[str, Any] = {"crossLingual": self.cross_lingual, "language": self.language, "rewrite": self.rewrite, "text": self.text, "otherLanguages": self.other_languages}
         if self.embedding is not None:
             wire["embedding"] = self.embedding
         if self.min_similarity is not None:
             wire["minSimilarity"] = self.min_similarity
-        if self.other_languages is not None:
-            wire["otherLanguages"] = self.other_languages
         return wire
 
 
@@ -2607,7 +2577,7 @@ class Question:
 class RecallQuery:
     """What is asked of memory."""
 
-    allow: list[AllowTag] = _field(default_factory=list)
+    allow: list[AllowTag] = _field(default_factory=list["AllowTag"])
     """The tags that the request carries."""
     boundary_classes: list[BoundaryClass] | None = None
     """The classes to look in; all of the boundary's if absent."""
@@ -2619,7 +2589,7 @@ class RecallQuery:
     """How to search."""
     q: str | None = None
     """The question; empty asks for all that is in scope, the most worthwhile first."""
-    recent_turns: list[str] = _field(default_factory=list)
+    recent_turns: list[str] = _field(default_factory=list[str])
     """What was said before, oldest first; used by the profile of episodes."""
     requester: Requester | None = None
     """Who asks, for rules that want to know, and for the context that is saved."""
@@ -2652,9 +2622,7 @@ class RecallQuery:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {}
-        if self.allow is not None:
-            wire["allow"] = self.allow
+        wire: dict[str, Any] = {"allow": self.allow, "recentTurns": self.recent_turns}
         if self.boundary_classes is not None:
             wire["boundaryClasses"] = self.boundary_classes
         if self.diverse is not None:
@@ -2665,8 +2633,6 @@ class RecallQuery:
             wire["profile"] = self.profile
         if self.q is not None:
             wire["q"] = self.q
-        if self.recent_turns is not None:
-            wire["recentTurns"] = self.recent_turns
         if self.requester is not None:
             wire["requester"] = self.requester.to_wire()
         if self.save is not None:
@@ -2901,7 +2867,7 @@ class RelationView:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "proofs": [one.to_wire() for one in self.proofs], "relationType": self.relation_type, "source": self.source, "target": self.target}
         if self.seen is not None:
-            wire["seen"] = None if self.seen is None else self.seen.to_wire()
+            wire["seen"] = self.seen.to_wire()
         return wire
 
 
@@ -2941,7 +2907,7 @@ class Relevance:
     """What grading says, where it graded the passage."""
     rerank: Score | None = None
     """What the cross-encoder says, where it read the passage."""
-    others: dict[str, Score] = _field(default_factory=dict)
+    others: dict[str, Score] = _field(default_factory=dict[str, Score])
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> Relevance:
@@ -2957,7 +2923,7 @@ class Relevance:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {**self.others, "combined": self.combined}
         if self.crag is not None:
-            wire["crag"] = None if self.crag is None else self.crag.to_wire()
+            wire["crag"] = self.crag.to_wire()
         if self.rerank is not None:
             wire["rerank"] = self.rerank
         return wire
@@ -3017,7 +2983,7 @@ class RerankPlan:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"batch": self.batch, "passages": self.passages}
         if self.budget is not None:
-            wire["budget"] = None if self.budget is None else self.budget.to_wire()
+            wire["budget"] = self.budget.to_wire()
         if self.limit is not None:
             wire["limit"] = self.limit
         return wire
@@ -3195,7 +3161,7 @@ class ScoredClaim:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"claim": self.claim.to_wire(), "score": self.score}
         if self.breakdown is not None:
-            wire["breakdown"] = None if self.breakdown is None else self.breakdown.to_wire()
+            wire["breakdown"] = self.breakdown.to_wire()
         return wire
 
 
@@ -3304,7 +3270,7 @@ class SearchOptions:
     """The least relevance, 0–1, of a hit of the semantic retriever: its cosine on the range that was measured for the model, so that a value means the same with every model. None by default. A passage below it can still be found by another retriever."""
     per_file: int | None = None
     """Most results of one file, 1–100; any number by default."""
-    result_types: list[SearchResultType] = _field(default_factory=list)
+    result_types: list[SearchResultType] = _field(default_factory=list["SearchResultType"])
     """Which types of results are wanted; all by default, and if none is named. A caller that reads passages only asks for `SearchResultType::Chunk`."""
     timeout_ms: int | None = None
     """How long the whole search may take, in milliseconds, 1–600,000; as long as it takes by default. What is not done by then is left out and named in `degraded`. What has begun is not broken off: one passage is read, one retriever answers."""
@@ -3335,15 +3301,13 @@ class SearchOptions:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies}
+        wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies, "resultTypes": self.result_types}
         if self.cursor is not None:
             wire["cursor"] = self.cursor
         if self.min_similarity is not None:
             wire["minSimilarity"] = self.min_similarity
         if self.per_file is not None:
             wire["perFile"] = self.per_file
-        if self.result_types is not None:
-            wire["resultTypes"] = self.result_types
         if self.timeout_ms is not None:
             wire["timeoutMs"] = self.timeout_ms
         if self.weights is not None:
@@ -3415,11 +3379,11 @@ class SearchResult:
     """What kind of question this is, where it was classified."""
     crag: CragReport | None = None
     """How good the evidence is and what was done about it, where it was graded."""
-    facets: list[EntityFacet] = _field(default_factory=list)
+    facets: list[EntityFacet] = _field(default_factory=list["EntityFacet"])
     """The entities that most of the results of this page mention, at most 10."""
     next_cursor: Cursor | None = None
     """Where they do: `options.cursor` of the next query."""
-    paths: list[RelationshipPath] = _field(default_factory=list)
+    paths: list[RelationshipPath] = _field(default_factory=list["RelationshipPath"])
     """How the entities that a question about a relationship names hang together, the shortest paths first."""
 
     def __iter__(self) -> Iterator[Hit]:
@@ -3465,17 +3429,13 @@ class SearchResult:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"answerability": self.answerability, "degraded": [one.to_wire() for one in self.degraded], "hasMore": self.has_more, "offset": self.offset, "processingTime": self.processing_time, "query": self.query.to_wire(), "results": [one.to_wire() for one in self.results], "stages": [one.to_wire() for one in self.stages], "strategies": {key: one.to_wire() for key, one in self.strategies.items()}, "totalCount": self.total_count}
+        wire: dict[str, Any] = {"answerability": self.answerability, "degraded": [one.to_wire() for one in self.degraded], "hasMore": self.has_more, "offset": self.offset, "processingTime": self.processing_time, "query": self.query.to_wire(), "results": [one.to_wire() for one in self.results], "stages": [one.to_wire() for one in self.stages], "strategies": {key: one.to_wire() for key, one in self.strategies.items()}, "totalCount": self.total_count, "facets": [one.to_wire() for one in self.facets], "paths": [one.to_wire() for one in self.paths]}
         if self.classification is not None:
-            wire["classification"] = None if self.classification is None else self.classification.to_wire()
+            wire["classification"] = self.classification.to_wire()
         if self.crag is not None:
-            wire["crag"] = None if self.crag is None else self.crag.to_wire()
-        if self.facets is not None:
-            wire["facets"] = [one.to_wire() for one in self.facets]
+            wire["crag"] = self.crag.to_wire()
         if self.next_cursor is not None:
             wire["nextCursor"] = self.next_cursor
-        if self.paths is not None:
-            wire["paths"] = [one.to_wire() for one in self.paths]
         return wire
 
 
@@ -3564,11 +3524,11 @@ class Hit:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"content": self.content.to_wire(), "highlights": [one.to_wire() for one in self.highlights], "id": self.id, "relevance": self.relevance.to_wire(), "score": self.score, "sources": self.sources.to_wire(), "type": self.type}
         if self.entity is not None:
-            wire["entity"] = None if self.entity is None else self.entity.to_wire()
+            wire["entity"] = self.entity.to_wire()
         if self.explanation is not None:
-            wire["explanation"] = None if self.explanation is None else self.explanation.to_wire()
+            wire["explanation"] = self.explanation.to_wire()
         if self.document is not None:
-            wire["metadata"] = None if self.document is None else self.document.to_wire()
+            wire["metadata"] = self.document.to_wire()
         return wire
 
 
@@ -3793,7 +3753,7 @@ class Sources:
     """The community."""
     file_id: FileId | None = None
     """The file."""
-    passages: list[SourcePassage] = _field(default_factory=list)
+    passages: list[SourcePassage] = _field(default_factory=list["SourcePassage"])
     """The passages that an entity is described by, the most telling first."""
 
     @classmethod
@@ -3810,15 +3770,13 @@ class Sources:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"entityIds": self.entity_ids, "relationIds": self.relation_ids}
+        wire: dict[str, Any] = {"entityIds": self.entity_ids, "relationIds": self.relation_ids, "passages": [one.to_wire() for one in self.passages]}
         if self.chunk_id is not None:
             wire["chunkId"] = self.chunk_id
         if self.community_id is not None:
             wire["communityId"] = self.community_id
         if self.file_id is not None:
             wire["fileId"] = self.file_id
-        if self.passages is not None:
-            wire["passages"] = [one.to_wire() for one in self.passages]
         return wire
 
 
@@ -3937,7 +3895,7 @@ class StoredDocument:
     """Short name; may be empty."""
     date: datetime.date | None = None
     """The day it is about or from."""
-    metadata: Metadata = _field(default_factory=dict)
+    metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of the caller's own."""
 
     @classmethod
@@ -3955,11 +3913,9 @@ class StoredDocument:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"chunks": [one.to_wire() for one in self.chunks], "id": self.id, "path": self.path, "tags": self.tags, "title": self.title}
+        wire: dict[str, Any] = {"chunks": [one.to_wire() for one in self.chunks], "id": self.id, "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
         if self.date is not None:
-            wire["date"] = None if self.date is None else self.date.isoformat()
-        if self.metadata is not None:
-            wire["metadata"] = self.metadata
+            wire["date"] = self.date.isoformat()
         return wire
 
 
@@ -4140,13 +4096,13 @@ class UnitRecord:
         if self.archived_as is not None:
             wire["archivedAs"] = self.archived_as
         if self.claim is not None:
-            wire["claim"] = None if self.claim is None else self.claim.to_wire()
+            wire["claim"] = self.claim.to_wire()
         if self.observation is not None:
-            wire["observation"] = None if self.observation is None else self.observation.to_wire()
+            wire["observation"] = self.observation.to_wire()
         if self.reflection is not None:
-            wire["reflection"] = None if self.reflection is None else self.reflection.to_wire()
+            wire["reflection"] = self.reflection.to_wire()
         if self.summary is not None:
-            wire["summary"] = None if self.summary is None else self.summary.to_wire()
+            wire["summary"] = self.summary.to_wire()
         return wire
 
 
@@ -4166,7 +4122,7 @@ class View:
     """When it happened; from the second layer on."""
     kind: UnitKind | None = None
     """What it is; from the second layer on."""
-    related: list[UnitId] = _field(default_factory=list)
+    related: list[UnitId] = _field(default_factory=list["UnitId"])
     """What it is related to; in the third layer."""
     session: SessionId | None = None
     """The session that it is of; in the third layer."""
@@ -4187,13 +4143,11 @@ class View:
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "tokens": self.tokens}
+        wire: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "tokens": self.tokens, "related": self.related}
         if self.happened_at is not None:
             wire["happenedAt"] = self.happened_at
         if self.kind is not None:
             wire["kind"] = self.kind
-        if self.related is not None:
-            wire["related"] = self.related
         if self.session is not None:
             wire["session"] = self.session
         return wire
