@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("llama_index.core")
-
 from llama_index.core import MockEmbedding, StorageContext, VectorStoreIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
@@ -22,6 +19,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
     VectorStoreQuery,
     VectorStoreQueryMode,
+    VectorStoreQueryResult,
 )
 from llama_index.core.vector_stores.utils import build_metadata_filter_fn
 
@@ -136,14 +134,15 @@ def test_nodes_come_back_whole_and_go(store: TrefoilVectorStore) -> None:
     assert left == {f"node{number}" for number in range(14)} - {"node3", "node10", "node0"}
     words = VectorStoreQuery(query_str="Node 5", mode=VectorStoreQueryMode.TEXT_SEARCH)
     assert store.query(words).ids == ["node5"]
-    both = VectorStoreQuery(
-        query_str="Node 5",
-        query_embedding=nodes[6].embedding,
-        mode=VectorStoreQueryMode.HYBRID,
-        alpha=1.0,
-        similarity_top_k=2,
-    )
-    assert "node6" in (store.query(both).ids or [])
+    near: dict[str, Any] = {"query_embedding": nodes[6].embedding, "similarity_top_k": 20}
+    nearest = store.query(VectorStoreQuery(**near))
+
+    def both(alpha: float) -> VectorStoreQueryResult:
+        mode = VectorStoreQueryMode.HYBRID
+        return store.query(VectorStoreQuery(query_str="Node 5", mode=mode, alpha=alpha, **near))
+
+    assert (both(1.0).ids, both(1.0).similarities) == (nearest.ids, nearest.similarities)
+    assert (both(0.0).ids or [])[0] == "node5"
     with pytest.raises(ValueError, match="no query mode"):
         store.query(VectorStoreQuery(query_str="x", mode=VectorStoreQueryMode.SVM))
     with pytest.raises(ValueError, match="no operator"):
@@ -163,7 +162,9 @@ def test_nodes_come_back_whole_and_go(store: TrefoilVectorStore) -> None:
 def test_an_index_answers_from_the_store(store: TrefoilVectorStore) -> None:
     context = StorageContext.from_defaults(vector_store=store)
     nodes = [TextNode(id_="w", text="The walrus sleeps."), TextNode(id_="z", text="A zebra.")]
-    made: Any = VectorStoreIndex(nodes, storage_context=context, embed_model=MockEmbedding(embed_dim=4))
+    made: Any = VectorStoreIndex(
+        nodes, storage_context=context, embed_model=MockEmbedding(embed_dim=4)
+    )
     engine = made.as_query_engine(llm=MockLLM(), similarity_top_k=2)
     answer = engine.query("What sleeps?")
     assert {one.node.node_id for one in answer.source_nodes} == {"w", "z"}

@@ -151,7 +151,7 @@ class TrefoilVectorStore(BasePydanticVectorStore):
         """Return the nodes that answer best.
 
         The mode is `DEFAULT` (vectors), `TEXT_SEARCH` (words) or `HYBRID`, where `alpha` is the
-        share of the vectors.
+        share of the vectors. Nothing is reranked, so that the order is that of these shares.
         """
         options: dict[str, Any] = {
             "limit": query.hybrid_top_k or query.similarity_top_k,
@@ -173,6 +173,7 @@ class TrefoilVectorStore(BasePydanticVectorStore):
                 query.query_str or "",
                 embedding=query.query_embedding,
                 strategies=strategies,
+                rerank=False,
                 **options,
             )
         else:
