@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
 # Builds the wheel and checks it: types, style, and every suite, in an environment below target.
-# The argument is the profile of cargo; `dev` uses what its tests have compiled.
+# The argument is the profile of cargo; `dev` has the features of `cargo test`, so that what that
+# has compiled is not compiled again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${1:-release}
 environment=target/python
 bin=$environment/bin
 
-[ -x $bin/uv ] || { python3 -m venv $environment && $bin/python -m pip install -q uv; }
+features=()
+[ "$profile" != dev ] || features=(--features trefoil/failpoints)
+
+if [ ! -x $bin/uv ]; then
+    # Debian has it in a package of its own.
+    python3 -c 'import ensurepip' 2>/dev/null \
+        || { apt-get update -qq && apt-get install -y -qq python3-venv; }
+    python3 -m venv $environment
+    $bin/python -m pip install -q uv
+fi
 export VIRTUAL_ENV=$PWD/$environment PATH=$PWD/$bin:$PATH
 uv pip install -q maturin --group test --group check
 rm -f target/wheels/trefoil_search-*
-CARGO_TARGET_DIR=$PWD/target maturin build --profile "$profile" --out target/wheels --quiet
+CARGO_TARGET_DIR=$PWD/target maturin build --profile "$profile" "${features[@]}" \
+    --out target/wheels --quiet
 uv pip install -q --reinstall --no-deps target/wheels/trefoil_search-*.whl
 
 ruff check python
@@ -21,5 +32,6 @@ abi3audit --strict target/wheels/trefoil_search-*.whl
 cd python/tests
 mypy --config-file ../../pyproject.toml --strict -p trefoil_search
 python -m mypy.stubtest trefoil_search._native
+mypy --config-file ../../pyproject.toml --strict .
 pyright --project ../../pyproject.toml
-python -m pytest -q -c ../../pyproject.toml --rootdir ../.. . --doctest-modules --pyargs trefoil_search
+python -m pytest -c ../../pyproject.toml --rootdir ../.. . --doctest-modules --pyargs trefoil_search

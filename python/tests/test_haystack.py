@@ -7,12 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("haystack")
-
 import haystack.testing.document_store as suites
 import haystack.testing.document_store_async as async_suites
+import pytest
 from haystack import Document, Pipeline
 from haystack.dataclasses import ByteStream
 from haystack.document_stores.errors import DuplicateDocumentError

@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from hypothesis.extra import numpy as arrays
 
 import trefoil_search as trefoil
 from trefoil_search import Boundary, Document, Engine, TrefoilError, field
@@ -184,9 +186,6 @@ def test_every_option_is_taken_or_refused(hostile: Engine, option: str, value: A
 )
 @given(data=some.data())
 def test_arrays_of_every_kind_are_read_or_refused(hostile: Engine, data: some.DataObject) -> None:
-    numpy = pytest.importorskip("numpy")
-    from hypothesis.extra import numpy as arrays
-
     kinds = some.one_of(
         arrays.scalar_dtypes(), some.sampled_from([numpy.dtype("O"), numpy.dtype("V4")])
     )

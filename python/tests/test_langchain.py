@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 from conftest import CORPUS
-
-import trefoil_search as trefoil
-
-pytest.importorskip("langchain_tests")
-
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel
@@ -24,6 +19,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
 
+import trefoil_search as trefoil
 from trefoil_search.langchain import LangChainEmbedder, TrefoilRetriever, TrefoilVectorStore
 
 

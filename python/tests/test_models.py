@@ -10,12 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 import trefoil_search as trefoil
 from trefoil_search import Document, External, field
-
-numpy = pytest.importorskip("numpy")
 
 
 class Letters:
