@@ -79,10 +79,10 @@ pub use rank::{Fused, Hit, RankedList, RetrieverHit};
 #[doc(hidden)]
 pub use result::as_map;
 pub use result::{
-    Answerability, Content, Degraded, Explanation, Highlight, ItemMetadata, Offsets, Passage,
-    QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics, RetrieverPlace,
-    RetrieverScores, SearchEvent, SearchResult, SearchResultItem, SourcePassage, Sources, Stage,
-    StageMetric, StagePlace, WhyNot,
+    Answerability, Content, Degraded, Explanation, Highlight, ItemMetadata, Lost, Missed, Offsets,
+    Passage, QueryClassification, Ranked, Relevance, RetrieverMetric, RetrieverMetrics,
+    RetrieverPlace, RetrieverScores, SearchEvent, SearchResult, SearchResultItem, SourcePassage,
+    Sources, Stage, StageMetric, StagePlace, WhyNot,
 };
 pub use retriever_id::RetrieverId;
 pub use score::Score;

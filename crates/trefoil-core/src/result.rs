@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-pub use self::explain::{Explanation, RetrieverPlace, StagePlace, WhyNot};
+pub use self::explain::{Explanation, Lost, Missed, RetrieverPlace, StagePlace, WhyNot};
 #[doc(hidden)]
 pub use self::wire::as_map;
 use crate::{

@@ -15,7 +15,7 @@ use trefoil::{
     index::{FileInfo, StoredChunk},
     ingest::ChunkId,
     memory::SessionId,
-    search::WhyNot,
+    search::Missed,
 };
 use trefoil_memory::{
     Boundary, ClaimDraft, ContextRequest, FeedbackInput, FindOptions, MaintainOptions, Memory,
@@ -55,24 +55,6 @@ impl Opened {
     fn memory(&self) -> &Memory {
         self.memory.get_or_init(|| Memory::new(Arc::clone(&self.engine)))
     }
-}
-
-/// A passage that was not found, and the question.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Missed {
-    query: SearchQuery,
-    chunk: Option<ChunkId>,
-    path: Option<String>,
-}
-
-/// Where a passage was lost.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Lost {
-    /// The passage.
-    chunk: ChunkId,
-    #[serde(flatten)]
-    answer: WhyNot,
 }
 
 #[derive(Debug, Deserialize)]
@@ -233,17 +215,7 @@ macro_rules! calls {
 
 calls! {
     "plan" => |it, (query): SearchQuery| it.engine.plan(&query)?;
-    "whyNot" => |it, (missed): Missed| match (missed.chunk, missed.path) {
-        (Some(chunk), _) => {
-            let answer = it.engine.why_not(&missed.query, &chunk)?;
-            Some(Lost { chunk, answer })
-        }
-        (None, path) => {
-            let path = path.unwrap_or_default();
-            let lost = it.engine.why_not_document(&missed.query, &path)?;
-            lost.map(|(chunk, answer)| Lost { chunk, answer })
-        }
-    };
+    "whyNot" => |it, (missed): Missed| it.engine.why_missed(&missed)?;
     "documents" => |it, (page): Page| {
         it.engine.documents(&page.filters, page.after.as_deref(), page.limit)?
     };

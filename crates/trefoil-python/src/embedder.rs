@@ -9,7 +9,7 @@ use pyo3::{Py, PyAny, PyErr, Python, intern, types::PyAnyMethods};
 use trefoil::{
     Error,
     index::Role,
-    model::{Array2, Embedder, EmbeddingSpace, Pooling, Quantization},
+    model::{Array2, Embedder, EmbeddingSpace},
 };
 
 use crate::{failure::Failure, settings::EmbedderSettings, vectors};
@@ -59,16 +59,7 @@ pub(crate) struct PythonEmbedder {
 impl PythonEmbedder {
     pub(crate) fn new(embed: Py<PyAny>, settings: EmbedderSettings, raised: Arc<Raised>) -> Self {
         let EmbedderSettings { name, dimensions, thread_safe, cosine_range } = settings;
-        let space = EmbeddingSpace {
-            model: name,
-            sha256: "python".to_owned(),
-            dimensions,
-            pooling: Pooling::Mean,
-            query_prefix: String::new(),
-            passage_prefix: String::new(),
-            quantization: Quantization::F32,
-            max_tokens: 0,
-        };
+        let space = EmbeddingSpace::of_caller(name, "python", dimensions);
         let turn = (!thread_safe).then(Mutex::default);
         Self { embed, space, cosine_range, turn, raised }
     }

@@ -8,7 +8,7 @@ use trefoil::{
     admin::{EngineStats, ForgetReceipt, JobCounts},
     graph::{CommunityView, EntityView, Subgraph},
     index::{FileInfo, StoredChunk},
-    search::Plan,
+    search::{Lost, Plan},
 };
 use trefoil_memory::{
     Claim, ClaimDraft, ContextRequest, FeedbackInput, FeedbackOutcome, FindOptions, FoundUnits,
@@ -17,7 +17,7 @@ use trefoil_memory::{
 };
 
 use crate::{
-    calls::{ChunkInContext, Lost, StoredDocument},
+    calls::{ChunkInContext, StoredDocument},
     failure::Failure,
     settings::ModelInfo,
 };

@@ -212,9 +212,8 @@ impl AsyncEngine {
         plan(query: SearchQuery as ref) -> Plan;
         ranked_lists(query: SearchQuery as ref) -> Vec<RankedList>;
         why_not(query: SearchQuery as ref, chunk: ChunkId as ref) -> WhyNot;
-        why_not_document(
-            query: SearchQuery as ref, path: String as ref
-        ) -> Option<(ChunkId, WhyNot)>;
+        why_missed(missed: Missed as ref) -> Option<Lost>;
+        why_not_document(query: SearchQuery as ref, path: String as ref) -> Option<Lost>;
         ingest(documents: Vec<Document> as ref) -> Ingested;
         ingest_with(
             documents: Vec<Document> as ref,

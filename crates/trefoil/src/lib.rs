@@ -150,13 +150,13 @@ pub mod search {
     pub use select::{Exclusion, MMR_LAMBDA, Selected, cosine, diverse, mmr, select};
     pub use trefoil_core::{
         After, All, Answerability, Any, Comparison, Condition, Content, Cursor, DateRange,
-        Embedding, Explanation, Fused, Fuser, Hit, ItemMetadata, KnownName, NameLookup, Not,
-        Offsets, Operator, OrderKey, Passage, Plan, PlannedRetriever, QueryClassification,
-        QueryClassifier, QueryRewrite, QueryText, QueryType, Question, Ranked, RankedList,
-        Relevance, RerankConfig, RerankPlan, RetrieverHit, RetrieverMetric, RetrieverMetrics,
-        RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent, SearchResultType, SeedContext,
-        Selection, SourcePassage, Sources, Stage, StageMetric, StagePlace, TermCoverage,
-        WeightedTerm, WhyNot,
+        Embedding, Explanation, Fused, Fuser, Hit, ItemMetadata, KnownName, Lost, Missed,
+        NameLookup, Not, Offsets, Operator, OrderKey, Passage, Plan, PlannedRetriever,
+        QueryClassification, QueryClassifier, QueryRewrite, QueryText, QueryType, Question, Ranked,
+        RankedList, Relevance, RerankConfig, RerankPlan, RetrieverHit, RetrieverMetric,
+        RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent,
+        SearchResultType, SeedContext, Selection, SourcePassage, Sources, Stage, StageMetric,
+        StagePlace, TermCoverage, WeightedTerm, WhyNot,
     };
 
     pub(crate) mod answerability;

@@ -1,4 +1,4 @@
-use trefoil::Engine;
+use trefoil::{Engine, search::Lost};
 
 use super::{Outcome, search};
 use crate::{args::WhyNotArgs, settings::Settings, show};
@@ -7,16 +7,16 @@ use crate::{args::WhyNotArgs, settings::Settings, show};
 pub(super) fn run(args: WhyNotArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let query = search::query(args.search)?;
     let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
-    let answer = if let Ok(chunk) = args.passage.parse() {
+    let lost = if let Ok(chunk) = args.passage.parse() {
         let answer = engine.why_not(&query, &chunk)?;
-        Some((chunk, answer))
+        Some(Lost { chunk, answer })
     } else {
         match path(&engine, &args.passage)? {
             Some(path) => engine.why_not_document(&query, &path)?,
             None => None,
         }
     };
-    let Some((chunk, answer)) = answer else {
+    let Some(Lost { chunk, answer }) = lost else {
         anyhow::bail!("`{}` is not indexed; `trefoil index` it first", args.passage);
     };
     settings.console.show(&answer, |_| show::why_not(&chunk, &answer))?;

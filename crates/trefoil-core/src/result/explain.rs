@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{RetrieverHit, Score, Stage};
+use crate::{ChunkId, RetrieverHit, Score, SearchQuery, Stage};
 
 /// How a passage came to its place: what each retriever said, and where each stage put it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -41,4 +41,28 @@ pub struct WhyNot {
     pub reason: String,
     /// How far it had come.
     pub explanation: Explanation,
+}
+
+/// A passage that a question did not find: either itself, or its document.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Missed {
+    /// The question.
+    pub query: SearchQuery,
+    /// The passage; or `path`.
+    pub chunk: Option<ChunkId>,
+    /// The document, of which the passage is told that came farthest.
+    pub path: Option<String>,
+}
+
+/// Where a passage was lost.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lost {
+    /// The passage.
+    pub chunk: ChunkId,
+    /// Where, and why.
+    #[serde(flatten)]
+    pub answer: WhyNot,
 }

@@ -62,6 +62,21 @@ pub struct EmbeddingSpace {
 }
 
 impl EmbeddingSpace {
+    /// The space of vectors that code of the caller makes, of which no more is known: `maker` says
+    /// what kind of code.
+    pub fn of_caller(model: impl Into<String>, maker: &str, dimensions: usize) -> Self {
+        Self {
+            model: model.into(),
+            sha256: maker.to_owned(),
+            dimensions,
+            pooling: Pooling::Mean,
+            query_prefix: String::new(),
+            passage_prefix: String::new(),
+            quantization: Quantization::F32,
+            max_tokens: 0,
+        }
+    }
+
     /// One line that differs whenever vectors are not comparable: what an index
     /// stores, and what keys the embedding cache.
     pub fn fingerprint(&self) -> String {

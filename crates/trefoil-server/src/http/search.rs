@@ -2,13 +2,11 @@
 
 use axum::response::Response;
 use futures_util::stream::unfold;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use trefoil::{
     SearchQuery,
-    ingest::ChunkId,
-    search::{SearchEvent, WhyNot},
+    search::{Lost, Missed, SearchEvent},
 };
 
 use crate::{
@@ -89,37 +87,7 @@ impl Events {
     }
 }
 
-/// A passage that was not found, and the question.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Missed {
-    query: SearchQuery,
-    /// The passage; or `path`.
-    chunk: Option<ChunkId>,
-    /// The document, of which the passage is told that came farthest.
-    path: Option<String>,
-}
-
-/// Where a passage was lost.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Lost {
-    chunk: ChunkId,
-    #[serde(flatten)]
-    answer: WhyNot,
-}
-
-pub(crate) fn why_not(call: &Call, missed: Missed) -> Result<Lost, Problem> {
-    let query = query_in_time(call, missed.query);
-    let engine = call.index()?.engine;
-    let (chunk, answer) = match (missed.chunk, missed.path) {
-        (Some(chunk), None) => {
-            let answer = engine.why_not(&query, &chunk)?;
-            (chunk, answer)
-        }
-        (None, Some(path)) => {
-            engine.why_not_document(&query, &path)?.ok_or_else(Problem::not_found)?
-        }
-        _ => return Err(Problem::own("invalid_body", "give a `chunk` or a `path`")),
-    };
-    Ok(Lost { chunk, answer })
+pub(crate) fn why_not(call: &Call, mut missed: Missed) -> Result<Lost, Problem> {
+    missed.query = query_in_time(call, missed.query);
+    call.index()?.engine.why_missed(&missed)?.ok_or_else(Problem::not_found)
 }

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use trefoil_core::{
-    ChunkId, Deadline, Error, Explanation, Plan, Result, SearchQuery, SearchResultItem, Stage,
-    StagePlace, WhyNot,
+    ChunkId, Deadline, Error, Explanation, Lost, Missed, Plan, Result, SearchQuery,
+    SearchResultItem, Stage, StagePlace, WhyNot,
 };
 
 use crate::{
@@ -22,21 +22,39 @@ use crate::{
 };
 
 impl Engine {
-    /// The same of the passage of the document at `path` that came farthest, and which it is;
-    /// nothing if the document has no passage.
+    /// Where the passage was lost that a question missed; nothing if it is given as a document
+    /// without passages.
+    ///
+    /// # Errors
+    /// [`Error::InvalidQuery`] unless either the passage or its document is given; else those of
+    /// [`Engine::why_not`].
+    pub fn why_missed(&self, missed: &Missed) -> Result<Option<Lost>> {
+        match (&missed.chunk, &missed.path) {
+            (Some(chunk), None) => {
+                let answer = self.why_not(&missed.query, chunk)?;
+                Ok(Some(Lost { chunk: chunk.clone(), answer }))
+            }
+            (None, Some(path)) => self.why_not_document(&missed.query, path),
+            (chunk, _) => Err(Error::InvalidQuery {
+                field: "chunk",
+                value: chunk.as_ref().map_or("missing", |_| "given with `path`").to_owned(),
+                allowed: "either `chunk` or `path`",
+            }),
+        }
+    }
+
+    /// The same of the passage of the document at `path` that came farthest; nothing if the
+    /// document has no passage.
     ///
     /// # Errors
     /// Those of [`Engine::search`].
-    pub fn why_not_document(
-        &self,
-        query: &SearchQuery,
-        path: &str,
-    ) -> Result<Option<(ChunkId, WhyNot)>> {
-        let mut farthest: Option<(ChunkId, WhyNot)> = None;
+    pub fn why_not_document(&self, query: &SearchQuery, path: &str) -> Result<Option<Lost>> {
+        let mut farthest: Option<Lost> = None;
         for chunk in self.document_chunks(path)? {
             let answer = self.why_not(query, &chunk.id)?;
-            if farthest.as_ref().is_none_or(|(_, other)| distance(other) <= distance(&answer)) {
-                farthest = Some((chunk.id.clone(), answer));
+            let is_farther = |other: &Lost| distance(&other.answer) <= distance(&answer);
+            if farthest.as_ref().is_none_or(is_farther) {
+                farthest = Some(Lost { chunk: chunk.id.clone(), answer });
             }
         }
         Ok(farthest)

@@ -1,6 +1,6 @@
 //! A space of vectors that the caller makes.
 
-use trefoil_core::{Array2, Embedder, EmbeddingSpace, Error, Pooling, Quantization, Result, Role};
+use trefoil_core::{Array2, Embedder, EmbeddingSpace, Error, Result, Role};
 
 /// The space of vectors that documents and questions bring with them. It embeds nothing.
 #[derive(Debug)]
@@ -8,16 +8,7 @@ pub(crate) struct ExternalVectors(EmbeddingSpace);
 
 impl ExternalVectors {
     pub(crate) fn new(name: &str, dimensions: usize) -> Self {
-        Self(EmbeddingSpace {
-            model: name.to_owned(),
-            sha256: "external".to_owned(),
-            dimensions,
-            pooling: Pooling::Mean,
-            query_prefix: String::new(),
-            passage_prefix: String::new(),
-            quantization: Quantization::F32,
-            max_tokens: 0,
-        })
+        Self(EmbeddingSpace::of_caller(name, "external", dimensions))
     }
 }
 
