@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,8 +9,17 @@ import pytest
 
 import trefoil_search as trefoil
 
+# Tests tell nobody that they run.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "fixtures" / "corpus"
+
+
+def examples(page: str) -> list[str]:
+    """Return the examples in Python of a page of the documentation."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
 
 
 @pytest.fixture

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import examples
 
 PAGES = ["README.md", "docs/PYTHON.md"]
 
 
-def examples() -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for page in PAGES:
-        text = (ROOT / page).read_text(encoding="utf-8")
-        blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-        found += [(f"{page}-{number}", block) for number, block in enumerate(blocks)]
-    return found
+EXAMPLES = {f"{page}-{n}": code for page in PAGES for n, code in enumerate(examples(page))}
 
 
-@pytest.mark.parametrize(("name", "code"), examples(), ids=[name for name, _ in examples()])
-def test_an_example_runs(name: str, code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("code", EXAMPLES.values(), ids=EXAMPLES)
+def test_an_example_runs(code: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "notes.md").write_text("# Notes\n\nThe walrus sleeps.\n")
     ended = subprocess.run(

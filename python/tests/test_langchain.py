@@ -10,11 +10,7 @@ import pytest
 from conftest import CORPUS
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import RunnablePassthrough
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
@@ -97,33 +93,3 @@ def test_a_store_filters_scores_and_leaves_its_arguments_alone(index: Path) -> N
     assert [one.page_content for one in store.get_by_ids(["z", "no", "empty"])] == ["zebra", ""]
     assert store.delete() and store.similarity_search("walrus") == []
     store.engine.close()
-
-
-QUESTIONS = {
-    "what is stored in a postings list?": "inverted",
-    "転置索引とは何ですか": "ja",
-    "역색인이란 무엇인가": "ko",
-}
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_chain_cites_what_it_was_given(engine: trefoil.Engine, question: str) -> None:
-    engine.ingest_path(CORPUS)
-    retriever = TrefoilRetriever(engine=engine, k=3, min_relevance=0.0)
-
-    def told(documents: list[Document]) -> str:
-        return "\n".join(
-            f"[{one.metadata['trefoil']['path']}] {one.page_content}" for one in documents
-        )
-
-    prompt = ChatPromptTemplate.from_template("Answer from:\n{context}\n\nQuestion: {question}")
-    model = FakeListChatModel(responses=["It is in the sources."])
-    chain = (
-        {"context": retriever | told, "question": RunnablePassthrough()}
-        | prompt
-        | model
-        | StrOutputParser()
-    )
-    assert chain.invoke(question) == "It is in the sources."
-    found = retriever.invoke(question)
-    assert found and found[0].metadata["trefoil"]["score"] > 0

@@ -205,7 +205,10 @@ class TrefoilDocumentStore:
         top_k: int = 10,
         **options: Any,
     ) -> list[Document]:
-        """Return the documents that answer a question best, with their scores."""
+        """Return the documents that answer a question best, with their scores.
+
+        Of an index that was not written as a document store they are the passages.
+        """
         found = self.engine.search(
             query,
             embedding=embedding,
@@ -216,7 +219,10 @@ class TrefoilDocumentStore:
         )
         documents: list[Document] = []
         for hit in found:
-            one = self._read(hit.path, hit.metadata, hit.text, None)
+            if "order" in hit.metadata:
+                one = self._read(hit.path, hit.metadata, hit.text, None)
+            else:
+                one = Document(id=hit.id, content=hit.text, meta=dict(hit.metadata))
             meta = {**one.meta, KEY: provenance(hit, found)}
             documents.append(_changed(one, meta=meta, score=hit.score))
         return documents
