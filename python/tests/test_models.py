@@ -208,3 +208,39 @@ def test_models_are_listed(tmp_path: Path) -> None:
     assert not any(one.present for one in listed)
     with pytest.raises(trefoil.ModelMissing):
         trefoil.models.pull(home=tmp_path, offline=True)
+
+
+def test_an_embedder_cannot_close_its_engine_but_let_it_go(index: Path) -> None:
+    class Last(Letters):
+        engine: trefoil.Engine | None = None
+        said: Exception | None = None
+        has_it, let_go = threading.Event(), threading.Event()
+
+        def embed_passages(self, texts: list[str]) -> list[list[float]]:
+            assert self.has_it.wait(30)
+            if self.engine is not None:
+                try:
+                    self.engine.close()
+                except trefoil.TrefoilError as error:
+                    self.said = error
+                self.engine = None
+                self.let_go.set()
+            return super().embed_passages(texts)
+
+    embedder = Last()
+    with trefoil.open(index, model="none") as engine:
+        engine.ingest([Document("a", "listen")])
+    embedder.engine = trefoil.open(index, model=embedder)
+    embedder.has_it.set()
+    assert embedder.let_go.wait(30)
+    assert embedder.said is not None and "cannot call the engine" in str(embedder.said)
+    # It ends, and lets the index go.
+    for _ in range(300):
+        try:
+            with trefoil.open(index, model=Letters()) as engine:
+                assert engine.search("listen")[0].path == "a"
+            break
+        except trefoil.Locked:
+            time.sleep(0.1)
+    else:
+        raise AssertionError("it did not end")

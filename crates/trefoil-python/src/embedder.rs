@@ -19,6 +19,11 @@ thread_local! {
     static RUNNING: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Whether this thread is within a call of an embedder.
+pub(crate) fn runs() -> bool {
+    RUNNING.get() != 0
+}
+
 /// What code of Python raised last while the engine waited for it.
 #[derive(Debug, Default)]
 pub(crate) struct Raised(Mutex<Option<PyErr>>);

@@ -32,12 +32,19 @@ use crate::{
 pub(crate) struct NativeEngine(Owned<Opened>);
 
 impl NativeEngine {
+    /// Fails if the engine waits for an embedder that this thread runs.
+    fn check_waits_not_here(&self, py: Python<'_>) -> PyResult<()> {
+        let runs_here =
+            |opened: &Opened| opened.embedder.as_ref().is_some_and(|one| one.runs_here());
+        match self.0.with(runs_here) {
+            Ok(true) => Err(Failure::Reentered.into_exception(py)),
+            Ok(false) | Err(_) => Ok(()),
+        }
+    }
+
     fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
-        let opened = self.0.get().and_then(|opened| {
-            let is_within = opened.embedder.as_ref().is_some_and(|one| one.runs_here());
-            if is_within { Err(Failure::Reentered) } else { Ok(opened) }
-        });
-        opened.map_err(|failure| failure.into_exception(py))
+        self.check_waits_not_here(py)?;
+        self.0.get().map_err(|failure| failure.into_exception(py))
     }
 
     /// Runs a call that is over soon, detached from the interpreter.
@@ -188,6 +195,7 @@ impl NativeEngine {
 
     /// Closes the engine: calls that run end first, and work in the background stops.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.check_waits_not_here(py)?;
         self.0.close(py).map_err(|failure| failure.into_exception(py))
     }
 
