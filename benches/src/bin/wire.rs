@@ -75,7 +75,10 @@ impl Place {
 
     fn settings(&self) -> IndexSettings {
         let (dir, engine) = self.index.opened_by();
-        IndexSettings { name: "main".to_owned(), dir: dir.to_owned(), engine: engine.clone() }
+        let mut engine = engine.clone();
+        // The tool `search` would rerank.
+        engine.rerank.enabled = false;
+        IndexSettings { name: "main".to_owned(), dir: dir.to_owned(), engine }
     }
 
     fn serve(&self, folder: &Path) -> Outcome<Served> {
@@ -85,7 +88,7 @@ impl Place {
             requests_per_minute: u32::MAX,
             connections: 4_096,
             connections_per_address: 4_096,
-            head_seconds: 600,
+            idle_seconds: 600,
             ..Limits::default()
         };
         let server = Server::bind(ServerSettings {
@@ -149,10 +152,14 @@ impl Connection {
 
     /// Asks, and reads the whole answer: its status.
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Outcome<u16> {
+        let accept = if path == "/mcp" {
+            "application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25"
+        } else {
+            "application/json"
+        };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25\r\n\
-             Content-Length: {}\r\n\r\n{body}",
+             Accept: {accept}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         self.0.get_mut().write_all(request.as_bytes())?;

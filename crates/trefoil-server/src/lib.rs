@@ -4,7 +4,7 @@
 //! What is answered is the [table of routes](fn@routes): the router, the `OpenAPI` description,
 //! the labels of the metrics and the reference page all come from it.
 //!
-//! A request goes one way: accepted (`serve`), let in (`answer`, `app`, `auth`, `limit`), made a
+//! A request goes one way: accepted (`serve`, `patience`), let in (`answer`, `app`, `auth`, `limit`), made a
 //! call (`call`) of a route (`route`, `routes`) and answered by one function (`http`).
 
 mod answer;
@@ -23,6 +23,7 @@ mod markup;
 mod mcp;
 mod metrics;
 mod openapi;
+mod patience;
 mod problem;
 mod route;
 mod routes;

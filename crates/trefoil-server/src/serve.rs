@@ -1,6 +1,7 @@
 //! A server: what it needs to start, and its accept loop.
 
 use std::{
+    convert::Infallible,
     fmt,
     net::{IpAddr, SocketAddr},
     pin::pin,
@@ -33,6 +34,7 @@ use crate::{
     indexes::Indexes,
     local::{Announced, LocalServer},
     openapi,
+    patience::{Answering, Exchanges, Patience, Patient},
     settings::ServerSettings,
 };
 
@@ -296,14 +298,23 @@ fn connect(
     // Answers are small, and are not to wait for more.
     drop(stream.set_nodelay(true));
     let limits = &now.settings.limits;
-    let service = TowerToHyperService::new(router.clone());
+    let router = TowerToHyperService::new(router.clone());
+    let exchanges = Exchanges::default();
+    let patience = Patience {
+        idle: Duration::from_secs(limits.idle_seconds),
+        head: Duration::from_secs(limits.head_seconds),
+    };
+    let stream = Patient::new(stream, patience, exchanges.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
+        let exchange = exchanges.begin();
         request.extensions_mut().insert(Peer(peer));
-        service.call(request)
+        let answer = router.call(request);
+        async move { Ok::<_, Infallible>(answer.await?.map(|body| Answering::new(body, exchange))) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(limits.head_seconds))
+        // With a timer hyper reads again as soon as it has answered, which starts ours.
+        .header_read_timeout(patience.idle + patience.head)
         .max_headers(limits.headers)
         .max_buf_size(limits.head_bytes)
         .serve_connection(TokioIo::new(stream), service);

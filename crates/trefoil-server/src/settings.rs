@@ -78,8 +78,10 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Headers of a request; 100 by default.
     pub headers: usize,
-    /// How long a head may take, the wait for it included; 10 by default.
+    /// How long a head may take from its first byte; 10 by default.
     pub head_seconds: u64,
+    /// How long a connection is kept on which nothing is asked; 60 by default.
+    pub idle_seconds: u64,
     /// Bytes of a body; 1 MiB by default.
     pub body_bytes: usize,
     /// Bytes of a body of documents; 32 MiB by default.
@@ -124,6 +126,7 @@ impl Default for Limits {
             head_bytes: 16 << 10,
             headers: 100,
             head_seconds: 10,
+            idle_seconds: 60,
             body_bytes: 1 << 20,
             document_bytes: 32 << 20,
             body_seconds: 30,
@@ -175,6 +178,7 @@ impl Limits {
         }
         for (field, value) in [
             ("server.limits.head_seconds", self.head_seconds),
+            ("server.limits.idle_seconds", self.idle_seconds),
             ("server.limits.body_seconds", self.body_seconds),
             ("server.limits.waiting_seconds", self.waiting_seconds),
             ("server.limits.search_seconds", self.search_seconds),
@@ -211,5 +215,23 @@ impl Limits {
             Kind::Memory => self.memory_seconds,
             Kind::Write => self.write_seconds,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_call_has_its_own_deadline() {
+        let limits = Limits {
+            short_seconds: 1,
+            search_seconds: 2,
+            memory_seconds: 3,
+            write_seconds: 4,
+            ..Limits::default()
+        };
+        let kinds = [Kind::Short, Kind::Search, Kind::Memory, Kind::Write];
+        assert_eq!(kinds.map(|kind| limits.deadline(kind).as_secs()), [1, 2, 3, 4]);
     }
 }

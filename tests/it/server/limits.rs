@@ -4,10 +4,12 @@ use std::{
     fmt::Write as _,
     io::{Read, Write as _},
     net::TcpStream,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use serde_json::json;
+use trefoil::graph::EntityExtraction;
 use trefoil_server::{Limits, Scope};
 
 use super::running::{Barrier, HELD, OpenAtEnd, Running, walrus};
@@ -58,6 +60,47 @@ fn a_slow_or_endless_head_and_a_slow_body_are_cut_off() {
 }
 
 #[test]
+fn a_connection_on_which_nothing_is_asked_ends_later_than_a_head_that_does_not() {
+    let with = |idle, head| {
+        Running::with(|settings| {
+            (settings.limits.idle_seconds, settings.limits.head_seconds) = (idle, head);
+        })
+    };
+    let ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let open = |server: &Running| {
+        let stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    };
+    let is_answered = |mut stream: &TcpStream| {
+        stream.write_all(ask).unwrap();
+        let mut answer = String::new();
+        while !answer.ends_with("\r\n\r\nok\n") {
+            let mut bytes = [0; 512];
+            match stream.read(&mut bytes) {
+                Ok(count) if count > 0 => answer += std::str::from_utf8(&bytes[..count]).unwrap(),
+                _ => return false,
+            }
+        }
+        true
+    };
+    let is_closed = |mut stream: &TcpStream| matches!(stream.read(&mut [0; 64]), Ok(0));
+    // Before the first request, and after one.
+    let server = with(1, 600);
+    assert!(is_closed(&open(&server)));
+    let used = open(&server);
+    assert!(is_answered(&used) && is_closed(&used));
+    // A head that has begun has its own time, and each request as much of it as the last.
+    let server = with(600, 1);
+    let used = open(&server);
+    assert!(is_answered(&used));
+    std::thread::sleep(Duration::from_millis(1_500));
+    assert!(is_answered(&used), "it was closed as if a head had begun");
+    (&used).write_all(b"GET /hea").unwrap();
+    assert!(is_closed(&used));
+}
+
+#[test]
 fn too_many_connections_are_closed() {
     let of_an_address = |limits: &mut Limits| limits.connections_per_address = 2;
     let of_all = |limits: &mut Limits| limits.connections = 2;
@@ -88,7 +131,7 @@ fn too_many_connections_are_closed() {
 fn with_barrier(change: impl FnOnce(&mut Limits)) -> (Running, Barrier) {
     let barrier = Barrier::default();
     let server = Running::with(|settings| {
-        settings.indexes[0].engine.classifier = std::sync::Arc::new(barrier.clone());
+        settings.indexes[0].engine.classifier = Arc::new(barrier.clone());
         change(&mut settings.limits);
     });
     server.write(&walrus());
@@ -131,6 +174,24 @@ fn a_search_that_takes_too_long_is_given_up_and_keeps_its_turn() {
     let until = Instant::now() + Duration::from_secs(20);
     while ask("tusks").status != 200 {
         assert!(Instant::now() < until, "the turn of a search that ended is not given again");
+    }
+}
+
+#[test]
+fn a_write_that_takes_too_long_is_given_up_and_goes_on() {
+    let barrier = Barrier::default();
+    let _open = OpenAtEnd(barrier.clone());
+    let server = Running::with(|settings| {
+        settings.indexes[0].engine.extractor = EntityExtraction::Custom(Arc::new(barrier.clone()));
+        settings.limits.write_seconds = 1;
+    });
+    let body = json!({"documents": [{"path": "held.md", "body": HELD}]});
+    let late = server.ask("POST", "/v1/documents", Some(&body));
+    assert_eq!((late.status, late.code()), (504, "deadline".to_owned()));
+    barrier.open();
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.ask("GET", "/v1/stats", None).json()["files"] != 1 {
+        assert!(Instant::now() < until, "what was begun does not go on");
     }
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use trefoil::{
     EngineConfig, Result,
     admin::SystemClock,
+    graph::{EntityExtractor, Extraction, TitledText},
     memory::MemoryUpkeep,
     search::{NameLookup, QueryClassification, QueryClassifier, Question, RuleClassifier},
 };
@@ -92,10 +93,14 @@ impl Running {
 
     /// Sends bytes and reads until the server closes.
     pub(super) fn send(&self, request: &str) -> Answer {
+        self.send_bytes(request.as_bytes())
+    }
+
+    pub(super) fn send_bytes(&self, request: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         // The server may have refused and closed before everything is sent.
-        drop(stream.write_all(request.as_bytes()));
+        drop(stream.write_all(request));
         let mut bytes = Vec::new();
         drop(stream.read_to_end(&mut bytes));
         Answer::read(&String::from_utf8(bytes).unwrap())
@@ -229,7 +234,7 @@ pub(super) fn walrus() -> Value {
 /// A question that does not end until it is let go.
 pub(super) const HELD: &str = "held";
 
-/// Holds every question [`HELD`] until it is opened.
+/// Holds every question and every text [`HELD`] until it is opened.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barrier(Arc<(Mutex<(usize, bool)>, Condvar)>);
 
@@ -239,6 +244,15 @@ impl Barrier {
         let (state, changed) = &*self.0;
         let state = state.lock().unwrap();
         drop(changed.wait_while(state, |(held, _)| *held < count).unwrap());
+    }
+
+    /// Holds who asks until it is opened.
+    fn hold(&self) {
+        let (state, changed) = &*self.0;
+        let mut state = state.lock().unwrap();
+        state.0 += 1;
+        changed.notify_all();
+        drop(changed.wait_while(state, |(_, open)| !*open).unwrap());
     }
 
     /// Lets all of them go, and those that come.
@@ -251,13 +265,22 @@ impl Barrier {
 impl QueryClassifier for Barrier {
     fn classify(&self, question: &Question, names: &dyn NameLookup) -> Result<QueryClassification> {
         if question.text == HELD {
-            let (state, changed) = &*self.0;
-            let mut state = state.lock().unwrap();
-            state.0 += 1;
-            changed.notify_all();
-            drop(changed.wait_while(state, |(_, open)| !*open).unwrap());
+            self.hold();
         }
         RuleClassifier.classify(question, names)
+    }
+}
+
+impl EntityExtractor for Barrier {
+    fn fingerprint(&self) -> String {
+        "barrier".to_owned()
+    }
+
+    fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {
+        if texts.iter().any(|one| one.text == HELD) {
+            self.hold();
+        }
+        Ok(texts.iter().map(|_| Extraction::default()).collect())
     }
 }
 
