@@ -83,9 +83,9 @@ impl FromStr for KeywordBoost {
     mut_args(|arg| arg.global(true).hide_env_values(true))
 )]
 pub(crate) struct GlobalArgs {
-    /// Directory of the index [default: .trefoil]
+    /// Directory of the index [default: .trefoil]; for `serve` also NAME=DIR, repeated for more
     #[arg(long, value_name = "DIR", env = "TREFOIL_INDEX", value_hint = ValueHint::DirPath)]
-    pub(crate) index: Option<PathBuf>,
+    pub(crate) index: Vec<PathBuf>,
     /// Embedding model: a name of `trefoil models list`, a folder, or `none` for keywords only
     #[arg(long, value_name = "NAME|DIR", env = "TREFOIL_MODEL")]
     pub(crate) model: Option<String>,
@@ -311,6 +311,7 @@ token: `trefoil token show` prints one that is valid as long as the server runs,
 Examples:
   trefoil serve ~/notes
   trefoil serve ~/notes --open
+  trefoil serve --index notes=notes.trefoil --index work=work.trefoil
   trefoil serve --read-only --addr 127.0.0.1:9000")]
     Serve(ServeArgs),
     /// Answer a coding agent or a chat program by the Model Context Protocol

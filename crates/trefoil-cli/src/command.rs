@@ -77,9 +77,9 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Export { file } => export::run(&file, &settings()?),
         Command::Import { file } => export::import(&file, &settings()?),
         Command::Serve(serve) => {
-            let settings = settings()?;
             let global = args.global;
-            serve::run(serve, &settings, move || Settings::read(&global, console))
+            let read = move || Settings::read_to_serve(&global, console);
+            serve::run(serve, &read()?, read)
         }
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args, &settings()?),

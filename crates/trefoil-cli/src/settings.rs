@@ -71,6 +71,27 @@ impl Settings {
     /// Reads the settings file and puts the flags above it. What the environment says
     /// is in the flags already.
     pub(crate) fn read(args: &GlobalArgs, console: Console) -> anyhow::Result<Self> {
+        if let [_, second, ..] = args.index.as_slice() {
+            let allowed = "given once; `serve` alone takes several, as NAME=DIR";
+            trefoil::Error::check_field(false, "--index", second.to_string_lossy(), allowed)?;
+        }
+        Self::read_with(args, args.index.first().cloned(), console)
+    }
+
+    /// The same for `serve`, where flags may name indexes; they take the place of those of the
+    /// file, and the first is the one that paths are read into.
+    pub(crate) fn read_to_serve(args: &GlobalArgs, console: Console) -> anyhow::Result<Self> {
+        let named = named_indexes(&args.index)?;
+        let Some((_, first)) = named.first() else { return Self::read(args, console) };
+        let settings = Self::read_with(args, Some(first.clone()), console)?;
+        Ok(Self { indexes: named.into_iter().collect(), ..settings })
+    }
+
+    fn read_with(
+        args: &GlobalArgs,
+        index: Option<PathBuf>,
+        console: Console,
+    ) -> anyhow::Result<Self> {
         let here = std::env::current_dir().context("cannot tell the current directory")?;
         let file = SettingsFile::find(&here)?;
         let home = match args.home.clone().or(file.model_home) {
@@ -82,7 +103,7 @@ impl Settings {
         let (rerankers, rerank) =
             rerankers(args.rerank_model.as_deref().map(model).or(file.rerank_model));
         Ok(Self {
-            index: args.index.clone().or(file.index),
+            index: index.or(file.index),
             engine: EngineConfig {
                 model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
@@ -129,6 +150,24 @@ impl Settings {
     pub(crate) fn index_or(&self, default: PathBuf) -> PathBuf {
         self.index.clone().unwrap_or(default)
     }
+}
+
+/// Indexes as `NAME=DIR`, in order; none where one is given without a name.
+fn named_indexes(given: &[PathBuf]) -> trefoil::Result<Vec<(String, PathBuf)>> {
+    let mut named: Vec<(String, PathBuf)> = Vec::new();
+    for index in given {
+        let text = index.to_string_lossy();
+        let Some((name, dir)) = text.split_once('=') else {
+            let allowed = "NAME=DIR for each, where there are several";
+            trefoil::Error::check_field(given.len() == 1, "--index", &text, allowed)?;
+            return Ok(Vec::new());
+        };
+        let is_new = named.iter().all(|(other, at)| other != name && at != Path::new(dir));
+        let allowed = "NAME=DIR with another name and another directory than those before";
+        trefoil::Error::check_field(is_new && !dir.is_empty(), "--index", &text, allowed)?;
+        named.push((name.to_owned(), PathBuf::from(dir)));
+    }
+    Ok(named)
 }
 
 /// A settings file that cannot be used.
@@ -275,6 +314,20 @@ mod tests {
         check("[server.limits]\nbody = 1", "line 2: unknown field `body`");
         check("threads = 'two'", "line 1: invalid type");
         check("threads = ", "line 1: ");
+    }
+
+    #[test]
+    fn indexes_are_named_by_flags_each_once() {
+        let named =
+            |given: &[&str]| named_indexes(&given.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let pair = |name: &str, dir: &str| (name.to_owned(), PathBuf::from(dir));
+        assert_eq!(named(&[]).unwrap(), []);
+        assert_eq!(named(&["notes.trefoil"]).unwrap(), []);
+        let two = named(&["work=b", "notes=a=1"]).unwrap();
+        assert_eq!(two, [pair("work", "b"), pair("notes", "a=1")]);
+        for wrong in [&["a", "b"][..], &["n=a", "b"], &["n=a", "n=b"], &["n=a", "m=a"], &["n="]] {
+            assert!(named(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

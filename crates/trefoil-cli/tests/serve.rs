@@ -115,3 +115,41 @@ fn the_browser_is_led_to_the_page_and_nobody_else_is() {
     let address = format!("url=http://{}/#token={}\"", server.address, server.token);
     assert!(told.contains(&address), "{told}");
 }
+
+#[test]
+fn flags_name_several_indexes_and_paths_go_to_the_first() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("walrus.md"), "A walrus has tusks.").unwrap();
+    let server = Server::with(&folder, |command| {
+        command.args(["--index", "sea=sea.trefoil", "--index", "land=land.trefoil", "walrus.md"]);
+    });
+    let names = server.ask("GET", "/v1/indexes", "");
+    assert!(names.contains("\"sea\"") && names.contains("\"land\""), "{names}");
+    let found = |index: &str| {
+        let path = format!("/v1/search?index={index}");
+        let query = json!({"text": "walrus", "options": {"resultTypes": ["chunk"]}});
+        server.post(&path, &query).pointer("/results/0/metadata/path").cloned()
+    };
+    let in_sea = (0..600).find_map(|_| {
+        thread::sleep(Duration::from_millis(50));
+        found("sea")
+    });
+    assert_eq!(in_sea, Some(json!("walrus.md")));
+    assert_eq!(found("land"), None);
+}
+
+#[test]
+fn indexes_are_named_where_there_are_several() {
+    let folder = TempDir::new().unwrap();
+    for (arguments, said) in [
+        (&["serve", "--index", "a", "--index", "b"][..], "NAME=DIR for each"),
+        (&["serve", "--index", "n=a", "--index", "n=b"], "another name"),
+        (&["stats", "--index", "a", "--index", "b"], "`serve` alone takes several"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trefoil"));
+        let done = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?} {error}");
+        assert!(error.contains(said), "{error}");
+    }
+}
