@@ -13,14 +13,17 @@ use trefoil::{Engine, Error, Result};
 
 use crate::{indexes::Opened, settings::IndexSettings};
 
-/// How long a write waits for its turn.
+/// How long a write waits while nobody else gets the lock either, and how long at most.
 const WAIT: Duration = Duration::from_secs(3);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How often it looks whether it is its turn.
 const LOOK: Duration = Duration::from_millis(30);
 /// How long the writer's lock is kept without work.
 const KEEP: Duration = Duration::from_secs(5);
 /// The file that is touched by who waits for the lock.
 const WANTED: &str = "WANTED";
+/// The file that is touched by who has got it.
+const TURN: &str = "TURN";
 
 /// An index of this process.
 #[derive(Debug)]
@@ -114,8 +117,8 @@ impl SharedIndex {
     /// soon as another process waits for it.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process kept the lock all the time, and those of
-    /// [`Engine::open_with`].
+    /// [`Error::Locked`] if another process kept the lock all the time, or too many others wait
+    /// too, and those of [`Engine::open_with`].
     pub(crate) fn writer(self: &Arc<Self>) -> Result<Writable> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if writer.calls == 0 && self.is_wanted(&writer) {
@@ -146,17 +149,32 @@ impl SharedIndex {
 
     fn open_in_turn(&self) -> Result<Engine> {
         let IndexSettings { dir, engine, .. } = &self.settings;
-        let until = Instant::now() + WAIT;
+        let (began, mut moved, mut turn) = (Instant::now(), Instant::now(), self.turn());
         loop {
             match Engine::open_with(dir, engine.clone()) {
-                Err(Error::Locked { .. }) if Instant::now() < until => {
+                Err(Error::Locked { .. })
+                    if moved.elapsed() < WAIT && began.elapsed() < LONGEST_WAIT =>
+                {
+                    let now = self.turn();
+                    if now != turn {
+                        (turn, moved) = (now, Instant::now());
+                    }
                     // Without it the other gives the lock back a little later.
                     _ = fs::write(self.wanted(), b"");
                     thread::sleep(LOOK);
                 }
-                opened => return opened,
+                Ok(engine) => {
+                    _ = fs::write(self.settings.dir.join(TURN), b"");
+                    return Ok(engine);
+                }
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// When the lock last went to another process.
+    fn turn(&self) -> Option<SystemTime> {
+        fs::metadata(self.settings.dir.join(TURN)).and_then(|file| file.modified()).ok()
     }
 
     fn wanted(&self) -> PathBuf {
