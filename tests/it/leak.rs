@@ -43,7 +43,7 @@ const CASES: u32 = 2_000;
 const UNDER_ONE_POLICY: u32 = 50;
 const DAY: i64 = 86_400;
 /// What units are about: questions ask for these words.
-const TOPICS: [&str; 4] = ["walrus", "ferry", "녹차", "銀泉"];
+pub(crate) const TOPICS: [&str; 4] = ["walrus", "ferry", "녹차", "銀泉"];
 const TAGS: [&str; 4] = ["answer:task", "tool:mail", "tool:contact-lookup", "vault:open"];
 const PATTERNS: [&str; 5] = ["*", "answer:task", "tool:*", "tool:contact-lookup", "vault:*"];
 
@@ -113,24 +113,28 @@ struct Carrier {
 }
 
 /// A memory full of words that must not be told.
-struct World {
+pub(crate) struct World {
     dir: tempfile::TempDir,
     engine: Arc<Engine>,
     memory: Memory,
     sessions: Vec<SessionId>,
     contexts: Vec<ContextId>,
-    units: Vec<UnitId>,
+    pub(crate) units: Vec<UnitId>,
     /// Which units carry each word.
     carriers: BTreeMap<String, BTreeSet<Carrier>>,
 }
 
+/// How the engine of a world works, by a clock that stands.
+fn config(clock: Arc<Hands>) -> EngineConfig {
+    let memory = MemoryUpkeep::ASKED_FOR;
+    EngineConfig { clock, memory, ..with_trigrams() }
+}
+
 impl World {
-    fn new(random: &mut Rng) -> Self {
+    pub(crate) fn new(random: &mut Rng) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let clock = Arc::new(Hands(AtomicI64::new(20_000 * DAY)));
-        let hands = Arc::clone(&clock) as Arc<dyn Clock>;
-        let memory = MemoryUpkeep::ASKED_FOR;
-        let config = EngineConfig { clock: hands, memory, ..with_trigrams() };
+        let config = config(Arc::clone(&clock));
         let engine = Arc::new(Engine::open_with(dir.path().join("index"), config).unwrap());
         let memory = Memory::with_ids(Arc::clone(&engine), IdGenerator::seeded(7));
         memory.apply_policy(&policy("2.0.0", &[&["*"], &["*"], &["*"], &["*"]]), false).unwrap();
@@ -160,6 +164,19 @@ impl World {
             world.contexts.push(found.context.id);
         }
         world
+    }
+
+    /// Closes it, lets `open` open the same index by another way, and goes on with that engine.
+    pub(crate) fn opened_by<T>(
+        self,
+        open: impl FnOnce(&Path, EngineConfig) -> (T, Arc<Engine>),
+    ) -> (T, Self) {
+        let Self { dir, engine, memory, sessions, contexts, units, carriers } = self;
+        drop((memory, engine));
+        let clock = Arc::new(Hands(AtomicI64::new(20_002 * DAY)));
+        let (by, engine) = open(&dir.path().join("index"), config(clock));
+        let memory = Memory::new(Arc::clone(&engine));
+        (by, Self { dir, engine, memory, sessions, contexts, units, carriers })
     }
 
     /// Tells of every topic in every class, scope and session.
@@ -252,7 +269,7 @@ impl World {
     }
 
     /// Another policy: who may see which class.
-    fn apply(&self, number: u32) {
+    pub(crate) fn apply(&self, number: u32) {
         let mut random = Rng::with_seed(u64::from(number));
         let mut some = || {
             let patterns = PATTERNS.iter().copied();
@@ -304,8 +321,8 @@ impl World {
 }
 
 /// One request within a boundary, and what it may see.
-struct Request {
-    query: RecallQuery,
+pub(crate) struct Request {
+    pub(crate) query: RecallQuery,
     boundary: Boundary,
     classes: BTreeSet<BoundaryClass>,
     scopes: BTreeSet<Scope>,
@@ -314,34 +331,45 @@ struct Request {
     policy: Policy,
 }
 
+/// A boundary, and the scopes in which it lets only public claims be told.
+pub(crate) fn random_boundary(random: &mut Rng) -> (Boundary, BTreeSet<Scope>) {
+    let mut boundary = Boundary {
+        scope: some(random, Scope::ALL).into_iter().collect(),
+        boundary_classes: some(random, BoundaryClass::ALL).into_iter().collect(),
+        allow: some(random, &PATTERNS).into_iter().map(tag).collect(),
+        invariants: Vec::new(),
+    };
+    let mut public_only = BTreeSet::new();
+    if random.u8(0..4) == 0 {
+        let scope = *random.choice(Scope::ALL).unwrap();
+        public_only.insert(scope);
+        boundary.invariants.push(InvariantDefinition {
+            name: "public only".to_owned(),
+            applies_to: vec![scope.to_string()],
+            rule: "claim.boundary_class == 'public'".to_owned(),
+        });
+    }
+    (boundary, public_only)
+}
+
+/// About two of three.
+fn some<T: Copy>(random: &mut Rng, all: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|_| random.u8(0..3) > 0).collect()
+}
+
 impl Request {
     fn random(random: &mut Rng, world: &World) -> Self {
-        let mut some =
-            |all: usize| -> Vec<usize> { (0..all).filter(|_| random.u8(0..3) > 0).collect() };
-        let scopes = |numbers: Vec<usize>| {
-            numbers.into_iter().map(|at| Scope::ALL[at]).collect::<BTreeSet<_>>()
-        };
-        let classes = |numbers: Vec<usize>| {
-            numbers.into_iter().map(|at| BoundaryClass::ALL[at]).collect::<BTreeSet<_>>()
-        };
-        let mut boundary = Boundary {
-            scope: scopes(some(3)),
-            boundary_classes: classes(some(4)),
-            allow: some(5).into_iter().map(|at| tag(PATTERNS[at])).collect(),
-            invariants: Vec::new(),
-        };
-        let allow: Vec<AllowTag> = some(4).into_iter().map(|at| tag(TAGS[at])).collect();
-        let narrowed = (scopes(some(3)), classes(some(4)));
-        let mut public_only = BTreeSet::new();
-        if random.u8(0..4) == 0 {
-            let scope = *random.choice(Scope::ALL).unwrap();
-            public_only.insert(scope);
-            boundary.invariants.push(InvariantDefinition {
-                name: "public only".to_owned(),
-                applies_to: vec![scope.to_string()],
-                rule: "claim.boundary_class == 'public'".to_owned(),
-            });
-        }
+        let within = random_boundary(random);
+        Self::within(random, world, within)
+    }
+
+    pub(crate) fn within(
+        random: &mut Rng,
+        world: &World,
+        within: (Boundary, BTreeSet<Scope>),
+    ) -> Self {
+        let allow: Vec<AllowTag> = some(random, &TAGS).into_iter().map(tag).collect();
+        let narrowed = (some(random, Scope::ALL), some(random, BoundaryClass::ALL));
         let word = random.choice(world.carriers.keys()).unwrap();
         let topic = *random.choice(&TOPICS).unwrap();
         let q = match random.u8(0..5) {
@@ -353,8 +381,8 @@ impl Request {
         };
         let query = RecallQuery {
             allow,
-            scope: random.bool().then_some(narrowed.0),
-            boundary_classes: random.bool().then_some(narrowed.1),
+            scope: random.bool().then(|| narrowed.0.into_iter().collect()),
+            boundary_classes: random.bool().then(|| narrowed.1.into_iter().collect()),
             session: random.choice(&world.sessions).filter(|_| random.bool()).cloned(),
             top_k: random.usize(1..=50),
             include_meta: random.bool(),
@@ -372,6 +400,14 @@ impl Request {
             },
             ..RecallQuery::new(q)
         };
+        Self::asking(query, world, within)
+    }
+
+    pub(crate) fn asking(
+        query: RecallQuery,
+        world: &World,
+        (boundary, public_only): (Boundary, BTreeSet<Scope>),
+    ) -> Self {
         let policy = world.memory.policy().unwrap();
         let (scopes, classes) = admitted(&query, &boundary, &policy);
         Self { query, boundary, classes, scopes, public_only, policy }
@@ -420,7 +456,7 @@ impl Request {
     }
 
     /// The words of a text that this request may not see, and how many it may.
-    fn leaks(
+    pub(crate) fn leaks(
         &self,
         world: &World,
         told: &str,

@@ -3,6 +3,7 @@
 mod documents;
 mod hostile;
 mod jobs;
+mod leak;
 mod limits;
 mod mcp;
 mod memory;

@@ -34,8 +34,8 @@ mod stream;
 pub use auth::{Grant, NewToken, Scope, Token, Tokens};
 pub use local::{LocalServer, living_server};
 #[cfg(feature = "mcp")]
-pub use mcp::{McpSettings, ToolSet, serve_stdio};
-pub use route::{Parameter, Route, Takes, Values};
+pub use mcp::{McpSettings, ToolSet, serve_stdio, tool_arguments};
+pub use route::{Parameter, Reads, Route, Takes, Values};
 pub use routes::routes;
 pub use serve::{Server, StartError, Stop};
 pub use settings::{IndexSettings, Kind, Limits, Reload, ServerSettings};

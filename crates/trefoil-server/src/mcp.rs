@@ -24,3 +24,4 @@ mod tools;
 
 pub use stdio::{McpSettings, serve_stdio};
 pub use tool::ToolSet;
+pub use tools::tool_arguments;

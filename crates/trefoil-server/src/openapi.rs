@@ -117,7 +117,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let given = route.answer.map(|schema| json!({"schema": schemas.answer(schema)}));
     let events = route.events.iter().map(|(name, data)| {
         let data = json!({"contentMediaType": JSON, "contentSchema": schemas.answer(*data)});
-        json!({"properties": {"event": {"const": name}, "data": data}})
+        json!({"required": ["event"], "properties": {"event": {"const": name}, "data": data}})
     });
     // Each event is described, as it is once the lines of the stream are put together.
     let text = json!({"type": "string"});

@@ -59,6 +59,13 @@ pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schem
     generator.subschema_for::<T>()
 }
 
+/// Tells whether bytes are JSON of a type that requests bring.
+pub type Reads = fn(&[u8]) -> bool;
+
+pub(crate) fn reads<T: DeserializeOwned>(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<T>(bytes).is_ok()
+}
+
 type Handler = Box<dyn Fn(Call) -> Result<Response, Problem> + Send + Sync>;
 
 /// One thing to ask for.
@@ -79,6 +86,8 @@ pub struct Route {
     pub takes: Takes,
     /// The schema of that body.
     pub(crate) body: Option<SchemaOf>,
+    /// Tells whether bytes are such a body.
+    pub reads: Option<Reads>,
     /// The status of its answer.
     pub status: u16,
     /// The media types of its answer.
@@ -115,6 +124,7 @@ impl Route {
             query: &[],
             takes: Takes::Nothing,
             body: None,
+            reads: None,
             status: 200,
             media: &[JSON],
             answer: None,
@@ -232,8 +242,8 @@ impl Route {
         Self { takes, ..self }
     }
 
-    fn takes_json<B: JsonSchema>(self) -> Self {
-        Self { takes: Takes::Json, body: Some(schema_of::<B>), ..self }
+    fn takes_json<B: DeserializeOwned + JsonSchema>(self) -> Self {
+        Self { takes: Takes::Json, body: Some(schema_of::<B>), reads: Some(reads::<B>), ..self }
     }
 
     /// What its answers in JSON are.

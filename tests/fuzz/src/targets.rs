@@ -21,6 +21,7 @@ pub(crate) type Target = fn(&[u8]);
 pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("query", request::query),
     ("request", request::request),
+    ("body", request::body),
     ("profile", request::profile),
     ("text", text::text),
     ("load", load::load),

@@ -1,5 +1,12 @@
 //! What is wrong with requests, by mistake or on purpose.
 
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    thread,
+    time::Duration,
+};
+
 use serde_json::{Value, json};
 
 use super::running::Running;
@@ -89,6 +96,56 @@ fn bytes_that_are_no_request_are_refused_and_others_unharmed() {
     ] {
         let answer = server.send(&request);
         assert_eq!(answer.status, status, "{request:?} {answer:?}");
+        assert_eq!(server.ask("GET", "/healthz", None).status, 200);
+    }
+}
+
+#[test]
+fn endless_and_huge_requests_are_cut_off_and_others_unharmed() {
+    let server = Running::with(|settings| {
+        settings.limits.head_seconds = 1;
+        settings.limits.body_seconds = 1;
+    });
+    let token = server.token.as_deref().unwrap();
+    let head = format!(
+        "POST /v1/documents HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nConnection: close\r\n"
+    );
+    // It says how long it is, and sends nothing of it.
+    let large = server.send(&format!("{head}Content-Length: {}\r\n\r\n", 33 << 20));
+    assert_eq!((large.status, large.code()), (413, "body_too_large".to_owned()));
+    // It does not say so.
+    let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, " ".repeat(1 << 20));
+    let large =
+        server.send(&format!("{head}Transfer-Encoding: chunked\r\n\r\n{}", chunk.repeat(33)));
+    assert!([0, 413].contains(&large.status), "{large:?}");
+    let many = "X-Other: 1\r\n".repeat(10_000);
+    let many = server.send(&format!("{head}{many}Content-Length: 2\r\n\r\n{{}}"));
+    assert_eq!(many.status, 431, "{many:?}");
+    let broken =
+        [head.as_bytes(), b"Content-Length: 14\r\n\r\n", b"{\"documents\":\xff\xfe"].concat();
+    let broken = server.send_bytes(&broken);
+    assert_eq!((broken.status, broken.code()), (400, "malformed_request".to_owned()));
+    // A byte now and then keeps neither a head nor a body alive.
+    for (start, status) in [
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ".to_owned(), 0),
+        (format!("{head}Content-Length: 1000\r\n\r\n"), 408),
+    ] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let mut drip = stream.try_clone().unwrap();
+        stream.write_all(start.as_bytes()).unwrap();
+        let dripping = thread::spawn(move || {
+            (0..300).find(|_| {
+                thread::sleep(Duration::from_millis(100));
+                drip.write_all(b" ").is_err()
+            })
+        });
+        let mut answer = String::new();
+        drop(stream.read_to_string(&mut answer));
+        let told = answer.split(' ').nth(1).map_or(0, |status| status.parse().unwrap());
+        assert_eq!(told, status, "{answer}");
+        drop(stream);
+        assert!(dripping.join().unwrap().is_some(), "it was let drip for half a minute");
         assert_eq!(server.ask("GET", "/healthz", None).status, 200);
     }
 }

@@ -10,7 +10,12 @@ use trefoil::{Cancel, Error};
 use trefoil_memory::PolicyVersion;
 
 use super::client::Client;
-use crate::{auth::Scope, problem::Problem, settings::Kind};
+use crate::{
+    auth::Scope,
+    problem::Problem,
+    route::{Reads, reads},
+    settings::Kind,
+};
 
 /// Tools that are given together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +95,8 @@ pub(crate) struct Tool {
     pub(crate) effect: Effect,
     /// What a call is, which decides how long it may take.
     pub(crate) kind: Kind,
+    /// Reads its arguments.
+    pub(crate) reads: Reads,
     listed: Listed,
     pub(crate) call: Call,
 }
@@ -120,7 +127,7 @@ impl Tool {
             })?;
             call(client, arguments, cancel)
         };
-        Self { name, set, scope, effect, kind, listed, call: Box::new(call) }
+        Self { name, set, scope, effect, kind, reads: reads::<A>, listed, call: Box::new(call) }
     }
 
     /// Whether a client is given it.

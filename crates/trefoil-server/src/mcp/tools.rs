@@ -12,11 +12,16 @@ use super::{
         ToolSet::{Admin, Documents, Memory, Write},
     },
 };
-use crate::{auth::Scope, settings::Kind};
+use crate::{auth::Scope, route, settings::Kind};
 
 /// The tools that a client is given.
 pub(crate) fn of(client: &Client) -> impl Iterator<Item = &'static Tool> {
     all().iter().filter(|tool| tool.is_for(client))
+}
+
+/// The name of every tool, and what tells whether bytes are its arguments.
+pub fn tool_arguments() -> impl Iterator<Item = (&'static str, route::Reads)> {
+    all().iter().map(|tool| (tool.name, tool.reads))
 }
 
 fn all() -> &'static [Tool] {

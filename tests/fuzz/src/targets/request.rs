@@ -28,6 +28,14 @@ pub(crate) fn request(bytes: &[u8]) {
     }
 }
 
+/// The body of a request or the arguments of a tool: of every type that a server reads.
+pub(crate) fn body(bytes: &[u8]) {
+    let bodies = trefoil_server::routes().iter().filter_map(|route| route.reads);
+    for reads in bodies.chain(trefoil_server::tool_arguments().map(|(_, reads)| reads)) {
+        reads(bytes);
+    }
+}
+
 /// A file of settings in TOML.
 pub(crate) fn profile(bytes: &[u8]) {
     let path = super::folder().join("profile.toml");
