@@ -1,6 +1,7 @@
 // Checks the page in a browser, against a real server: `node run.mjs [--small]`.
 
 import { launch } from "./browser.mjs";
+import { first } from "./first.mjs";
 import { screens } from "./screens.mjs";
 import { start } from "./server.mjs";
 import { tasks } from "./tasks.mjs";
@@ -16,6 +17,7 @@ const tell = (/** @type {string} */ what, /** @type {string[]} */ wrong) => {
 const server = await start();
 const browser = await launch();
 try {
+  await first(browser, tell);
   await screens(browser, server, isSmall, tell);
   await tasks(browser, server, tell);
 } finally {

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+export const PROGRAM = resolve(process.env.TREFOIL ?? join(ROOT, "target/debug/trefoil"));
 
 // Tests ask faster than people.
 const SETTINGS = `
@@ -53,17 +54,16 @@ function run(program, args, folder) {
 
 /** Starts it: where it listens, its token, and what stops it. */
 export async function start() {
-  const program = resolve(process.env.TREFOIL ?? join(ROOT, "target/debug/trefoil"));
-  if (!existsSync(program)) throw new Error(`there is no ${program}; build it, or name it in TREFOIL`);
+  if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}; build it, or name it in TREFOIL`);
   const folder = mkdtempSync(join(tmpdir(), "trefoil-page-"));
   const common = ["--model", "none", "--rerank-model", "none", "--quiet"];
   cpSync(join(ROOT, "fixtures/corpus"), join(folder, "corpus"), { recursive: true });
   mkdirSync(join(folder, "hostile"));
   for (const [name, text] of Object.entries(HOSTILE)) writeFileSync(join(folder, "hostile", name), text);
   writeFileSync(join(folder, "trefoil.toml"), SETTINGS);
-  await run(program, [...common, "--index", "fixtures.trefoil", "index", "corpus"], folder);
-  await run(program, [...common, "--index", "hostile.trefoil", "index", "hostile"], folder);
-  const child = spawn(program, [...common, "serve", "--addr", "127.0.0.1:0"], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
+  await run(PROGRAM, [...common, "--index", "fixtures.trefoil", "index", "corpus"], folder);
+  await run(PROGRAM, [...common, "--index", "hostile.trefoil", "index", "hostile"], folder);
+  const child = spawn(PROGRAM, [...common, "serve", "--addr", "127.0.0.1:0"], { cwd: folder, stdio: ["ignore", "pipe", "inherit"] });
   const printed = await new Promise((told, failed) => {
     let text = "";
     child.stdout.on("data", (data) => { text += data; if (text.includes("\n")) told(text.trim()); });

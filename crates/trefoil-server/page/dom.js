@@ -47,8 +47,9 @@ export function marked(text, offsets, { path = "", headings = [] } = {}) {
   const place = (offset) => decoder.decode(bytes.subarray(0, offset)).length;
   const spans = offsets.map(({ start, end }) => ({ from: place(start), to: place(end), name: "mark" }));
   if (/\.(md|markdown)$/i.test(path)) {
-    const first = /^#{1,6} +(.*)\n\s*(?=\S)/.exec(text);
-    if (first && headings.includes(first[1].trim())) spans.push({ from: 0, to: first[0].length, name: "hidden" });
+    // A part of a text may begin within its heading.
+    const first = /^(?:#{1,6} +(.+)\n|(.+)\n\n)\s*(?=\S)/.exec(text);
+    if (first && headings.some((heading) => heading?.endsWith((first[1] ?? first[2]).trim()))) spans.push({ from: 0, to: first[0].length, name: "hidden" });
     for (const [sign, name] of SIGNS)
       for (const { index, 0: all, 1: before, 2: about } of text.matchAll(sign)) {
         const [from, to] = [index + before.length, index + before.length + about.length];
