@@ -25,6 +25,12 @@ conformance: build
 mcp-clients: build
     tests/mcp/run.sh clients
 
+# A server is stopped (rounds) or killed (rounds) amid its work, crowded (connections), and shared
+# by five clients over standard input and output (seconds).
+serve KIND COUNT:
+    cargo build --release -p trefoil-cli
+    tests/serve/campaign.py {{KIND}} {{COUNT}} target/release/trefoil
+
 build:
     cargo build
 

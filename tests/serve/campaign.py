@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Ends servers in the middle of their work, and lets many clients share an index.
 
 `campaign.py stop ROUNDS PROGRAM`: SIGTERM amid searches, writes, a job, streams and requests that
@@ -10,6 +11,9 @@ again, and of what was not, all of a request or nothing.
 `campaign.py stdio SECONDS PROGRAM`: five programs talk to `trefoil mcp` about one index, read and
 write; then it ends with its client, however that goes.
 
+`campaign.py crowd CONNECTIONS PROGRAM`: so many connections of one address are opened and left.
+Those beyond its share are closed, and other clients are answered as before.
+
 TREFOIL_MODEL names the embedding model; none without it.
 """
 
@@ -17,6 +21,7 @@ import http.client
 import json
 import os
 import random
+import resource
 import select
 import shutil
 import signal
@@ -321,6 +326,37 @@ class Client:
         return -1
 
 
+def crowd(count, place):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(count + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+    server = Server(place)
+    before = server.connect()
+    assert server.ask("GET", "/v1/stats", None, before)[0] == 200
+    began = time.monotonic()
+    opened = [server.begin("") for _ in range(count)]
+    # Closed ones are readable at once: there is their end.
+    poll, closed = select.poll(), 0
+    for one in opened:
+        poll.register(one, select.POLLIN)
+    while closed < count - 255 and time.monotonic() < began + 30:
+        time.sleep(0.1)
+        closed = len(poll.poll(0))
+    assert closed == count - 255, f"{closed} of {count} connections were closed"
+    assert server.ask("GET", "/v1/stats", None, before)[0] == 200, "who was there is not answered"
+    other = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=("127.0.0.2", 0))
+    assert server.ask("GET", "/v1/stats", None, other)[0] == 200, "another address is not answered"
+    for one in opened:
+        one.close()
+    while True:
+        with suppress(OSError, http.client.HTTPException):
+            if server.ask("GET", "/v1/stats")[0] == 200:
+                break
+        assert time.monotonic() < began + 30, "places are not given again"
+        time.sleep(0.02)
+    server.process.terminate()
+    server.process.wait()
+    print(f"{count} connections: {closed} closed, others answered")
+
+
 def is_alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -371,4 +407,4 @@ def stdio(seconds, place):
 if __name__ == "__main__":
     campaign, count, program = sys.argv[1:]
     with Place(str(Path(program).resolve())) as place:
-        {"stop": stop, "kill": kill, "stdio": stdio}[campaign](int(count), place)
+        {"stop": stop, "kill": kill, "stdio": stdio, "crowd": crowd}[campaign](int(count), place)
