@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from hypothesis.extra import numpy as arrays
 
 import trefoil_search as trefoil
-from trefoil_search import Boundary, Document, Engine, TrefoilError, field
+from trefoil_search import Boundary, Document, Engine, External, TrefoilError, field
 
 EXAMPLES = int(os.environ.get("TREFOIL_EXAMPLES", "300"))
 
@@ -101,9 +101,26 @@ OPTIONS = [
 ]  # fmt: skip
 
 
+def telling(value: Any) -> Callable[[int, int], Any]:
+    def told(done: int, total: int) -> Any:
+        return value
+
+    return told
+
+
 def soon(value: Any) -> Any:
     """Whatever is no number: a test waits for nothing."""
     return value if isinstance(value, (str, bytes)) else 0
+
+
+def other(value: Any) -> Any:
+    """Whatever is no part of the path of the document that has to stay."""
+    return "x" if isinstance(value, str) and "walrus".startswith(value) else value
+
+
+def nowhere(value: Any) -> Any:
+    """Whatever is no path of this machine."""
+    return f"/nowhere/{value!r}" if isinstance(value, (str, bytes)) else value
 
 
 CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
@@ -114,6 +131,18 @@ CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
     "texts": lambda e, a, b: e.texts(a),
     "vectors": lambda e, a, b: e.vectors(a),
     "remove": lambda e, a, b: e.remove(a if a != "walrus" else "x"),
+    "remove below": lambda e, a, b: e.remove_below(other(a)),
+    "ingest path": lambda e, a, b: e.ingest_path(nowhere(a), prune=b),
+    "ingest paths": lambda e, a, b: e.ingest_paths([nowhere(a), nowhere(b)]),
+    "progress": lambda e, a, b: e.ingest([Document("x", "text")], progress=telling(a)),
+    "callback": lambda e, a, b: e.ingest([Document("x", "text")], progress=a),
+    "rows": lambda e, a, b: e.ingest([Document("x", "text", format="whole")], embeddings=a),
+    "doctor": lambda e, a, b: e.doctor(sample=a),
+    "export": lambda e, a, b: e.export(nowhere(a)),
+    "import": lambda e, a, b: Engine.import_(nowhere(a), nowhere(b)),
+    "repair": lambda e, a, b: Engine.repair(nowhere(a), model=b),
+    "reindex": lambda e, a, b: Engine.reindex(nowhere(a), model=b),
+    "subgraph filters": lambda e, a, b: e.subgraph(where=a, tags=b),
     "update": lambda e, a, b: e.update_metadata(a, b),
     "documents": lambda e, a, b: list(e.documents(where=a, limit=3)),
     "entity": lambda e, a, b: e.entity(a, limit=b),
@@ -132,6 +161,14 @@ CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
     "among": lambda e, a, b: e.search("walrus", where=field("n").in_(a)),
     "observe": lambda e, a, b: e.memory.observe(a),
     "recall": lambda e, a, b: e.memory.recall(a, boundary=Boundary()),
+    "boundary": lambda e, a, b: e.memory.recall("walrus", boundary=Boundary(a, b)),
+    "classes": lambda e, a, b: e.memory.find("tea", boundary=Boundary(boundary_classes=a)),
+    "episodes": lambda e, a, b: e.memory.episodes(a),
+    "forget subject": lambda e, a, b: e.memory.forget(subject=a),
+    "forget unit": lambda e, a, b: e.memory.forget(unit=a),
+    "forget document": lambda e, a, b: e.memory.forget(document=other(a)),
+    "maintain": lambda e, a, b: e.memory.maintain(dry_run=True, with_personal_data=a),
+    "policy of": lambda e, a, b: e.memory.policy(a),
     "context": lambda e, a, b: e.memory.context(a, window=b),
     "find": lambda e, a, b: e.memory.find(a, b),
     "feedback": lambda e, a, b: e.memory.feedback([a]),
@@ -143,6 +180,11 @@ CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
     "drain": lambda e, a, b: e.drain(timeout=soon(a)),
     "open": lambda e, a, b: trefoil.open(a, read_only=True),
     "model": lambda e, a, b: trefoil.open("/nowhere", model=a, read_only=True),
+    "external": lambda e, a, b: trefoil.open("/nowhere", model=External(a, b), read_only=True),
+    "reranker": lambda e, a, b: trefoil.open("/nowhere", reranker=a, home=b, read_only=True),
+    "home": lambda e, a, b: trefoil.models.list(home=nowhere(a)),
+    "pull": lambda e, a, b: trefoil.models.pull(a, home="/nowhere", offline=True),
+    "connect": lambda e, a, b: trefoil.connect(a, token=b),
     "threads": lambda e, a, b: trefoil.open("/nowhere", threads=a, profile=b, read_only=True),
 }
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
-from .errors import invalid
+from .errors import invalid, listed
 
 if TYPE_CHECKING:
     import numpy
@@ -32,9 +32,8 @@ def vector(value: Any, name: str) -> Any:
         return _of_numpy(numpy, value, name, dimensions=1)
     if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
         raise invalid(name, value, _NUMBERS)
-    given: Any = value if type(value) in (list, tuple) else iter(value)
     try:
-        numbers = array.array("f", given)
+        numbers = array.array("f", value if type(value) in (list, tuple) else iter(value))
     except Exception as error:
         raise invalid(name, value, _NUMBERS) from error
     if not numbers or not all(map(math.isfinite, numbers)):
@@ -73,10 +72,7 @@ def matrix(value: Any, rows: int, name: str) -> tuple[Any, int]:
         if numbers.shape[0] != rows:
             raise invalid(name, f"of {numbers.shape[0]} rows", f"{rows} rows, one for each text")
         return numbers, int(numbers.shape[1])
-    try:
-        given = list(value)
-    except TypeError as error:
-        raise invalid(name, value, f"{rows} rows of numbers") from error
+    given = listed(value, name, f"{rows} rows of numbers")
     if len(given) != rows:
         raise invalid(name, f"of {len(given)} rows", f"{rows} rows, one for each text")
     numbers = array.array("f")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from .arrays import Matrix, Vector, matrix, vector
-from .errors import expect, invalid
+from .errors import expect, invalid, listed
 from .query import day
 
 __all__ = ["Document"]
@@ -47,7 +47,7 @@ class Document:
             "title": self.title,
             "format": self.format,
             "language": self.language,
-            "tags": list(self.tags),
+            "tags": listed(self.tags, "tags", "a list of labels"),
             "date": None if self.date is None else day(self.date, "date"),
         }
         if self.metadata:
@@ -59,9 +59,12 @@ def with_vectors(
     documents: Iterable[Document], embeddings: Matrix | None
 ) -> tuple[list[dict[str, Any]], Any, list[int]]:
     """Return documents as JSON has them, the vectors of some, and the places of those."""
-    given = [documents] if isinstance(documents, Document) else list(documents)
+    allowed = "documents, such as `Document(path, body)`"
+    if isinstance(documents, Document):
+        documents = [documents]
+    given = listed(documents, "documents", allowed)
     for one in given:
-        expect(one, Document, "documents", "documents, such as `Document(path, body)`")
+        expect(one, Document, "documents", allowed)
     wires = [one.to_wire() for one in given]
     if embeddings is not None:
         if any(one.embedding is not None for one in given):

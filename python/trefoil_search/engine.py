@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 from . import types
 from ._native import NativeEngine, care_for
 from .arrays import Vector, rows_of, vector
-from .errors import TrefoilError, expect, invalid
+from .errors import TrefoilError, expect, listed, path_text
 from .model import Model, Reranker, settings_of
 from .native import Progress
 from .query import SearchOptions, parts_of, query_of
@@ -62,21 +62,14 @@ def open(
     1
     """
     settings = {
-        "path": _text(path, "path"),
+        "path": path_text(path, "path"),
         "readOnly": bool(read_only),
         "threads": threads,
-        "profile": None if profile is None else _text(profile, "profile"),
-        "home": None if home is None else _text(home, "home"),
+        "profile": None if profile is None else path_text(profile, "profile"),
+        "home": None if home is None else path_text(home, "home"),
         "learn": bool(learn),
     }
     return Engine(settings, model, reranker)
-
-
-def _text(path: Path, name: str) -> str:
-    try:
-        return os.fsdecode(path)
-    except Exception as error:
-        raise invalid(name, path, "a path") from error
 
 
 class Engine(Searcher):
@@ -166,7 +159,8 @@ class Engine(Searcher):
         self, paths: Iterable[Path], *, prune: bool = False, progress: Progress | None = None
     ) -> types.Ingested:
         """Do the same for several files and folders."""
-        asked = {"paths": [_text(path, "paths") for path in paths], "prune": bool(prune)}
+        given = [path_text(one, "paths") for one in listed(paths, "paths", "files and folders")]
+        asked = {"paths": given, "prune": bool(prune)}
         return types.Ingested.from_wire(self._long("ingestPaths", asked, progress))
 
     def remove_below(self, prefix: str) -> int:
@@ -209,17 +203,17 @@ class Engine(Searcher):
 
     def export(self, file: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         """Write the index into the new file `file`, which `open(file, read_only=True)` reads."""
-        return _care("export", {"from": self.path, "to": _text(file, "file")}, progress)
+        return _care("export", {"from": self.path, "to": path_text(file, "file")}, progress)
 
     @staticmethod
     def import_(file: Path, path: Path) -> dict[str, Any]:
         """Make an index in the new directory `path` of a file that `export` wrote."""
-        return _care("import", {"from": _text(file, "file"), "to": _text(path, "path")})
+        return _care("import", {"from": path_text(file, "file"), "to": path_text(path, "path")})
 
     @staticmethod
     def repair(path: Path, *, model: Model = "default") -> dict[str, Any]:
         """Repair the index in `path`, which no engine has open to write."""
-        return _care("repair", {"path": _text(path, "path"), "model": settings_of(model)[0]})
+        return _care("repair", {"path": path_text(path, "path"), "model": settings_of(model)[0]})
 
     @classmethod
     def reindex(cls, path: Path, *, model: Model = "default") -> Self:
@@ -227,7 +221,7 @@ class Engine(Searcher):
 
         `drain` waits for them; an interrupted one goes on where it was.
         """
-        return cls({"path": _text(path, "path"), "reindex": True}, model)
+        return cls({"path": path_text(path, "path"), "reindex": True}, model)
 
 
 def _care(name: str, arguments: Any, progress: Progress | None = None) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = [
     "BoundaryDenied",
@@ -25,6 +27,8 @@ __all__ = [
     "TrefoilError",
     "Unreachable",
 ]
+
+T = TypeVar("T")
 
 
 class Field(NamedTuple):
@@ -177,6 +181,22 @@ def expect(value: object, kind: type[Any], name: str, allowed: str) -> None:
     """Raise `InvalidInput` for a value of another kind, whatever its annotation promises."""
     if not isinstance(value, kind):
         raise invalid(name, value, allowed)
+
+
+def listed(values: Iterable[T], name: str, allowed: str) -> list[T]:
+    """Return values as a list, or say what cannot be gone through."""
+    try:
+        return list(values)
+    except Exception as error:
+        raise invalid(name, values, allowed) from error
+
+
+def path_text(path: str | os.PathLike[str], name: str) -> str:
+    """Return a path of the file system as text, or say what is none."""
+    try:
+        return os.fsdecode(path)
+    except Exception as error:
+        raise invalid(name, path, "a path") from error
 
 
 def invalid(name: str, value: object, allowed: str) -> InvalidInput:

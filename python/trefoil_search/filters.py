@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from .errors import expect
+from .errors import expect, listed
 
 __all__ = ["Condition", "Field", "Where", "field"]
 
@@ -87,11 +87,11 @@ class Field:
 
     def in_(self, values: Iterable[object]) -> Condition:
         """Hold for a value among `values`."""
-        return self._is("in", list(values))
+        return self._is("in", listed(values, "values", "a list of values"))
 
     def not_in(self, values: Iterable[object]) -> Condition:
         """Hold for a value of the type of one of `values` that is none of them."""
-        return self._is("notIn", list(values))
+        return self._is("notIn", listed(values, "values", "a list of values"))
 
     def contains(self, value: object) -> Condition:
         """Hold for a list with `value` in it, or a text with the text `value` in it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import types
-from .errors import expect, invalid
+from .errors import expect, invalid, listed
 from .wire import dumps, loads, without_none
 
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ class Boundary:
     def to_wire(self) -> dict[str, Any]:
         """Return the boundary as JSON has it."""
         return {
-            "scope": list(self.scope),
-            "allow": list(self.allow),
-            "boundaryClasses": list(self.boundary_classes),
-            "invariants": [dict(one) for one in self.invariants],
+            "scope": listed(self.scope, "scope", "a list of scopes"),
+            "allow": listed(self.allow, "allow", "a list of tags"),
+            "boundaryClasses": listed(
+                self.boundary_classes, "boundary_classes", "a list of boundary classes"
+            ),
+            "invariants": listed(self.invariants, "invariants", "a list of invariants"),
         }
 
 
@@ -125,14 +127,19 @@ class Memory:
         self, feedback: Iterable[types.FeedbackInput | Mapping[str, Any]]
     ) -> list[types.FeedbackOutcome]:
         """Correct claims by what is said of them: all of it, or nothing."""
-        inputs = [_wire(one, types.FeedbackInput) for one in feedback]
+        inputs = [
+            _wire(one, types.FeedbackInput)
+            for one in listed(feedback, "feedback", "a list of `FeedbackInput`")
+        ]
         return [types.FeedbackOutcome.from_wire(one) for one in self._call("feedback", inputs)]
 
     def insert_claims(
         self, claims: Iterable[types.ClaimDraft | Mapping[str, Any]]
     ) -> list[types.Claim]:
         """Store claims: all of them, or none. Raises `DuplicateClaim`."""
-        drafts = [_wire(one, types.ClaimDraft) for one in claims]
+        drafts = [
+            _wire(one, types.ClaimDraft) for one in listed(claims, "claims", "a list of claims")
+        ]
         return [types.Claim.from_wire(one) for one in self._call("insertClaims", drafts)]
 
     def forget(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 
 from .arrays import Matrix, Vector, matrix, vector
-from .errors import expect
+from .errors import expect, path_text
 
 __all__ = ["Embedder", "External", "Model", "Reranker"]
 
@@ -76,7 +76,7 @@ def settings_of(model: Model) -> tuple[Any, Embed | None]:
     if isinstance(model, External):
         return {"external": {"name": model.name, "dimensions": model.dimensions}}, None
     if isinstance(model, os.PathLike):
-        return {"folder": os.fsdecode(model)}, None
+        return {"folder": path_text(model, "model")}, None
     if isinstance(model, str):
         if model in ("default", "none"):
             return model, None

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import types
 from ._native import models as _models
+from .errors import path_text
 from .wire import dumps, loads
 
 __all__ = ["list", "pull"]
@@ -33,7 +34,7 @@ def list(*, home: str | os.PathLike[str] | None = None) -> Sequence[types.ModelI
 
 
 def _path(home: str | os.PathLike[str] | None) -> str | None:
-    return None if home is None else os.fsdecode(home)
+    return None if home is None else path_text(home, "home")
 
 
 def _answer(asked: dict[str, Any], progress: Any) -> Sequence[types.ModelInfo]:

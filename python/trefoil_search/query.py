@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from .errors import expect, invalid
+from .errors import expect, listed
 from .filters import Where, to_wire
 
 __all__ = ["SearchOptions"]
@@ -136,10 +136,7 @@ def parts_of(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _names(value: Any, name: str) -> list[Any]:
-    try:
-        return [value] if isinstance(value, str) else list(value)
-    except Exception as error:
-        raise invalid(name, value, "a list of names") from error
+    return [value] if isinstance(value, str) else listed(value, name, "a list of names")
 
 
 def query_of(text: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import types
 from .arrays import Matrix, Vector, vector
 from .document import Document, with_vectors
-from .errors import expect, invalid
+from .errors import expect, invalid, listed
 from .filters import Where, to_wire
 from .memory import Memory
 from .native import Native, Progress
@@ -177,14 +177,10 @@ class Searcher:
 
 def paths_of(paths: Iterable[str]) -> list[str]:
     """Return the paths of documents that are given."""
-    if isinstance(paths, str):
-        return [paths]
-    try:
-        given = list(paths)
-    except Exception as error:
-        raise invalid("paths", paths, "paths of documents") from error
+    allowed = "paths of documents"
+    given = [paths] if isinstance(paths, str) else listed(paths, "paths", allowed)
     for path in given:
-        expect(path, str, "paths", "paths of documents")
+        expect(path, str, "paths", allowed)
     try:
         "".join(given).encode()
     except UnicodeEncodeError as error:
