@@ -20,6 +20,7 @@ if [ ! -x $bin/uv ]; then
 fi
 export VIRTUAL_ENV=$PWD/$environment PATH=$PWD/$bin:$PATH
 uv pip install -q maturin --group test --group check
+python python/licenses.py target/licenses/THIRD-PARTY-LICENSES.txt
 rm -f target/wheels/trefoil_search-*
 CARGO_TARGET_DIR=$PWD/target maturin build --profile "$profile" "${features[@]}" \
     --out target/wheels --quiet
