@@ -38,6 +38,21 @@ build:
 python PROFILE="release":
     python/check.sh {{PROFILE}}
 
+# What the tests of Python do in small, so many rounds: drop, leave, fork, interrupt, embedder,
+# searches, opens, leak. After `just python`.
+python-campaign KIND ROUNDS:
+    cd python/tests && ../../target/python/bin/python campaign.py {{KIND}} {{ROUNDS}}
+
+# So many hostile examples for each of the three properties of Python's public functions.
+python-hostile EXAMPLES="34000":
+    cd python/tests && TREFOIL_EXAMPLES={{EXAMPLES}} ../../target/python/bin/python -m pytest -c ../../pyproject.toml --rootdir ../.. test_hostile.py
+
+# What a call of Python costs beyond the library, on so many passages, printed. After `just python`.
+bench-python PASSAGES="10000":
+    cargo build --release -p benches --bin library
+    [ -d target/benches/library ] || target/release/library make target/benches/library {{PASSAGES}}
+    cd python/tests && ../../target/python/bin/python overhead.py ../../target/release/library ../../target/benches/library
+
 # What HTTP and MCP add to a search, what a server bears, how soon it is ready; printed.
 bench-wire *ARGS="added 10000 2000":
     cargo run --release -p benches --bin wire -- {{ARGS}}
