@@ -51,8 +51,8 @@ type Named = (&'static str, Vec<Arc<dyn Reranker>>);
 
 /// What can read a language; none comes first, to compare with.
 fn rerankers(language: Language) -> Outcome<Vec<Named>> {
-    let tokens =
-        TokenReranker::new(Arc::new(model()?)).ok_or("the model has no range of tokens")?;
+    let tokens = TokenReranker::new(Arc::new(model()?), trefoil_text::language_of)
+        .ok_or("the model has no range of tokens")?;
     let mut rerankers: Vec<Named> =
         vec![("none", Vec::new()), ("token vectors", vec![Arc::new(tokens)])];
     if language == Language::En {

@@ -7,11 +7,13 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use trefoil::{Document, Engine, Part, RetrieverId, SearchFilters, SearchQuery};
+use trefoil::{
+    Document, Engine, EngineConfig, Part, RetrieverId, SearchFilters, SearchQuery, model::Rerankers,
+};
 use trefoil_memory::{Boundary, Memory, recall::RecallQuery};
 
 use crate::{
-    models::without_model,
+    models::{with_model, without_model},
     verify::{copy, finds, letters},
 };
 
@@ -269,6 +271,49 @@ fn an_index_without_metadata_is_read_and_written() {
     drop((memory, engine));
     let verification = Engine::verify(&index).unwrap();
     assert!(verification.is_sound(), "{verification:?}");
+}
+
+/// The last version whose embeddings came without the vectors of tokens wrote it: three documents
+/// with the vectors of the default model, and a claim of memory.
+#[test]
+fn an_index_without_token_vectors_is_read_and_written() {
+    let (_folder, index) = unpacked("index-v8");
+    let before = std::fs::read(index.join("store.db")).unwrap();
+    let engine = Engine::open_read_only(&index, without_model()).unwrap();
+    for (question, path) in [("tides", "docs/tides.md"), ("初詣", "docs/hatsumode.md")] {
+        assert!(finds(&engine, question, path), "{question}");
+    }
+    drop(engine);
+    assert!(std::fs::read(index.join("store.db")).unwrap() == before, "a reader has changed it");
+    let engine = Arc::new(Engine::open_with(&index, without_model()).unwrap());
+    let memory = Memory::new(Arc::clone(&engine));
+    let known = memory.recall(&RecallQuery::new("Kanazawa"), &Boundary::default()).unwrap();
+    assert!(!known.claims.is_empty());
+    engine.ingest(&[Document::new("new", "A heron wades at dusk.")]).unwrap();
+    assert!(finds(&engine, "heron", "new"));
+    drop((memory, engine));
+    let verification = Engine::verify(&index).unwrap();
+    assert!(verification.is_sound(), "{verification:?}");
+}
+
+/// With its model, Japanese and Korean passages and memory get the vectors of their tokens, and
+/// nothing that has a vector is out of reach until then.
+#[test]
+fn an_index_without_token_vectors_gets_those_that_are_wanted() {
+    let (_folder, index) = unpacked("index-v8");
+    let config = EngineConfig { rerankers: Rerankers::Custom(Vec::new()), ..with_model() };
+    let engine = Engine::open_with(&index, config.clone()).unwrap();
+    let waiting = engine.stats().unwrap().store.jobs.queued;
+    assert!(waiting > 0 && waiting < 12, "{waiting} texts of 14 are embedded once more");
+    engine.wait_until_indexed().unwrap();
+    drop(engine);
+    let engine = Engine::open_with(&index, config).unwrap();
+    assert_eq!(engine.stats().unwrap().store.jobs.queued, 0);
+    for question in ["온돌은 어떻게 방을 데우나", "how is a floor heated in Korea"] {
+        let found = engine.search(&SearchQuery::new(question).unwrap()).unwrap();
+        let read = found.results.iter().filter(|one| one.relevance.rerank.is_some()).count();
+        assert!(finds(&engine, question, "docs/ondol.md") && read > 3, "{question}: {read} read");
+    }
 }
 
 /// Run by hand when a version begins; what is committed is never made again.

@@ -13,14 +13,14 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use jiff::civil::Date;
 use trefoil::{
-    Language, Score, SearchStrategy,
+    Language, Score, SearchStrategy, TokenVectors,
     ingest::FileId,
     search::{Cursor, QueryType, SearchResultType},
 };
 
 #[cfg(feature = "mcp")]
 pub(crate) use self::mcp::{McpArgs, McpClient};
-use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, choice, score};
+use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, TOKEN_VECTORS, choice, score};
 pub(crate) use self::{
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
     memory::{
@@ -119,6 +119,16 @@ pub(crate) struct GlobalArgs {
         hide_short_help = true
     )]
     pub(crate) redact_documents: Option<bool>,
+    /// Of which texts to keep the vectors of tokens, for better answers; some 30 kB a chunk
+    /// [default: auto]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_parser = choice::<TokenVectors>(TOKEN_VECTORS),
+        env = "TREFOIL_TOKEN_VECTORS",
+        hide_short_help = true
+    )]
+    pub(crate) token_vectors: Option<TokenVectors>,
     /// Print JSON for programs instead of text for people
     #[arg(long)]
     pub(crate) json: bool,

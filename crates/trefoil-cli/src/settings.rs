@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context;
 use serde::{Deserialize, Deserializer};
 use trefoil::{
-    EngineConfig, Model, Profile,
+    EngineConfig, Model, Profile, TokenVectors,
     index::KeywordConfig,
     memory::MemoryUpkeep,
     model::{ModelHome, Rerankers},
@@ -107,6 +107,7 @@ impl Settings {
             engine: EngineConfig {
                 model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
+                token_vectors: args.token_vectors.or(file.token_vectors).unwrap_or_default(),
                 threads: file.threads,
                 rerankers,
                 rerank,
@@ -194,6 +195,7 @@ struct SettingsFile {
     profile: Option<PathBuf>,
     keyword: Option<KeywordConfig>,
     redact_documents: Option<bool>,
+    token_vectors: Option<TokenVectors>,
     #[serde(default)]
     server: ServerTable,
     #[serde(default)]

@@ -380,7 +380,7 @@ pub struct Relevance {
     /// What each retriever says; on the wire, each stands next to `combined` under its name.
     #[serde(flatten)]
     pub retrievers: RetrieverScores,
-    /// What the cross-encoder says, where it read the passage.
+    /// What the reranker says, a cross-encoder or the vectors of tokens, where it read the passage.
     pub rerank: Option<Score>,
     /// What grading says, where it graded the passage.
     pub crag: Option<CragScore>,

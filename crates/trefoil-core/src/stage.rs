@@ -12,7 +12,8 @@ mod text;
 
 pub use document::{Chunker, Loader};
 pub use embed::{
-    Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization, QueryVectors, Role,
+    Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization, QueryVectors, Role, TokenCodes,
+    TokenMeans, TokenSpace,
 };
 pub use graph::{EntityExtractor, Summarizer};
 pub use index::{Change, IndexEntry, IndexInput, Indexer, Merge, merge_all};

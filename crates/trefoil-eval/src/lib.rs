@@ -46,6 +46,8 @@ pub mod separation;
 mod stage_list;
 pub mod statistic;
 mod table;
+#[cfg(feature = "engine")]
+mod token_space;
 mod tune;
 
 pub use breakdown::{Breakdown, BreakdownTable, Gain, ListMean};
@@ -73,6 +75,8 @@ pub use report::{Ingest, Latency, Percentiles, Report, ReportTable, Share};
 pub use run::{Run, Scored};
 pub use stage_list::StageList;
 pub use statistic::{Interval, mean};
+#[cfg(feature = "engine")]
+pub use token_space::{TokenSamples, write_token_space};
 pub use tune::{
     Trial, Tuned, Tuning,
     folds::folds,

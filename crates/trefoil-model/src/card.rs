@@ -105,10 +105,6 @@ pub struct EmbeddingCard {
     /// 99th with what answers them; that of passages if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_cosine_range: Option<[f32; 2]>,
-    /// The range of passages for the mean, over a question's tokens, of each one's best cosine with a
-    /// token of the passage; absent if the model's token vectors are not to be matched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_cosine_range: Option<[f32; 2]>,
 }
 
 impl Card {
@@ -144,10 +140,9 @@ impl Card {
             return Err("`dimensions` must be 1–65536");
         }
         let rising = |[low, high]: [f32; 2]| -1.0 <= low && low < high && high <= 1.0;
-        let others = [embedding.short_cosine_range, embedding.token_cosine_range];
-        if !rising(embedding.cosine_range) || !others.into_iter().flatten().all(rising) {
+        if !rising(embedding.cosine_range) || !embedding.short_cosine_range.is_none_or(rising) {
             return Err("`cosine-range` must be two rising numbers within -1–1, and so \
-                        `short-cosine-range` and `token-cosine-range`");
+                        `short-cosine-range`");
         }
         Ok(())
     }

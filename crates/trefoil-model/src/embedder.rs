@@ -1,16 +1,25 @@
-use ndarray::{Array2, ArrayView2};
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use trefoil_core::{
-    Deadline, Embedder, EmbeddingSpace, Error, LanguageMeans, Part, Pooling, Result, Role,
-    TokenCounter,
+    Deadline, Embedder, EmbeddingSpace, Error, Language, LanguageMeans, Part, Pooling, Result,
+    Role, TokenCodes, TokenCounter, TokenSpace,
 };
 
 use crate::{
     card::{Card, EmbeddingCard},
     home::ModelHome,
-    languages::language_means,
+    measured::Measured,
     model::{Model, ModelSource, Output},
-    tokenizer::Tokenizer,
+    tokenizer::{Tokenizer, Words},
 };
+
+/// So many questions are remembered with the vectors of their tokens: those that are asked at the
+/// same time.
+const REMEMBERED: usize = 16;
 
 /// Name of the model that is used unless another is asked for.
 const DEFAULT_MODEL: &str = "multilingual-e5-small";
@@ -25,14 +34,17 @@ impl Default for ModelSource {
 /// Texts to unit vectors with an ONNX model, one text a run, as many runs at once as
 /// there are threads. Opening it reads the card only; the runtime and the model load
 /// at the first text. Means of its questions in each language are those of `languages.toml`
-/// next to the model, or built in for models of the manifest.
+/// next to the model, and its token space that of `tokens.toml`; or those built in for models of
+/// the manifest.
 #[derive(Debug)]
 pub struct OnnxEmbedder {
     space: EmbeddingSpace,
     cosine_range: (f32, f32),
     short_cosine_range: Option<(f32, f32)>,
-    token_cosine_range: Option<(f32, f32)>,
     language_means: Option<LanguageMeans>,
+    token_space: Option<TokenSpace>,
+    /// The last questions, and the vectors of their tokens: a question is run once for both.
+    asked: Mutex<VecDeque<(String, Array2<f32>)>>,
     model: Model,
 }
 
@@ -57,7 +69,6 @@ impl OnnxEmbedder {
             quantization,
             cosine_range,
             short_cosine_range,
-            token_cosine_range,
         }) = embedding
         else {
             return Err(Error::InvalidConfig {
@@ -66,7 +77,8 @@ impl OnnxEmbedder {
                 allowed: "a model whose role is `embedder`",
             });
         };
-        let language_means = language_means(&name, model.folder(), dimensions)?;
+        let language_means = LanguageMeans::of_model(&name, model.folder(), dimensions)?;
+        let token_space = TokenSpace::of_model(&name, model.folder(), dimensions)?;
         let sha256 = sha256.map_or_else(|| model.sha256(), Ok)?;
         let space = EmbeddingSpace {
             model: name,
@@ -82,16 +94,11 @@ impl OnnxEmbedder {
             space,
             cosine_range: cosine_range.into(),
             short_cosine_range: short_cosine_range.map(Into::into),
-            token_cosine_range: token_cosine_range.map(Into::into),
             language_means,
+            token_space,
+            asked: Mutex::default(),
             model,
         })
-    }
-
-    /// The mean best cosines of token vectors that count as unrelated and as a perfect
-    /// match, if its card says.
-    pub(crate) const fn token_cosine_range(&self) -> Option<(f32, f32)> {
-        self.token_cosine_range
     }
 
     /// Loads the model, unless it is loaded.
@@ -123,16 +130,67 @@ impl OnnxEmbedder {
             |Output { text, tokens, shape, numbers }| {
                 let failed = |reason| self.failed(text, reason);
                 let vectors = token_matrix(dimensions, shape, numbers).map_err(failed)?;
-                let is_word = |at: &usize| *at < vectors.nrows();
-                // A text without words is embedded by its marks.
-                let rows: Vec<usize> = match tokens.places.as_slice() {
-                    [] => (0..vectors.nrows()).collect(),
-                    places => places.iter().copied().filter(is_word).collect(),
-                };
-                let words = rows.iter().map(|&at| unit(vectors.row(at).to_vec()));
-                self.matrix(&words.collect::<Result<Vec<_>, _>>().map_err(failed)?)
+                word_vectors(&vectors, &tokens.places).map_err(failed)
             },
         )
+    }
+
+    /// The unit vectors of each text's words, one a row, as the model gives them: what
+    /// [`TokenSpace`] is measured by.
+    ///
+    /// # Errors
+    /// Those of [`embed`](Embedder::embed), and [`Error::EmbeddingFailed`] if the model
+    /// pools its token vectors itself.
+    pub fn word_vectors(&self, role: Role, texts: &[&str]) -> Result<Vec<Array2<f32>>> {
+        let prefix = self.prefix(role);
+        self.model.run(
+            texts,
+            |tokenizer, text| tokenizer.encode_whole(prefix, text),
+            |output| Ok(self.with_words(&output)?.1),
+        )
+    }
+
+    /// The unit vector of a text and the unit vectors of its words, of one run of the model.
+    fn with_words(&self, output: &Output<'_, Words>) -> Result<(Vec<f32>, Array2<f32>)> {
+        let Output { text, tokens, shape, numbers } = output;
+        let words = token_matrix(self.space.dimensions, shape, numbers)
+            .and_then(|vectors| word_vectors(&vectors, &tokens.places))
+            .map_err(|reason| self.failed(text, reason))?;
+        Ok((self.pooled(output)?, words))
+    }
+
+    /// The unit vector of a text.
+    fn pooled<E>(&self, output: &Output<'_, E>) -> Result<Vec<f32>> {
+        let Output { text, shape, numbers, .. } = output;
+        pool(self.space.pooling, self.space.dimensions, shape, numbers)
+            .and_then(unit)
+            .map_err(|reason| self.failed(text, reason))
+    }
+
+    /// Embeds questions, and remembers the vectors of their tokens.
+    fn embed_questions(&self, texts: &[&str]) -> Result<Array2<f32>> {
+        let prefix = &self.space.query_prefix;
+        let embedded = self.model.run_until(
+            texts,
+            &Deadline::NEVER,
+            |tokenizer, text| tokenizer.encode_whole(prefix, text),
+            |output| self.with_words(&output),
+        )?;
+        let mut vectors = Vec::with_capacity(embedded.len());
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        for (text, (vector, words)) in texts.iter().zip(embedded) {
+            vectors.push(vector);
+            asked.push_back(((*text).to_owned(), words));
+        }
+        let old = asked.len().saturating_sub(REMEMBERED);
+        asked.drain(..old);
+        drop(asked);
+        self.matrix(&vectors)
+    }
+
+    fn remembered(&self, question: &str) -> Option<Array2<f32>> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.iter().find(|(text, _)| text == question).map(|(_, tokens)| tokens.clone())
     }
 
     /// Vectors of the space as the rows of a matrix.
@@ -176,16 +234,53 @@ impl Embedder for OnnxEmbedder {
         let prefix = self.prefix(role);
         let encode =
             |tokenizer: &Tokenizer, text: &str| tokenizer.encode(&format!("{prefix}{text}"));
-        let read = |output: Output<'_>| {
-            pool(self.space.pooling, self.space.dimensions, output.shape, output.numbers)
-                .and_then(unit)
-                .map_err(|reason| self.failed(output.text, reason))
-        };
-        let vectors = match role {
-            Role::Query => self.model.run_until(texts, &Deadline::NEVER, encode, read),
-            Role::Passage => self.model.run(texts, encode, read),
+        let read = |output: Output<'_>| self.pooled(&output);
+        let vectors = match (role, &self.token_space) {
+            (Role::Query, Some(_)) => return self.embed_questions(texts),
+            (Role::Query, None) => self.model.run_until(texts, &Deadline::NEVER, encode, read),
+            (Role::Passage, _) => self.model.run(texts, encode, read),
         }?;
         self.matrix(&vectors)
+    }
+
+    fn token_space(&self) -> Option<&TokenSpace> {
+        self.token_space.as_ref()
+    }
+
+    fn embed_passages(
+        &self,
+        texts: &[(&str, Option<Language>)],
+    ) -> Result<(Array2<f32>, Vec<Option<TokenCodes>>)> {
+        let each: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
+        let prefix = &self.space.passage_prefix;
+        let embedded = self.model.run_each(
+            &each,
+            |tokenizer, text| tokenizer.encode_whole(prefix, text),
+            |index, output| {
+                let language = texts.get(index).and_then(|(_, language)| *language);
+                let Some((space, language)) = self.token_space.as_ref().zip(language) else {
+                    return Ok((self.pooled(&output)?, None));
+                };
+                let (vector, words) = self.with_words(&output)?;
+                let centred = space.centred(Role::Passage, language, &words.view());
+                Ok((vector, Some(TokenCodes::of(&centred.view()))))
+            },
+        )?;
+        let (vectors, codes): (Vec<_>, Vec<_>) = embedded.into_iter().unzip();
+        Ok((self.matrix(&vectors)?, codes))
+    }
+
+    fn query_tokens(&self, question: &str, language: Language) -> Result<Array2<f32>> {
+        let Some(space) = &self.token_space else {
+            return Ok(Array2::zeros((0, self.space.dimensions)));
+        };
+        let mut words = self.remembered(question);
+        if words.is_none() {
+            self.embed_questions(&[question])?;
+            words = self.remembered(question);
+        }
+        let words = words.unwrap_or_default();
+        Ok(space.centred(Role::Query, language, &words.view()))
     }
 }
 
@@ -198,6 +293,18 @@ impl TokenCounter for OnnxEmbedder {
             .and_then(|tokenizer| tokenizer.count(text))
             .unwrap_or_else(|_| text.len().div_ceil(4))
     }
+}
+
+/// The unit vectors of the words at `places`, one a row; of a text without words, of all tokens.
+fn word_vectors(vectors: &ArrayView2<'_, f32>, places: &[usize]) -> Result<Array2<f32>, String> {
+    let all: Vec<usize> = (0..vectors.nrows()).collect();
+    let rows = if places.is_empty() { &all } else { places };
+    let mut words = vectors.select(Axis(0), rows);
+    for mut row in words.rows_mut() {
+        let unit = unit(row.to_vec())?;
+        row.assign(&ArrayView1::from(&unit));
+    }
+    Ok(words)
 }
 
 /// One vector of the model's output: token vectors \[1, tokens, dimensions\], or a

@@ -143,6 +143,19 @@ impl Model {
         encode: impl Fn(&Tokenizer, &str) -> Result<E> + Sync,
         read: impl Fn(Output<'_, E>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
+        self.run_each(texts, encode, |_, output| read(output))
+    }
+
+    /// The same; `read` is also told which text it is.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(crate) fn run_each<E: AsRef<Tokens> + Send + Sync, T: Send>(
+        &self,
+        texts: &[&str],
+        encode: impl Fn(&Tokenizer, &str) -> Result<E> + Sync,
+        read: impl Fn(usize, Output<'_, E>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
@@ -160,7 +173,7 @@ impl Model {
             let mut loan = self.sessions.borrow(Purpose::Batch, &Deadline::NEVER)?;
             let session = loan.as_mut().and_then(Loan::thing).ok_or_else(not_lent)?;
             session.run(tokens.as_ref(), |shape, numbers| {
-                read(Output { text: text(index), tokens, shape, numbers })
+                read(index, Output { text: text(index), tokens, shape, numbers })
             })
         })
     }

@@ -155,10 +155,13 @@ impl Tokenizer {
 
     /// Tokens of a text between the model's marks, cut to what it takes.
     pub(crate) fn encode(&self, text: &str) -> Result<Tokens> {
+        self.encoded(text).map(Into::into)
+    }
+
+    fn encoded(&self, text: &str) -> Result<Encoding> {
         let mut encoding = self.bare(text, self.max_tokens)?;
         cut(&mut encoding, self.max_tokens.saturating_sub(self.marks), TruncationDirection::Right);
-        let encoding = self.inner.post_process(encoding, None, true).map_err(failed)?;
-        Ok(encoding.into())
+        self.inner.post_process(encoding, None, true).map_err(failed)
     }
 
     /// Tokens of a question and of the [`window`](Self::window) of a passage, between the
@@ -195,6 +198,18 @@ impl Tokenizer {
         let text = self.window(question.get_ids(), text, room)?;
         let encoding = Encoding::merge([prefix, text], false);
         let encoding = self.inner.post_process(encoding, None, true).map_err(failed)?;
+        Ok(self.words(encoding, prefix_length))
+    }
+
+    /// The tokens of [`encode`](Self::encode) of `prefix` and `text`, and where the words of the
+    /// text stand.
+    pub(crate) fn encode_whole(&self, prefix: &str, text: &str) -> Result<Words> {
+        let prefix_length = self.bare(prefix.trim_end(), self.max_tokens)?.len();
+        Ok(self.words(self.encoded(&format!("{prefix}{text}"))?, prefix_length))
+    }
+
+    /// Finds the words behind a prefix of so many tokens.
+    fn words(&self, encoding: Encoding, prefix_length: usize) -> Words {
         // By number: `encode_fast` leaves the texts of tokens out.
         let is_word = |&token: &u32| {
             self.inner
@@ -208,7 +223,7 @@ impl Tokenizer {
             .skip(prefix_length)
             .filter_map(|((place, _), token)| is_word(token).then_some(place))
             .collect();
-        Ok(Words { tokens: encoding.into(), places })
+        Words { tokens: encoding.into(), places }
     }
 
     /// Tokens of the part of a passage that suits a question best, `room` at most.
@@ -345,6 +360,11 @@ mod tests {
         assert_eq!(words.places, [3, 4, 6]);
         let words = tokenizer.encode_words("", "gold", ". .", 64).unwrap();
         assert!(words.places.is_empty());
+        let whole = tokenizer.encode_whole("passage : ", "the gold . oak").unwrap();
+        assert_eq!(
+            (whole.tokens, whole.places),
+            (tokenizer.encode("passage : the gold . oak").unwrap(), vec![3, 4, 6])
+        );
         let cut = tokenizer.encode_words("query : ", "gold", &"oak ".repeat(9), 6).unwrap();
         assert_eq!((shown(&cut.tokens).as_str(), cut.places), ("< query : oak oak >", vec![3, 4]));
     }

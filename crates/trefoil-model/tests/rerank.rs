@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use trefoil_core::{Error, Reranker, Score};
+use trefoil_core::{Error, Language, Reranker, Score};
 use trefoil_model::{
     ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, PullOptions, TokenReranker,
 };
@@ -22,11 +22,20 @@ fn reranker(threads: usize) -> OnnxReranker {
     OnnxReranker::open(&home(), &ModelSource::Name(MODEL.to_owned()), threads).unwrap()
 }
 
+fn language_of(text: &str) -> Language {
+    let is_in = |from, to| text.chars().any(|c| (from..=to).contains(&c));
+    match (is_in('가', '힣'), is_in('ぁ', '鿿')) {
+        (true, _) => Language::Ko,
+        (_, true) => Language::Ja,
+        _ => Language::En,
+    }
+}
+
 fn token_reranker(threads: usize) -> TokenReranker {
     let home = ModelHome::platform().unwrap();
     home.pull(&[], &(), PullOptions::default()).unwrap();
     let embedder = OnnxEmbedder::open(&home, &ModelSource::default(), threads).unwrap();
-    TokenReranker::new(Arc::new(embedder)).unwrap()
+    TokenReranker::new(Arc::new(embedder), language_of).unwrap()
 }
 
 fn score(reranker: &dyn Reranker, question: &str, passage: &str) -> f32 {
@@ -175,5 +184,5 @@ fn a_model_that_does_not_score_is_an_error() {
                 pooling = 'mean'\nquantization = 'int8'\ncosine-range = [0.7, 0.9]\n";
     std::fs::write(folder.path().join("card.toml"), card).unwrap();
     let embedder = Arc::new(OnnxEmbedder::open(&home(), &source, 1).unwrap());
-    assert!(TokenReranker::new(embedder).is_none(), "its card has no `token-cosine-range`");
+    assert!(TokenReranker::new(embedder, |_| Language::En).is_none(), "there is no `tokens.toml`");
 }

@@ -1,10 +1,16 @@
 //! Embeddings, kept by what was embedded and by which model, so that the same text
 //! is embedded once.
 
+pub(crate) mod queue;
+mod tokens;
+
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use trefoil_core::{Change, Collection, Error, Result, RowId};
+
+use self::tokens::has_tokens;
+pub use self::tokens::{EmbeddedTokens, KeptTokens};
 
 use crate::{
     Store, WriteTx,
@@ -21,13 +27,31 @@ use crate::{
 pub(crate) const EMBED: &str = "embed";
 
 /// What is embedded: leaves, and units of memory that are neither archived nor secret.
+/// Memory is told apart by its collection, and has no language.
 pub(crate) const EMBEDDED: &str = "
-    SELECT unit_id, embedding_hash AS hash, 0 AS collection FROM payload_chunk WHERE ordinal >= 0
+    SELECT unit_id, embedding_hash AS hash, 0 AS collection, language
+        FROM payload_chunk WHERE ordinal >= 0
     UNION ALL
-    SELECT id, embedding_hash, 1 FROM units WHERE kind <> 8 AND embedding_hash IS NOT NULL";
+    SELECT id, embedding_hash, 1, NULL FROM units WHERE kind <> 8 AND embedding_hash IS NOT NULL";
 
 /// The setting that names the vector space.
 pub(crate) const FINGERPRINT: &str = "embedding_fingerprint";
+
+/// What was made of a text: its vector and, where they are kept, the vectors of its tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EmbeddedText {
+    /// The vector of the whole.
+    pub vector: Vec<f32>,
+    /// Those of its tokens.
+    pub tokens: Option<EmbeddedTokens>,
+}
+
+impl From<Vec<f32>> for EmbeddedText {
+    /// Without token vectors.
+    fn from(vector: Vec<f32>) -> Self {
+        Self { vector, tokens: None }
+    }
+}
 
 impl Store {
     /// The vector space that embeddings are made in, if one was set; see
@@ -100,7 +124,7 @@ impl Store {
         let stored = self.write("store embeddings of texts", |tx, _| {
             let Some(space) = space(tx)? else { return Ok(None) };
             for (hash, vector) in embeddings {
-                put(tx, hash, &space, vector)?;
+                put(tx, hash, &space, vector, None)?;
             }
             Ok(Some(()))
         })?;
@@ -146,13 +170,22 @@ pub(crate) fn put(
     hash: &str,
     space: &str,
     vector: &[f32],
+    tokens: Option<&EmbeddedTokens>,
 ) -> rusqlite::Result<()> {
     tx.prepare_cached(
         // Not OR REPLACE, which would not tell the counters that a row went.
-        "INSERT INTO embedding_cache (text_hash, fingerprint, vector) VALUES (?1, ?2, ?3)
-         ON CONFLICT (text_hash, fingerprint) DO UPDATE SET vector = excluded.vector",
+        "INSERT INTO embedding_cache (text_hash, fingerprint, vector, token_space, tokens)
+         VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (text_hash, fingerprint) DO UPDATE SET vector = excluded.vector,
+             token_space = excluded.token_space, tokens = excluded.tokens",
     )?
-    .execute(params![hash, space, encode(vector)])?;
+    .execute(params![
+        hash,
+        space,
+        encode(vector),
+        tokens.map(|tokens| &tokens.space),
+        tokens.map(|tokens| tokens.codes.bytes()),
+    ])?;
     Ok(())
 }
 
@@ -176,7 +209,7 @@ pub(crate) fn want(
     row: RowId,
     hash: &str,
 ) -> rusqlite::Result<()> {
-    if is_cached(tx, space, hash)? {
+    if is_cached(tx, space, row, hash)? {
         log(tx, Change::Vector(row))
     } else {
         job::enqueue(tx, now, collection, EMBED, &payload(row, hash)).map(|_| ())
@@ -203,15 +236,20 @@ pub(crate) fn drop_unused(tx: &WriteTx<'_>, hash: &str) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// True if the text with `hash` has its embedding in a vector space.
+/// True if the text of `row`, with this hash, has its embedding in a vector space, with the token
+/// vectors that are wanted.
 pub(crate) fn is_cached(
     tx: &Connection,
     space: Option<&str>,
+    row: RowId,
     hash: &str,
 ) -> rusqlite::Result<bool> {
     let Some(space) = space else { return Ok(false) };
-    tx.prepare_cached("SELECT 1 FROM embedding_cache WHERE text_hash = ?1 AND fingerprint = ?2")?
-        .exists([hash, space])
+    let has_tokens = has_tokens("(SELECT language FROM payload_chunk WHERE unit_id = ?3)");
+    tx.prepare_cached(&format!(
+        "SELECT 1 FROM embedding_cache WHERE text_hash = ?1 AND fingerprint = ?2 AND {has_tokens}"
+    ))?
+    .exists(params![hash, space, row.get().cast_signed()])
 }
 
 fn encode(vector: &[f32]) -> Vec<u8> {
@@ -315,7 +353,7 @@ mod tests {
         let rows = fixture.put(&file("a", &["one", "two"]));
         let running = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
         fixture.store.set_fingerprint("model b").unwrap();
-        fixture.store.finish_embed_jobs(&[(running.job, running.row, vec![1.0])]).unwrap();
+        fixture.store.finish_embed_jobs(&[(running.job, running.row, vec![1.0].into())]).unwrap();
         assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
         assert_eq!(fixture.embed_all(), 2);
         fixture.store.set_fingerprint("model a").unwrap();

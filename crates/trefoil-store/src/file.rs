@@ -461,7 +461,7 @@ impl Put<'_> {
     fn want_embedding(&self, row: RowId, place: &Place, new: &NewChunk) -> rusqlite::Result<()> {
         let (space, hash) = (self.space, &place.embedding_hash);
         if let (Some(space), NewEmbedding::Given(vector)) = (space, &new.embedding) {
-            embedding::put(self.tx, hash, space, vector)?;
+            embedding::put(self.tx, hash, space, vector, None)?;
         }
         embedding::want(self.tx, self.now, space, Collection::Documents, row, hash)
     }

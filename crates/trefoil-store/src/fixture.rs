@@ -108,7 +108,8 @@ impl Fixture {
     /// Finishes every embed job that is due with a vector that tells the row.
     pub(crate) fn embed_all(&self) -> usize {
         let jobs = self.store.claim_embed_jobs(usize::MAX, 60).unwrap();
-        let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vector(job.row))).collect();
+        let done: Vec<_> =
+            jobs.iter().map(|job| (job.job, job.row, vector(job.row).into())).collect();
         self.store.finish_embed_jobs(&done).unwrap();
         done.len()
     }

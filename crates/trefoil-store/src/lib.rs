@@ -55,7 +55,6 @@ mod codec;
 mod counter;
 mod disk;
 mod embedding;
-mod embedding_queue;
 mod fault;
 mod file;
 mod filter;
@@ -79,7 +78,10 @@ pub use disk::{
     folder::{is_of_salvage, is_salvaged, replace_with_salvaged, salvage, set_aside},
     salvage::{Salvaged, TableSaved},
 };
-pub use embedding_queue::{EmbedJob, EmbedSource, WaitingEmbeddings};
+pub use embedding::{
+    EmbeddedText, EmbeddedTokens, KeptTokens,
+    queue::{EmbedJob, EmbedSource, WaitingEmbeddings},
+};
 pub use file::{FileState, NewChunk, NewEmbedding, NewFile, Stored, TouchedFile};
 pub use graph::{
     EntityRow, GraphRows, RelationRow,

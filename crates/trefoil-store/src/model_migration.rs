@@ -7,8 +7,10 @@ use crate::{
     EmbedSource, Store, WriteTx,
     chunk::Reader,
     codec::limit_of,
-    embedding::{self, EMBED, EMBEDDED, FINGERPRINT},
-    embedding_queue::{enqueue_missing, source},
+    embedding::{
+        self, EMBED, EMBEDDED, EmbeddedText, FINGERPRINT,
+        queue::{enqueue_missing, source},
+    },
     job, meta,
 };
 
@@ -145,11 +147,13 @@ impl Store {
     pub fn put_embeddings_in(
         &self,
         fingerprint: &str,
-        embeddings: &[(String, Vec<f32>)],
+        embeddings: &[(String, EmbeddedText)],
     ) -> Result<()> {
         self.write("store embeddings of another model", |tx, _| {
             let key = embedding::key(fingerprint);
-            embeddings.iter().try_for_each(|(hash, vector)| embedding::put(tx, hash, &key, vector))
+            embeddings.iter().try_for_each(|(hash, EmbeddedText { vector, tokens })| {
+                embedding::put(tx, hash, &key, vector, tokens.as_ref())
+            })
         })
     }
 
@@ -206,7 +210,7 @@ mod tests {
 
     fn put(fixture: &Fixture, texts: &[Unembedded]) {
         let embedded: Vec<_> =
-            texts.iter().map(|text| (text.hash.clone(), vector(text.row))).collect();
+            texts.iter().map(|text| (text.hash.clone(), vector(text.row).into())).collect();
         fixture.store.put_embeddings_in(NEW, &embedded).unwrap();
     }
 

@@ -359,7 +359,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 8]
+            [2, 1, 2, 9]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -377,7 +377,7 @@ communities: id public_id level parent_id name size internal_edges external_edge
 community_members: community_id entity_id ties chunks
 counters: what part collection state count
 edges: src_entity_id relation_label dst_entity_id weight count first_seen_at last_seen_at evidence_unit_id props_json
-embedding_cache: text_hash fingerprint vector
+embedding_cache: text_hash fingerprint vector token_space tokens
 entities: id public_id type_label name normalized roles_json canonical_key attrs_json created_at updated_at collection
 entity_aliases: entity_id alias
 entity_tallies: entity_id what text weight count
@@ -569,12 +569,12 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         let fixture = Fixture::new();
         let path = fixture.path();
         locked(fixture.store.writer.as_ref().unwrap())
-            .pragma_update(None, "user_version", 9)
+            .pragma_update(None, "user_version", 10)
             .unwrap();
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 9, supported: 8 }),
+                matches!(error, Error::UnsupportedFormat { found: 10, supported: 9 }),
                 "{error}"
             );
         }

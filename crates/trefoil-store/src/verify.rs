@@ -6,7 +6,7 @@ use std::{
 };
 
 use rusqlite::{Connection, Row, params};
-use trefoil_core::{ChunkLevel, Error, FileId, Result};
+use trefoil_core::{ChunkLevel, Error, FileId, Result, TokenCodes};
 
 use crate::{
     Store, chunk_id, codec,
@@ -411,7 +411,8 @@ pub(crate) fn is_what_it_says(row: &Row<'_>, at: usize) -> rusqlite::Result<bool
 
 fn embeddings(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
     let mut lengths: BTreeMap<String, usize> = BTreeMap::new();
-    let mut select = tx.prepare("SELECT fingerprint, text_hash, vector FROM embedding_cache")?;
+    let mut select =
+        tx.prepare("SELECT fingerprint, text_hash, vector, tokens FROM embedding_cache")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (space, hash): (String, String) = (row.get(0)?, row.get(1)?);
@@ -420,6 +421,8 @@ fn embeddings(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
             faults.add(StoreCheck::Embeddings, "vectors that are not finite, or zero", hash);
         } else if *lengths.entry(space).or_insert(bytes.len()) != bytes.len() {
             faults.add(StoreCheck::Embeddings, "vectors of another length than others", hash);
+        } else if !are_tokens_of(bytes, row.get_ref(3)?.as_blob_or_null()?) {
+            faults.add(StoreCheck::Embeddings, "token vectors that are not whole", hash);
         }
     }
     Ok(())
@@ -430,6 +433,12 @@ pub(crate) fn is_usable(bytes: &[u8]) -> bool {
     let (numbers, rest) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|&number| f32::from_le_bytes(number));
     rest.is_empty() && numbers.clone().all(f32::is_finite) && numbers.any(|number| number != 0.0)
+}
+
+/// True if the bytes are codes of tokens whose vectors are as long as `vector`; nothing is.
+pub(crate) fn are_tokens_of(vector: &[u8], tokens: Option<&[u8]>) -> bool {
+    let dimensions = vector.len() / size_of::<f32>();
+    tokens.is_none_or(|bytes| TokenCodes::from_bytes(bytes.to_vec(), dimensions).is_some())
 }
 
 fn jobs(tx: &Connection, faults: &mut Faults) -> rusqlite::Result<()> {
@@ -496,6 +505,7 @@ mod tests {
             ("UPDATE files SET path = 'c' WHERE path = 'b'", Hashes, 1),
             ("UPDATE embedding_cache SET vector = x'0000c07f'", Embeddings, 3),
             ("UPDATE embedding_cache SET vector = x'0000803f' WHERE rowid = 2", Embeddings, 1),
+            ("UPDATE embedding_cache SET tokens = x'00' WHERE rowid = 2", Embeddings, 1),
             ("DELETE FROM change_log WHERE kind = 0 AND unit_id = 2", Log, 1),
             ("DELETE FROM change_log WHERE kind = 2", Log, 1),
             ("INSERT INTO change_log (unit_id, kind) VALUES (99, 0)", Log, 1),

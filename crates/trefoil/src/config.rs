@@ -5,9 +5,10 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    Analyzer, Chunker, Embedder, Loader, Reranker, Retriever, RetrieverId, TokenCounter, WebSearch,
-    Weight,
+    Analyzer, Chunker, Embedder, Language, Loader, Reranker, Retriever, RetrieverId, TokenCounter,
+    WebSearch, Weight,
 };
 #[cfg(feature = "graph")]
 use trefoil_core::{EntityExtractor, Summarizer};
@@ -37,6 +38,10 @@ pub struct EngineConfig {
     pub model_before: Model,
     /// Where fetched models are kept; the platform's cache folder by default.
     pub model_home: Option<PathBuf>,
+    /// Of which texts the vectors of their tokens are kept next to their own, where the model gives
+    /// them. After a change texts are embedded once more in the background, or what was kept is
+    /// forgotten.
+    pub token_vectors: TokenVectors,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
     /// The analyser: splits texts into terms, for indexing, for questions and for highlights.
@@ -200,6 +205,29 @@ pub enum Model {
     },
 }
 
+/// Of which texts the vectors of their tokens are kept. They are compared with those of a question
+/// (late interaction), and take half a byte a number and token: with 384 numbers 192 bytes a token,
+/// some 30 kB a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenVectors {
+    /// Of none.
+    Off,
+    /// Of memory, and of Japanese and Korean documents.
+    #[default]
+    Auto,
+    /// Of English documents too, for questions in another language.
+    All,
+}
+
+impl TokenVectors {
+    /// The languages of documents of which they are kept; none where memory has none either.
+    pub(crate) fn languages(self) -> Option<Vec<Language>> {
+        let kept = |&language: &Language| self == Self::All || language != Language::En;
+        (self != Self::Off).then(|| Language::ALL.into_iter().filter(kept).collect())
+    }
+}
+
 /// The entity extractor of an engine.
 #[cfg(feature = "graph")]
 #[derive(Clone, Debug, Default)]
@@ -257,6 +285,7 @@ impl Default for EngineConfig {
             model: Model::default(),
             model_before: Model::None,
             model_home: None,
+            token_vectors: TokenVectors::default(),
             threads: None,
             analyzer: Arc::new(ScriptAnalyzer::default()),
             chunker: Chunking::default(),

@@ -422,8 +422,8 @@ impl Engine {
     /// The name of the reranker that reads a question of this text, and so passages in its
     /// language; none if none does.
     pub fn reranker_of(&self, question: &str) -> Option<&str> {
-        let rerankers = &self.state.rerankers.rerankers;
-        rerankers.iter().find(|one| one.reads(question)).map(|one| one.model())
+        let mut readers = self.state.rerankers.all();
+        readers.find(|one| one.reads(question)).map(|one| one.model())
     }
 
     pub(crate) fn state(&self) -> &State {

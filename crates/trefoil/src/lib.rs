@@ -255,7 +255,7 @@ pub mod model {
     pub use crate::config::Rerankers;
     pub use trefoil_core::{
         Array2, Deadline, Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization,
-        QueryVectors, Reranker, ndarray,
+        QueryVectors, Reranker, TokenCodes, TokenMeans, TokenSpace, ndarray,
     };
     #[cfg(feature = "onnx")]
     pub use trefoil_model::*;
@@ -264,7 +264,7 @@ pub mod model {
 #[cfg(feature = "tokio")]
 pub use async_engine::AsyncEngine;
 pub use builder::EngineBuilder;
-pub use config::{EngineConfig, Model};
+pub use config::{EngineConfig, Model, TokenVectors};
 pub use engine::Engine;
 pub use ingest::pipeline::{IngestOptions, Ingested};
 /// A calendar day, as documents and filters use it.

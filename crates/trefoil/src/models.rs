@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(feature = "graph")]
 use trefoil_core::EntityExtractor;
 use trefoil_core::{Embedder, Error, Reranker, Result, TokenCounter};
-use trefoil_text::ApproximateTokens;
+use trefoil_text::{ApproximateTokens, language_of};
 
 #[cfg(feature = "graph")]
 use crate::config::EntityExtraction;
@@ -35,10 +35,20 @@ pub(crate) struct Models {
 pub(crate) struct FoundRerankers {
     /// The first that reads all of a list scores it.
     pub(crate) rerankers: Vec<Arc<dyn Reranker>>,
+    /// What reads by the tokens of the embedder, which may be kept: a list that none of the others
+    /// reads.
+    pub(crate) by_tokens: Option<Arc<dyn Reranker>>,
     /// What is not there that should be.
     pub(crate) missing: Option<String>,
     /// How many searches read at once.
     pub(crate) turns: Turns,
+}
+
+impl FoundRerankers {
+    /// All, in the order in which they are asked.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn Reranker>> {
+        self.rerankers.iter().chain(&self.by_tokens)
+    }
 }
 
 /// Finds the models that `config` asks for; a default that has not been pulled is no error.
@@ -126,7 +136,7 @@ fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> 
 mod onnx {
     use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, TokenReranker};
 
-    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result};
+    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result, language_of};
 
     pub(super) fn embedder(config: &EngineConfig) -> Result<Arc<OnnxEmbedder>> {
         let source = match &config.model {
@@ -160,9 +170,8 @@ mod onnx {
             }
             Err(error) => return Err(error),
         }
-        if let Some(reranker) = embedder.and_then(TokenReranker::new) {
-            found.rerankers.push(Arc::new(reranker));
-        }
+        let by_tokens = embedder.and_then(|one| TokenReranker::new(one, language_of));
+        found.by_tokens = by_tokens.map(|reranker| Arc::new(reranker) as _);
         Ok(found)
     }
 

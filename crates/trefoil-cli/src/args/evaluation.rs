@@ -84,6 +84,11 @@ pub(crate) struct CalibrateArgs {
     /// texts in another: to be kept as `languages.toml` in the model's folder
     #[arg(long)]
     pub(crate) languages: bool,
+    /// Measure what the token vectors of the model have in common instead, and how near they are
+    /// where a text answers: to be kept as `tokens.toml` in the model's folder. Takes folders of
+    /// texts, and TOML files of questions with the files that answer them
+    #[arg(long, conflicts_with = "languages")]
+    pub(crate) tokens: bool,
     /// Folders of collections, or TOML files of questions over the index
     #[arg(required = true, value_name = "DIR|FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) sources: Vec<PathBuf>,

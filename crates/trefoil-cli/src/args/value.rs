@@ -29,6 +29,12 @@ pub(super) const RESULT_TYPES: Choices = &[
     ("community", "What a part of the documents is about, in short"),
 ];
 
+pub(super) const TOKEN_VECTORS: Choices = &[
+    ("off", "of none"),
+    ("auto", "of memory, and of Japanese and Korean documents"),
+    ("all", "of English documents too, for questions in another language"),
+];
+
 /// Reads one of some names, as JSON has them.
 pub(super) fn choice<T>(choices: Choices) -> impl TypedValueParser<Value = T>
 where
@@ -54,7 +60,7 @@ pub(super) fn score(text: &str) -> anyhow::Result<Score> {
 #[cfg(test)]
 mod tests {
     use trefoil::{
-        Language, SearchStrategy,
+        Language, SearchStrategy, TokenVectors,
         search::{QueryType, SearchResultType},
     };
 
@@ -71,6 +77,7 @@ mod tests {
         check::<SearchStrategy>(STRATEGIES);
         check::<QueryType>(QUERY_TYPES);
         check::<Language>(LANGUAGES);
+        check::<TokenVectors>(TOKEN_VECTORS);
         check::<SearchResultType>(RESULT_TYPES);
     }
 }

@@ -8,7 +8,8 @@ use trefoil::{
 };
 use trefoil_eval::{
     CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase, Sample,
-    calibrate, calibrate_grades, language_means, questions, samples, write_language_means,
+    TokenSamples, calibrate, calibrate_grades, language_means, questions, samples,
+    write_language_means, write_token_space,
 };
 
 use super::Outcome;
@@ -22,7 +23,10 @@ const READ: usize = 16;
 /// Fits answerability to questions with and without answers, and writes it as a profile.
 pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome> {
     if args.languages {
-        return languages(args, settings);
+        return languages(args, &settings);
+    }
+    if args.tokens {
+        return tokens(args, &settings);
     }
     let index = settings.index().to_owned();
     let next_to_models = || settings.home.root().join("eval");
@@ -76,17 +80,8 @@ pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Ou
 }
 
 /// Measures the mean vector of the questions in each language, and writes them.
-fn languages(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome> {
-    let source = match settings.engine.model {
-        Model::Default => ModelSource::default(),
-        Model::Named(name) => ModelSource::Name(name),
-        Model::Folder(folder) => ModelSource::Folder(folder),
-        Model::None | Model::Custom(_) | Model::External { .. } => {
-            anyhow::bail!("languages are those of a model; name one")
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let embedder = OnnxEmbedder::open(&settings.home, &source, threads)?;
+fn languages(args: &CalibrateArgs, settings: &Settings) -> anyhow::Result<Outcome> {
+    let embedder = embedder(settings)?;
     let mut texts = Vec::new();
     for source in &args.sources {
         if source.is_dir() {
@@ -102,6 +97,38 @@ fn languages(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Outcome
     settings.console.status(format_args!("{}: {}", args.output.display(), named.join(", ")));
     write_language_means(&args.output, means)?;
     Ok(Outcome::Found)
+}
+
+/// Measures what the tokens of the model have in common, and writes it.
+fn tokens(args: &CalibrateArgs, settings: &Settings) -> anyhow::Result<Outcome> {
+    let embedder = embedder(settings)?;
+    let mut samples = TokenSamples::default();
+    for source in &args.sources {
+        samples.add(source)?;
+    }
+    settings.console.status("embedding texts and questions");
+    let space = samples.measure(&embedder)?;
+    let [unrelated, perfect] = space.cosine_range();
+    settings.console.status(format_args!(
+        "{}: unrelated at {unrelated}, perfect at {perfect}",
+        args.output.display()
+    ));
+    write_token_space(&args.output, &space)?;
+    Ok(Outcome::Found)
+}
+
+/// The embedder that is named.
+fn embedder(settings: &Settings) -> anyhow::Result<OnnxEmbedder> {
+    let source = match &settings.engine.model {
+        Model::Default => ModelSource::default(),
+        Model::Named(name) => ModelSource::Name(name.clone()),
+        Model::Folder(folder) => ModelSource::Folder(folder.clone()),
+        Model::None | Model::Custom(_) | Model::External { .. } => {
+            anyhow::bail!("this is measured of a model; name one")
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    Ok(OnnxEmbedder::open(&settings.home, &source, threads)?)
 }
 
 fn of_cases(file: &Path, index: &Path, config: &EngineConfig) -> anyhow::Result<Vec<Sample>> {

@@ -1,12 +1,16 @@
 mod language_means;
+mod token_vectors;
 
 use std::fmt::Debug;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-pub use self::language_means::{LanguageMeans, QueryVectors};
-use crate::{Error, Result, Score};
+pub use self::{
+    language_means::{LanguageMeans, QueryVectors},
+    token_vectors::{TokenCodes, TokenMeans, TokenSpace},
+};
+use crate::{Error, Language, Result, Score};
 
 /// Which side of the match a text is on; asymmetric models prefix them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +79,19 @@ impl EmbeddingSpace {
             quantization: Quantization::F32,
             max_tokens: 0,
         }
+    }
+
+    /// Checks that there is one row a text and one column a dimension.
+    ///
+    /// # Errors
+    /// [`Error::EmbeddingShape`].
+    pub fn check_shape(&self, texts: usize, vectors: &Array2<f32>) -> Result<()> {
+        let (expected, found) = ((texts, self.dimensions), vectors.dim());
+        // Without texts there is nothing that could be too short.
+        if found == expected || (texts == 0 && found.0 == 0) {
+            return Ok(());
+        }
+        Err(Error::EmbeddingShape { model: self.model.clone(), expected, found })
     }
 
     /// One line that differs whenever vectors are not comparable: what an index
@@ -197,12 +214,36 @@ pub trait Embedder: Debug + Send + Sync {
     /// column a dimension.
     fn embed_checked(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
         let vectors = self.embed(role, texts)?;
-        let (expected, found) = ((texts.len(), self.space().dimensions), vectors.dim());
-        // Without texts there is nothing that could be too short.
-        if found == expected || (texts.is_empty() && found.0 == 0) {
-            return Ok(vectors);
-        }
-        Err(Error::EmbeddingShape { model: self.space().model.clone(), expected, found })
+        self.space().check_shape(texts.len(), &vectors)?;
+        Ok(vectors)
+    }
+
+    /// How the vectors of single tokens are compared; none for an embedder that gives none, as by
+    /// default.
+    fn token_space(&self) -> Option<&TokenSpace> {
+        None
+    }
+
+    /// [`embed`](Self::embed) of passages, with the codes of the tokens of those whose language is
+    /// given; none where there is no [token space](Self::token_space).
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    fn embed_passages(
+        &self,
+        texts: &[(&str, Option<Language>)],
+    ) -> Result<(Array2<f32>, Vec<Option<TokenCodes>>)> {
+        let each: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
+        Ok((self.embed(Role::Passage, &each)?, vec![None; texts.len()]))
+    }
+
+    /// The vectors of the tokens of a question in a language, one a row,
+    /// [centred](TokenSpace::centred); none where there is no [token space](Self::token_space).
+    ///
+    /// # Errors
+    /// As [`embed`](Self::embed).
+    fn query_tokens(&self, _question: &str, _language: Language) -> Result<Array2<f32>> {
+        Ok(Array2::zeros((0, self.space().dimensions)))
     }
 }
 

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/006.sql"),
     include_str!("../../migrations/007.sql"),
     include_str!("../../migrations/008.sql"),
+    include_str!("../../migrations/009.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.

@@ -171,7 +171,8 @@ mod tests {
     /// Embeds what waits, and tells of what.
     fn embed(fixture: &Fixture) -> Vec<(RowId, String)> {
         let jobs = fixture.store.claim_embed_jobs(9, 60).unwrap();
-        let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vector(job.row))).collect();
+        let done: Vec<_> =
+            jobs.iter().map(|job| (job.job, job.row, vector(job.row).into())).collect();
         fixture.store.finish_embed_jobs(&done).unwrap();
         let text = |source| match source {
             EmbedSource::Text(text) => text,

@@ -193,7 +193,7 @@ fn a_unit_of_memory_is_embedded_like_a_leaf() {
     let row = put_claim(&fixture, "clm_1", "two");
     let job = fixture.store.claim_embed_jobs(9, 60).unwrap().remove(0);
     assert_eq!(job.source, crate::EmbedSource::Text("two".to_owned()));
-    fixture.store.finish_embed_jobs(&[(job.job, row, vector(row))]).unwrap();
+    fixture.store.finish_embed_jobs(&[(job.job, row, vector(row).into())]).unwrap();
     assert_eq!(changes(&fixture, Collection::Memory), [Change::Text(row), Change::Vector(row)]);
     assert_eq!(fixture.store.cached_embeddings(&[row]).unwrap(), [(row, vector(row))]);
     assert_eq!(fixture.store.requeue_embeddings().unwrap(), 0);

@@ -203,8 +203,9 @@ impl Searcher<'_> {
             before.iter().filter_map(|one| Some((one.passage.chunk.row, one.rerank?))).collect();
         let plan = search.rerank();
         let question = &search.plan.question.text;
-        let names = &self.mention_strength(search.plan);
-        let read = Read { scores, repaired, names, deadline: search.deadline };
+        let names = self.mention_strength(search.plan);
+        let kept = |rows: &[RowId]| self.token_scores(&search.plan.question, rows);
+        let read = Read { scores, repaired, known: (&kept, &names), deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), question, passages, read)
     }
 

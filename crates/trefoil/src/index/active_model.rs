@@ -2,16 +2,15 @@
 
 use std::sync::{Arc, Mutex, atomic::AtomicUsize};
 
-use trefoil_core::{Degraded, Embedder, EmbeddingSpace, Error, IndexInput, Result, Role, RowId};
-use trefoil_store::{ModelMigration, Store, Unembedded};
+use trefoil_core::{Degraded, Embedder, EmbeddingSpace, Error, IndexInput, Result, RowId};
+use trefoil_store::{EmbedSource, EmbeddedText, KeptTokens, ModelMigration, Store, Unembedded};
 use trefoil_text::CONTEXT_FORM;
 
 use crate::{
-    background::catch_panics,
     config::{EngineConfig, Model},
     default_set::stage_fed_by,
     index::{
-        embedding::{EMBEDDER, text_of},
+        embedding::{embed, kept_tokens},
         open::OpenIndexes,
     },
     models,
@@ -26,6 +25,8 @@ pub(crate) struct Migration {
     pub(crate) after: Mutex<RowId>,
     /// Texts that are yet to be embedded.
     pub(crate) left: AtomicUsize,
+    /// Which vectors of their tokens are kept.
+    pub(crate) tokens: Option<KeptTokens>,
 }
 
 /// What to do with vectors of another model.
@@ -68,9 +69,10 @@ impl ActiveModel {
                 let target = store.begin_model_migration(&expected)?;
                 let left = store.count_unembedded(&target.fingerprint)?.into();
                 let after = Mutex::new(RowId::new(0));
+                let tokens = kept_tokens(embedder.as_ref(), config);
                 Ok(Self {
                     embedder: embedder_before(config, found)?,
-                    migration: Some(Arc::new(Migration { target, embedder, after, left })),
+                    migration: Some(Arc::new(Migration { target, embedder, after, left, tokens })),
                 })
             }
             found => {
@@ -79,6 +81,9 @@ impl ActiveModel {
                 }
                 if write && found.is_none() {
                     store.set_fingerprint(&expected)?;
+                }
+                if write {
+                    store.keep_tokens(kept_tokens(embedder.as_ref(), config).as_ref())?;
                 }
                 Ok(Self { embedder: Some(embedder), migration: None })
             }
@@ -116,27 +121,20 @@ fn embedder_before(config: &EngineConfig, found: String) -> Result<Option<Arc<dy
 impl Migration {
     /// The embeddings of texts, by hash. One that cannot be embedded must not hold up the
     /// others: a job tries it again once the migration is in use.
-    pub(crate) fn embed(&self, texts: &[Unembedded]) -> Result<Vec<(String, Vec<f32>)>> {
-        let sources: Vec<_> = texts.iter().map(|text| text_of(&text.source)).collect();
-        let all: Vec<&str> = sources.iter().map(AsRef::as_ref).collect();
+    pub(crate) fn embed(&self, texts: &[Unembedded]) -> Result<Vec<(String, EmbeddedText)>> {
+        let sources: Vec<&EmbedSource> = texts.iter().map(|text| &text.source).collect();
         let hashes = texts.iter().map(|text| text.hash.clone());
-        match catch_panics(EMBEDDER, || self.embedder.embed_checked(Role::Passage, &all)) {
-            Ok(vectors) => {
-                let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
-                Ok(hashes.zip(vectors).collect())
-            }
+        let embed = |sources: &[_]| embed(self.embedder.as_ref(), self.tokens.as_ref(), sources);
+        match embed(&sources) {
+            Ok(embedded) => Ok(hashes.zip(embedded).collect()),
             Err(
                 Error::EmbeddingFailed { .. }
                 | Error::EmbeddingShape { .. }
                 | Error::Panicked { .. },
             ) => {
-                let alone = |text: &&str| {
-                    catch_panics(EMBEDDER, || self.embedder.embed_checked(Role::Passage, &[text]))
-                };
-                let embedded = hashes.zip(all.iter().map(alone));
-                let done = embedded
-                    .filter_map(|(hash, vectors)| Some((hash, vectors.ok()?.row(0).to_vec())));
-                Ok(done.collect())
+                let alone = |source| embed(&[source]).ok()?.pop();
+                let embedded = hashes.zip(sources.into_iter().map(alone));
+                Ok(embedded.filter_map(|(hash, text)| Some((hash, text?))).collect())
             }
             Err(error) => Err(error),
         }

@@ -71,6 +71,7 @@ impl State {
         // No search sees the one without the other.
         self.update_view(|shown| {
             self.store.finish_model_migration(target)?;
+            self.store.keep_tokens(migration.tokens.as_ref())?;
             let mut next = shown.clone();
             for (collection, opened) in made {
                 next.collection_mut(collection).replace(&opened);

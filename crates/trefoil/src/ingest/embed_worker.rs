@@ -2,18 +2,17 @@
 //! the communities of the graph their reports.
 
 use std::{
-    borrow::Cow,
     fmt::Debug,
     sync::{Arc, atomic::Ordering},
 };
 
-use trefoil_core::{Array2, Embedder, Error, IndexInput, Result, Role};
-use trefoil_store::EmbedJob;
+use trefoil_core::{Embedder, Error, IndexInput, Result};
+use trefoil_store::{EmbedJob, EmbedSource, EmbeddedText};
 
 use crate::{
     background::catch_panics,
     default_set::stage_fed_by,
-    index::embedding::{BATCH, EMBEDDER, text_of},
+    index::embedding::{BATCH, embed, kept_tokens},
     ingest::background_thread::{Steps, ThreadStatus, Waker},
     state::State,
 };
@@ -129,17 +128,17 @@ fn embed_batch(state: &State, embedder: &dyn Embedder) -> Result<usize> {
         }
         return Ok(0);
     }
-    let texts: Vec<Cow<'_, str>> = jobs.iter().map(|job| text_of(&job.source)).collect();
-    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    match catch_panics(EMBEDDER, || embedder.embed_checked(Role::Passage, &texts)) {
-        Ok(vectors) => {
-            finish(state, &jobs, &vectors)?;
+    let kept = kept_tokens(embedder, &state.config);
+    let embed = |sources: &[_]| embed(embedder, kept.as_ref(), sources);
+    match embed(&jobs.iter().map(|job| &job.source).collect::<Vec<_>>()) {
+        Ok(embedded) => {
+            finish(state, &jobs, embedded)?;
             state.errors.clear(stage_fed_by(IndexInput::Vector));
         }
         Err(
             Error::EmbeddingFailed { .. } | Error::EmbeddingShape { .. } | Error::Panicked { .. },
         ) => {
-            each_alone(state, embedder, &jobs, &texts)?;
+            each_alone(state, &jobs, embed)?;
         }
         Err(error) => {
             state.store.release_embed_jobs()?;
@@ -151,14 +150,13 @@ fn embed_batch(state: &State, embedder: &dyn Embedder) -> Result<usize> {
 }
 
 /// One text that cannot be embedded must not hold up the others.
-fn each_alone(
+fn each_alone<'j>(
     state: &State,
-    embedder: &dyn Embedder,
-    jobs: &[EmbedJob],
-    texts: &[&str],
+    jobs: &'j [EmbedJob],
+    embed: impl Fn(&[&'j EmbedSource]) -> Result<Vec<EmbeddedText>>,
 ) -> Result<()> {
-    for (job, text) in jobs.iter().zip(texts) {
-        let embed = || catch_panics(EMBEDDER, || embedder.embed_checked(Role::Passage, &[text]));
+    for job in jobs {
+        let embed = || embed(&[&job.source]);
         let mut embedded = embed();
         for _ in 1..TRIES {
             if matches!(embedded, Err(Error::Panicked { .. })) {
@@ -166,7 +164,7 @@ fn each_alone(
             }
         }
         match embedded {
-            Ok(vectors) => finish(state, std::slice::from_ref(job), &vectors)?,
+            Ok(embedded) => finish(state, std::slice::from_ref(job), embedded)?,
             Err(error @ Error::Panicked { .. }) => {
                 state.store.give_up_jobs(&[job.job], &error.chain())?;
                 state.errors.note(stage_fed_by(IndexInput::Vector), error);
@@ -177,9 +175,9 @@ fn each_alone(
     Ok(())
 }
 
-fn finish(state: &State, jobs: &[EmbedJob], vectors: &Array2<f32>) -> Result<()> {
-    let done = jobs.iter().zip(vectors.rows());
-    let done: Vec<_> = done.map(|(job, vector)| (job.job, job.row, vector.to_vec())).collect();
+fn finish(state: &State, jobs: &[EmbedJob], embedded: Vec<EmbeddedText>) -> Result<()> {
+    let done = jobs.iter().zip(embedded);
+    let done: Vec<_> = done.map(|(job, text)| (job.job, job.row, text)).collect();
     state.store.finish_embed_jobs(&done)?;
     state.embedded.fetch_add(done.len(), Ordering::Relaxed);
     Ok(())

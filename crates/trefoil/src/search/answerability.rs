@@ -17,7 +17,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AnswerEvidence {
-    /// The most that a reranker says of a passage, in log-odds within ±14.
+    /// The most that a reranker says of a passage, in log-odds within ±16.
     pub rerank: Option<f64>,
     /// Share of the question's information that one passage covers, 0–1.
     pub coverage: Option<f64>,

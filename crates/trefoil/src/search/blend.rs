@@ -78,9 +78,9 @@ pub fn lift_named(blended: Vec<Blended>, names: impl Fn(usize, usize) -> f32) ->
     lifted
 }
 
-/// ln(p / (1 − p)), within ±14 also for 0 and 1.
+/// ln(p / (1 − p)), within ±16 also for 0 and 1.
 pub(crate) fn logit(score: Score) -> f32 {
-    const NEAREST: f32 = 1e-6;
+    const NEAREST: f32 = 1e-7;
     let p = score.get().clamp(NEAREST, 1.0 - NEAREST);
     (p / (1.0 - p)).ln()
 }

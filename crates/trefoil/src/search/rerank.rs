@@ -17,6 +17,10 @@ use crate::{
 /// How strongly the passage of the first row mentions the subject of the second, 0–1.
 pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
+/// What the token vectors that are kept say of rows, the average of the others for one that has
+/// none; nothing if too few have any.
+pub(crate) type Kept<'a> = &'a dyn Fn(&[RowId]) -> BTreeMap<RowId, Score>;
+
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
 
@@ -32,13 +36,14 @@ pub(crate) struct Reranked {
 }
 
 /// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
-/// by what the first of them name; what is not read follows in the order of fusion.
+/// by what the first of them name; what is not read follows in the order of fusion. A list that
+/// only token vectors read is compared with those that are kept.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
-    names: Names<'_>,
+    (kept, names): (Kept<'_>, Names<'_>),
     deadline: &Deadline,
 ) -> Reranked {
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
@@ -46,15 +51,28 @@ pub(crate) fn rerank(
     };
     let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let reranker = found.rerankers.iter().find_map(|one| head(one, question, &texts));
-    let (scores, degraded) = if let Some((reranker, head)) = reranker {
-        Reading { turns: &found.turns, plan, question, deadline }.read(reranker.as_ref(), head)
-    } else {
-        let none = || "no reranker reads the languages found".to_owned();
-        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
+    let first = |most: usize| -> Vec<RowId> {
+        passages.iter().take(most).map(|passage| passage.chunk.row).collect()
     };
-    let rows = passages.iter().map(|passage| passage.chunk.row);
-    let scores = rows.zip(scores).collect();
+    let reads = |one| head(one, question, &texts);
+    let mut reranker = found.rerankers.iter().find_map(reads);
+    let mut scores = BTreeMap::new();
+    if reranker.is_none() {
+        scores = kept(&first(plan.limit.unwrap_or(plan.passages).min(plan.passages)));
+        reranker = found.by_tokens.as_ref().and_then(reads);
+    }
+    let mut degraded = None;
+    if scores.is_empty() {
+        let read = if let Some((reranker, head)) = reranker {
+            let reading = Reading { turns: &found.turns, plan, question, deadline };
+            reading.read(reranker.as_ref(), head)
+        } else {
+            let none = || "no reranker reads the languages found".to_owned();
+            (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
+        };
+        scores = first(read.0.len()).into_iter().zip(read.0).collect();
+        degraded = read.1;
+    }
     Reranked { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
 }
 
@@ -69,8 +87,8 @@ pub(crate) struct Read<'a> {
     pub(crate) scores: BTreeMap<RowId, Score>,
     /// What repairs found: all of it is read, wherever it stands.
     pub(crate) repaired: &'a RowSet,
-    /// Which of the passages name what others are about.
-    pub(crate) names: Names<'a>,
+    /// What is known of the passages: their tokens, and which name what others are about.
+    pub(crate) known: (Kept<'a>, Names<'a>),
     /// When the search has to end.
     pub(crate) deadline: &'a Deadline,
 }
@@ -95,12 +113,13 @@ pub(crate) fn rerank_more(
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
-    Read { mut scores, repaired, names, deadline }: Read<'_>,
+    Read { mut scores, repaired, known, deadline }: Read<'_>,
 ) -> Added {
+    let (kept, names) = known;
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it.
-        let Reranked { ranked, .. } = rerank(found, plan, question, passages, names, deadline);
+        let Reranked { ranked, .. } = rerank(found, plan, question, passages, known, deadline);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
         return Added { ranked, switched: false, read };
     }
@@ -114,15 +133,19 @@ pub(crate) fn rerank_more(
     let added: Vec<(RowId, String)> =
         passages.iter().filter(is_repaired).map(row_and_text).collect();
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
-    let Some((before, _)) = found.rerankers.iter().find_map(|one| head(one, question, &texts))
-    else {
+    let is_by_tokens = !found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
+    if is_by_tokens {
+        let rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
+        scores.extend(kept(&rows));
+    }
+    let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
         let ranked = in_order(passages, &scores, repaired, names);
         return Added { ranked, switched: false, read: 0 };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
         let both = |one: &&Arc<dyn Reranker>| head(one, question, &texts).is_some() && reads(one);
-        found.rerankers.iter().find(both)
+        found.all().find(both)
     };
     let reranker = if reads(before) { before } else { other().unwrap_or(before) };
     let mut wanted: Vec<&(RowId, String)> = Vec::new();
@@ -153,7 +176,7 @@ pub(crate) fn reader<'a, 'p>(
     let texts: Vec<String> = passages.map(|one| readable(&one.passage)).collect();
     let reads =
         |one: &&Arc<dyn Reranker>| one.reads(question) && texts.iter().all(|text| one.reads(text));
-    found.rerankers.iter().find(reads).filter(|_| all_read).map(Arc::as_ref)
+    found.all().find(reads).filter(|_| all_read).map(Arc::as_ref)
 }
 
 fn row_and_text(passage: &Passage) -> (RowId, String) {

@@ -3,15 +3,15 @@
 use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
-    Allowed, Deadline, Degraded, Error, Fused, Passage, Plan, Ranked, RankedList, Result,
-    Retriever, RetrieverMetric, RowId, SearchFilters, SearchQuery, SearchStrategy, Stage,
+    Allowed, Deadline, Degraded, Error, Fused, Passage, Plan, Question, Ranked, RankedList, Result,
+    Retriever, RetrieverMetric, RowId, Score, SearchFilters, SearchQuery, SearchStrategy, Stage,
 };
 
 use crate::{
     background::catch_panics,
     default_set::Available,
     graph::answers::{Answers, answers},
-    index::{admission::Admission, read_view::ReadView},
+    index::{admission::Admission, embedding::EMBEDDER, read_view::ReadView},
     search::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
@@ -215,16 +215,55 @@ impl Searcher<'_> {
         passages: Vec<Passage>,
         diagnostics: &mut Diagnostics,
     ) -> Vec<Ranked> {
-        let (question, rerankers) = (&plan.question.text, &self.state.rerankers);
-        let names = &self.mention_strength(plan);
-        let (rerank_plan, deadline) = (plan.rerank.as_ref(), self.deadline);
-        let reranked = rerank(rerankers, rerank_plan, question, passages, names, deadline);
+        let (question, rerankers) = (&plan.question, &self.state.rerankers);
+        let names = self.mention_strength(plan);
+        let kept = |rows: &[RowId]| self.token_scores(question, rows);
+        let (rerank_plan, known) = (plan.rerank.as_ref(), (&kept as _, &names as _));
+        let reranked =
+            rerank(rerankers, rerank_plan, &question.text, passages, known, self.deadline);
         if let Some(reason) = reranked.degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
         let read = reranked.ranked.iter().filter(|one| one.rerank.is_some());
         diagnostics.reranked = read.count();
         reranked.ranked
+    }
+
+    /// What the token vectors that are kept say of rows, on the scale of a reranker; the average of
+    /// the others for one that has none. Nothing, if fewer than half have any.
+    pub(crate) fn token_scores(
+        self,
+        question: &Question,
+        rows: &[RowId],
+    ) -> BTreeMap<RowId, Score> {
+        let compare = || {
+            let embedder =
+                self.view.embedder.as_deref().filter(|_| !question.text.trim().is_empty());
+            let Some((embedder, space)) = embedder.and_then(|one| Some((one, one.token_space()?)))
+            else {
+                return Ok(BTreeMap::new());
+            };
+            let kept = self.state.store.token_codes(rows)?;
+            if kept.is_empty() || 2 * kept.len() < rows.len() {
+                return Ok(BTreeMap::new());
+            }
+            let asked = embedder.query_tokens(&question.text, question.language)?;
+            let compared: Vec<(RowId, f32)> = kept
+                .into_iter()
+                .take_while(|_| !self.deadline.has_passed())
+                .map(|(row, codes)| (row, codes.similarity(&asked.view())))
+                .collect();
+            let sum: f32 = compared.iter().map(|(_, similarity)| similarity).sum();
+            let average = space.score(sum / compared.len().max(1) as f32);
+            let mut scores: BTreeMap<_, _> = rows.iter().map(|&row| (row, average)).collect();
+            scores.extend(compared.into_iter().map(|(row, found)| (row, space.score(found))));
+            Ok(scores)
+        };
+        // What cannot be compared can be read.
+        catch_panics(EMBEDDER, compare).unwrap_or_else(|error| {
+            self.state.errors.note(Stage::Rerank, error);
+            BTreeMap::new()
+        })
     }
 
     /// How strongly one passage mentions the subject of another, 0–1, by the planned retrievers

@@ -12,7 +12,7 @@ use crate::{
     file_id,
     graph::{coding, community::communities},
     memory::{self, mention_rows, mentions::GraphWriter},
-    verify::{is_usable, is_what_it_says},
+    verify::{are_tokens_of, is_usable, is_what_it_says},
 };
 
 /// The rest of a file of which only the path is trusted, and that is read again.
@@ -58,9 +58,10 @@ pub(super) fn drop_unsound(new: &WriteTx<'_>) -> rusqlite::Result<()> {
     drop_unless(new, "units", "id", "SELECT id FROM units WHERE kind <> 8", |row| {
         Ok(memory::is_readable(new, RowId::new(row.get(0)?)))
     })?;
-    let vectors = "SELECT rowid, vector FROM embedding_cache";
+    let vectors = "SELECT rowid, vector, tokens FROM embedding_cache";
     drop_unless(new, "embedding_cache", "rowid", vectors, |row| {
-        Ok(is_usable(row.get_ref(1)?.as_blob()?))
+        let vector = row.get_ref(1)?.as_blob()?;
+        Ok(is_usable(vector) && are_tokens_of(vector, row.get_ref(2)?.as_blob_or_null()?))
     })?;
     new.execute_batch(
         "DELETE FROM unit_versions WHERE version NOT BETWEEN 1 AND 4294967295

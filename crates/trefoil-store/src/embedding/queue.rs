@@ -5,13 +5,15 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Change, Collection, Result, RowId, Seq, StoredChunk};
 
+use super::{
+    EMBED, EMBEDDED, EmbeddedText, has_tokens, is_cached, no_space, payload_of, put, space,
+};
 use crate::{
     JobCounts, Store, WriteTx,
     change::{self, log},
     chunk::Reader,
     codec::limit_of,
     counter::{self, Counted},
-    embedding::{EMBED, EMBEDDED, is_cached, no_space, payload_of, put, space},
     job, memory,
 };
 
@@ -62,7 +64,7 @@ impl Store {
                 for Waiting { job, row, hash } in waiting {
                     if current_hash(tx, row)?.as_deref() != Some(hash.as_str()) {
                         job::done(tx, now, job)?;
-                    } else if is_cached(tx, space.as_deref(), &hash)? {
+                    } else if is_cached(tx, space.as_deref(), row, &hash)? {
                         job::done(tx, now, job)?;
                         log(tx, Change::Vector(row))?;
                     } else if let Some(source) = source(tx, &mut reader, row)? {
@@ -81,10 +83,10 @@ impl Store {
     ///
     /// # Errors
     /// [`InvalidConfig`](trefoil_core::Error::InvalidConfig) if no vector space is set.
-    pub fn finish_embed_jobs(&self, done: &[(i64, RowId, Vec<f32>)]) -> Result<Seq> {
+    pub fn finish_embed_jobs(&self, done: &[(i64, RowId, EmbeddedText)]) -> Result<Seq> {
         let finished = self.write("store embeddings", |tx, now| {
             let Some(space) = space(tx)? else { return Ok(None) };
-            for (job, row, vector) in done {
+            for (job, row, EmbeddedText { vector, tokens }) in done {
                 let hash: Option<String> = tx
                     .prepare_cached(
                         "SELECT payload_json ->> 'hash' FROM jobs
@@ -94,7 +96,7 @@ impl Store {
                     .optional()?;
                 let Some(hash) = hash else { continue };
                 job::done(tx, now, *job)?;
-                put(tx, &hash, &space, vector)?;
+                put(tx, &hash, &space, vector, tokens.as_ref())?;
                 if current_hash(tx, *row)?.as_deref() == Some(hash.as_str()) {
                     log(tx, Change::Vector(*row))?;
                 }
@@ -190,15 +192,18 @@ pub(crate) fn source(
     Ok(memory::text_of(tx, row)?.map(EmbedSource::Text))
 }
 
-/// Queues a job for every leaf and unit of memory without a cached embedding; how many.
+/// Queues a job for every leaf and unit of memory without a cached embedding, or without the token
+/// vectors that are wanted; how many.
 pub(crate) fn enqueue_missing(
     tx: &WriteTx<'_>,
     now: i64,
     space: Option<&str>,
 ) -> rusqlite::Result<usize> {
+    let has_tokens = has_tokens("e.language");
     let mut missing = tx.prepare(&format!(
         "SELECT unit_id, hash, collection FROM ({EMBEDDED}) e WHERE NOT EXISTS (
-             SELECT 1 FROM embedding_cache WHERE text_hash = hash AND fingerprint = ?1)
+             SELECT 1 FROM embedding_cache
+             WHERE text_hash = hash AND fingerprint = ?1 AND {has_tokens})
          ORDER BY unit_id"
     ))?;
     let mut missing = missing.query([space])?;
@@ -242,7 +247,8 @@ mod tests {
             "{jobs:?}"
         );
         assert_eq!(fixture.store.claim_embed_jobs(10, 60).unwrap(), []);
-        let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vector(job.row))).collect();
+        let done: Vec<_> =
+            jobs.iter().map(|job| (job.job, job.row, vector(job.row).into())).collect();
         let seq = fixture.store.finish_embed_jobs(&done).unwrap();
         assert_eq!(seq, fixture.store.seq().unwrap());
         assert_eq!(fixture.changes(before), [Change::Vector(rows[0]), Change::Vector(rows[1])]);
@@ -260,7 +266,7 @@ mod tests {
         fixture.put(&file("a", &["one"]));
         let rows = fixture.put(&file("b", &["one"]));
         let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
-        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap();
+        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0].into())]).unwrap();
         assert_eq!(fixture.store.claim_embed_jobs(1, 60).unwrap(), []);
         assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), [(rows[0], vec![1.0])]);
         assert_eq!(fixture.changes(Seq::ZERO).last(), Some(&Change::Vector(rows[0])));
@@ -290,7 +296,7 @@ mod tests {
         let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
         doc.chunks[0].embedding_hash = "another".into();
         fixture.put(&doc);
-        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap();
+        fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0].into())]).unwrap();
         assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
         assert_eq!(fixture.changes(Seq::ZERO), [Change::Text(rows[0])]);
         assert_eq!(fixture.embed_all(), 1);
@@ -305,7 +311,7 @@ mod tests {
         fixture.clock.advance(60);
         assert_eq!(fixture.store.claim_embed_jobs(1, 60).unwrap(), std::slice::from_ref(&late));
         fixture.store.release_jobs().unwrap();
-        fixture.store.finish_embed_jobs(&[(late.job, late.row, vec![1.0])]).unwrap();
+        fixture.store.finish_embed_jobs(&[(late.job, late.row, vec![1.0].into())]).unwrap();
         assert_eq!(fixture.store.cached_embeddings(&[late.row]).unwrap(), []);
         assert_eq!(fixture.embed_all(), 1);
     }
@@ -315,7 +321,8 @@ mod tests {
         let fixture = Fixture::new();
         let rows = fixture.put(&file("a", &["one"]));
         let job = fixture.store.claim_embed_jobs(1, 60).unwrap().remove(0);
-        let error = fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0])]).unwrap_err();
+        let error =
+            fixture.store.finish_embed_jobs(&[(job.job, job.row, vec![1.0].into())]).unwrap_err();
         assert!(matches!(error, Error::InvalidConfig { field: FINGERPRINT, .. }), "{error}");
         assert_eq!(fixture.store.cached_embeddings(&rows).unwrap(), []);
     }

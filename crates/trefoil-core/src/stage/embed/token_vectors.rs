@@ -1,0 +1,373 @@
+use std::collections::BTreeMap;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::Role;
+use crate::{Error, Language, Result, Score};
+
+/// Log-odds between an unrelated text and a perfect match, and where they are even. Chosen, with the
+/// half of the tokens that counts, in sight of the collections that are reported (decision 024).
+const LOG_ODDS: f32 = 42.0;
+const EVEN: f32 = 7.0 / 12.0;
+
+/// The largest number of a code.
+const LARGEST: i8 = 7;
+
+/// How the token vectors of an embedder are compared: what all of one language and side have in
+/// common is taken away, and what is left is scaled to length 1.
+///
+/// The tokens of a model share a large part of their vectors, whatever they mean: the model's own,
+/// that of their language, and that of questions or passages. Without it the cosines of unrelated
+/// tokens are near 0, those of related ones differ, and languages compare.
+///
+/// ```
+/// use trefoil_core::{Language, Role, TokenSpace, ndarray::array};
+///
+/// let space: TokenSpace = serde_json::from_str(r#"{
+///     "cosine-range": [0.0, 1.0],
+///     "question": {"en": [0.0, 0.0]},
+///     "passage": {"en": [0.9, 0.0]}
+/// }"#)?;
+/// let centred = space.centred(Role::Passage, Language::En, &array![[0.9, 0.4], [0.4, 0.0]].view());
+/// assert_eq!(centred, array![[0.0, 1.0], [-1.0, 0.0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Constants", into = "Constants")]
+pub struct TokenSpace(Constants);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Constants {
+    cosine_range: [f32; 2],
+    question: TokenMeans,
+    passage: TokenMeans,
+}
+
+/// The mean vector of the tokens of texts in each language.
+pub type TokenMeans = BTreeMap<Language, Vec<f32>>;
+
+impl TokenSpace {
+    /// Takes the mean vectors of the tokens of questions and of passages, and the
+    /// [similarities](TokenCodes::similarity) that count as unrelated and as a perfect match.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfig`] without a mean on a side, for means of several lengths or a number
+    /// that is not finite, or a range that does not rise.
+    pub fn new(question: TokenMeans, passage: TokenMeans, cosine_range: [f32; 2]) -> Result<Self> {
+        Constants { cosine_range, question, passage }.try_into()
+    }
+
+    /// The mean vectors of one side.
+    pub const fn means(&self, side: Role) -> &TokenMeans {
+        match side {
+            Role::Query => &self.0.question,
+            Role::Passage => &self.0.passage,
+        }
+    }
+
+    /// The similarities that count as unrelated and as a perfect match.
+    pub const fn cosine_range(&self) -> [f32; 2] {
+        self.0.cosine_range
+    }
+
+    /// How many numbers a vector has.
+    pub fn dimensions(&self) -> usize {
+        self.0.passage.values().next().map_or(0, Vec::len)
+    }
+
+    /// A short text that differs whenever kept vectors are not comparable.
+    pub fn fingerprint(&self) -> String {
+        let means = self.0.passage.iter().flat_map(|(language, mean)| {
+            let numbers = mean.iter().flat_map(|x| x.to_le_bytes());
+            language.code().bytes().chain(numbers)
+        });
+        format!("int4:{:08x}", crc32fast::hash(&means.collect::<Vec<u8>>()))
+    }
+
+    /// `vectors` of a text in a language, one a row, each of length 1, less the mean of that side,
+    /// scaled to length 1. One that is the mean, or of another length than it, is zero. A language
+    /// without a mean is taken for the first that has one.
+    pub fn centred(
+        &self,
+        side: Role,
+        language: Language,
+        vectors: &ArrayView2<'_, f32>,
+    ) -> Array2<f32> {
+        let mut centred = Array2::zeros((vectors.nrows(), self.dimensions()));
+        let means = self.means(side);
+        let mean = means.get(&language).or_else(|| means.values().next());
+        let mean = mean.map(|mean| ArrayView1::from(mean.as_slice()));
+        let Some(mean) = mean.filter(|mean| mean.len() == vectors.ncols()) else { return centred };
+        for (mut to, from) in centred.axis_iter_mut(Axis(0)).zip(vectors.rows()) {
+            to.assign(&from);
+            to -= &mean;
+            let length = to.dot(&to).sqrt();
+            if length > 0.0 {
+                to /= length;
+            }
+        }
+        centred
+    }
+
+    /// Where a [similarity](TokenCodes::similarity) stands between an unrelated text, 0, and a
+    /// perfect match, 1.
+    pub fn relevance(&self, similarity: f32) -> Score {
+        let [unrelated, perfect] = self.cosine_range();
+        Score::clamped((similarity - unrelated) / (perfect - unrelated))
+    }
+
+    /// The same on the scale of a cross-encoder: log-odds of −24.5 for an unrelated text and of 17.5
+    /// for a perfect match, as a probability.
+    pub fn score(&self, similarity: f32) -> Score {
+        let log_odds = LOG_ODDS * (self.relevance(similarity).get() - EVEN);
+        Score::clamped(1.0 / (1.0 + (-log_odds).exp()))
+    }
+
+    /// How well a text says what a question does: each of the question's vectors is compared with
+    /// the text's nearest (late interaction), and the mean of those cosines taken over the half that
+    /// is matched worst; −1 to 1. Both are [centred](Self::centred), one vector a row; 0 where one
+    /// of the two has none.
+    ///
+    /// A text about the same thing that lacks what is asked for matches most of a question well and
+    /// misses some of it, which the mean of all would hide. Source: Khattab, Zaharia: `ColBERT`,
+    /// SIGIR 2020, where it is the sum over all, of vectors that are trained for it.
+    pub fn similarity(question: &ArrayView2<'_, f32>, text: &ArrayView2<'_, f32>) -> f32 {
+        if text.is_empty() || question.is_empty() || text.ncols() != question.ncols() {
+            return 0.0;
+        }
+        let cosines = question.dot(&text.t());
+        let nearest = |row: ArrayView1<'_, f32>| row.iter().copied().fold(-1.0_f32, f32::max);
+        let mut nearest: Vec<f32> = cosines.rows().into_iter().map(nearest).collect();
+        nearest.sort_by(f32::total_cmp);
+        nearest.truncate(nearest.len().div_ceil(2));
+        nearest.iter().sum::<f32>() / nearest.len() as f32
+    }
+}
+
+impl TryFrom<Constants> for TokenSpace {
+    type Error = Error;
+    fn try_from(constants: Constants) -> Result<Self> {
+        let Constants { cosine_range, question, passage } = &constants;
+        let [unrelated, perfect] = *cosine_range;
+        let length = passage.values().next().map_or(0, Vec::len);
+        let means = || question.values().chain(passage.values());
+        let is_finite = means().flatten().chain(cosine_range).all(|x| x.is_finite());
+        let is_whole =
+            !question.is_empty() && length > 0 && means().all(|mean| mean.len() == length);
+        if !is_whole || !is_finite || unrelated >= perfect {
+            let (questions, passages) = (question.len(), passage.len());
+            let value = format_args!(
+                "{questions} and {passages} means, the first of {length} numbers; {unrelated} to \
+                 {perfect}"
+            );
+            let allowed = "means of questions and of passages, all of one length and with finite \
+                           numbers, and a cosine range that rises";
+            return Err(Error::invalid_config("token-space", value, allowed));
+        }
+        Ok(Self(constants))
+    }
+}
+
+impl From<TokenSpace> for Constants {
+    fn from(space: TokenSpace) -> Self {
+        space.0
+    }
+}
+
+/// The vectors of the tokens of one text, as they are kept: four bits a number.
+///
+/// A number is about a whole one from −7 to 7, times a factor that makes the vector as long as 1
+/// and so need not be kept. A token takes half as many bytes as it has numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenCodes(Vec<u8>);
+
+impl TokenCodes {
+    /// Codes [centred](TokenSpace::centred) vectors, one a row.
+    pub fn of(centred: &ArrayView2<'_, f32>) -> Self {
+        let row_bytes = bytes_of(centred.ncols());
+        let mut bytes = Vec::with_capacity(centred.nrows() * row_bytes);
+        for row in centred.rows() {
+            let largest = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+            let factor = if largest > 0.0 { f32::from(LARGEST) / largest } else { 0.0 };
+            let code = |x: Option<&f32>| nibble(x.map_or(0.0, |x| x * factor));
+            let mut numbers = row.iter();
+            for _ in 0..row_bytes {
+                let low = code(numbers.next());
+                bytes.push(low | code(numbers.next()) << 4);
+            }
+        }
+        Self(bytes)
+    }
+
+    /// Codes as [`bytes`](Self::bytes) gave them, of vectors of so many numbers; none unless they
+    /// are whole.
+    pub fn from_bytes(bytes: Vec<u8>, dimensions: usize) -> Option<Self> {
+        let is_whole = dimensions > 0 && bytes.len().is_multiple_of(bytes_of(dimensions));
+        is_whole.then_some(Self(bytes))
+    }
+
+    /// What is kept.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The vectors of so many numbers, one a row, each of length 1, or zero.
+    pub fn decoded(&self, dimensions: usize) -> Array2<f32> {
+        let row_bytes = bytes_of(dimensions).max(1);
+        let tokens = self.0.len() / row_bytes;
+        let mut vectors = Array2::zeros((tokens, dimensions));
+        for (mut row, codes) in vectors.rows_mut().into_iter().zip(self.0.chunks_exact(row_bytes)) {
+            let Some(row) = row.as_slice_mut() else { continue };
+            for (numbers, &code) in row.chunks_mut(2).zip(codes) {
+                let [low, high] = [code << 4, code].map(|half| f32::from(half.cast_signed() >> 4));
+                for (number, value) in numbers.iter_mut().zip([low, high]) {
+                    *number = value;
+                }
+            }
+            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+            if length > 0.0 {
+                for x in row {
+                    *x /= length;
+                }
+            }
+        }
+        vectors
+    }
+
+    /// The [similarity](TokenSpace::similarity) of a question's vectors with the text's.
+    pub fn similarity(&self, question: &ArrayView2<'_, f32>) -> f32 {
+        TokenSpace::similarity(question, &self.decoded(question.ncols()).view())
+    }
+}
+
+/// Bytes of the code of a vector of so many numbers.
+const fn bytes_of(dimensions: usize) -> usize {
+    dimensions.div_ceil(2)
+}
+
+/// A number between −7 and 7 as half a byte.
+#[expect(clippy::cast_possible_truncation, reason = "clamped")]
+fn nibble(x: f32) -> u8 {
+    let largest = f32::from(LARGEST);
+    (x.round().clamp(-largest, largest) as i8).cast_unsigned() & 0xF
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn means(mean: Vec<f32>) -> TokenMeans {
+        TokenMeans::from([(Language::En, mean)])
+    }
+
+    fn space(question: Vec<f32>, passage: Vec<f32>, range: [f32; 2]) -> Result<TokenSpace> {
+        TokenSpace::new(means(question), means(passage), range)
+    }
+
+    fn unit(rows: &[Vec<f32>]) -> Array2<f32> {
+        let zero = vec![0.0; rows[0].len()];
+        let space = space(zero.clone(), zero, [0.0, 1.0]).unwrap();
+        let shape = (rows.len(), rows[0].len());
+        let vectors = Array2::from_shape_vec(shape, rows.concat()).unwrap();
+        space.centred(Role::Query, Language::Ko, &vectors.view())
+    }
+
+    #[test]
+    fn constants_that_compare_nothing_are_refused() {
+        for (question, passage, range) in [
+            (vec![], vec![], [0.0, 1.0]),
+            (vec![1.0], vec![], [0.0, 1.0]),
+            (vec![1.0, 0.0], vec![1.0], [0.0, 1.0]),
+            (vec![1.0], vec![f32::NAN], [0.0, 1.0]),
+            (vec![1.0], vec![1.0], [0.5, 0.5]),
+            (vec![1.0], vec![1.0], [0.0, f32::INFINITY]),
+        ] {
+            let error = space(question, passage, range).unwrap_err();
+            assert!(matches!(error, Error::InvalidConfig { field: "token-space", .. }));
+        }
+        assert!(TokenSpace::new(TokenMeans::new(), means(vec![1.0]), [0.0, 1.0]).is_err());
+    }
+
+    #[test]
+    fn a_space_is_read_as_it_was_written() {
+        let space = space(vec![0.5, 0.25], vec![0.0, 1.0], [0.2, 0.6]).unwrap();
+        let text = serde_json::to_string(&space).unwrap();
+        let expected =
+            r#"{"cosine-range":[0.2,0.6],"question":{"en":[0.5,0.25]},"passage":{"en":[0.0,1.0]}}"#;
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<TokenSpace>(&text).unwrap(), space);
+        assert!((space.relevance(0.3).get() - 0.25).abs() < 1e-5);
+        assert_eq!([0.1, 0.7].map(|x| space.relevance(x).get()), [0.0, 1.0]);
+        assert!((space.score(0.2 + 0.4 * 7.0 / 12.0).get() - 0.5).abs() < 1e-4);
+        assert!(space.score(0.2).get() < 1e-10 && space.score(0.6) == Score::ONE);
+    }
+
+    #[test]
+    fn what_is_kept_depends_on_the_means_of_passages_alone() {
+        let of = |question, passage, range| {
+            space(vec![question], vec![passage], range).unwrap().fingerprint()
+        };
+        assert_eq!(of(0.5, 0.25, [0.0, 1.0]), of(0.6, 0.25, [0.1, 0.9]));
+        assert_ne!(of(0.5, 0.25, [0.0, 1.0]), of(0.5, 0.5, [0.0, 1.0]));
+    }
+
+    #[test]
+    fn each_language_and_side_has_its_mean() {
+        let (en, ja) = (vec![0.5, 0.0], vec![0.0, 0.5]);
+        let passage = TokenMeans::from([(Language::En, en), (Language::Ja, ja)]);
+        let space = TokenSpace::new(means(vec![0.0, 0.0]), passage, [0.0, 1.0]).unwrap();
+        let vectors = array![[0.5, 0.5]];
+        let centred = |side, language| space.centred(side, language, &vectors.view());
+        assert_eq!(centred(Role::Passage, Language::En), array![[0.0, 1.0]]);
+        assert_eq!(centred(Role::Passage, Language::Ja), array![[1.0, 0.0]]);
+        assert_eq!(centred(Role::Passage, Language::Ko), array![[0.0, 1.0]], "as the first");
+        assert!((centred(Role::Query, Language::Ja)[[0, 0]] - 0.5_f32.sqrt()).abs() < 1e-6);
+        assert_eq!(space.centred(Role::Query, Language::En, &array![[1.0]].view()).sum(), 0.0);
+    }
+
+    #[test]
+    fn the_tokens_that_are_matched_worst_count_with_their_nearest() {
+        let text = TokenCodes::of(&array![[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]].view());
+        assert_eq!(text.bytes().len(), 4);
+        let question = array![[0.0, 1.0, 0.0], [0.0, 0.6, 0.8], [0.8, 0.0, 0.6]];
+        assert!((text.similarity(&question.view()) - 0.7).abs() < 1e-6);
+        assert_eq!(TokenCodes::default().similarity(&question.view()), 0.0);
+        assert_eq!(text.similarity(&Array2::zeros((0, 3)).view()), 0.0);
+        // A vector that is the mean is near nothing.
+        let nothing = TokenCodes::of(&Array2::zeros((1, 3)).view());
+        assert_eq!(nothing.similarity(&question.view()), 0.0);
+    }
+
+    #[test]
+    fn broken_codes_are_not_taken() {
+        assert_eq!(TokenCodes::from_bytes(vec![0; 3], 4), None);
+        assert_eq!(TokenCodes::from_bytes(vec![0; 3], 0), None);
+        assert!(TokenCodes::from_bytes(vec![0; 4], 3).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn a_code_points_where_the_vector_does(
+            rows in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 33), 1..5)
+        ) {
+            let vectors = unit(&rows);
+            let codes = TokenCodes::of(&vectors.view());
+            let decoded = codes.decoded(33);
+            prop_assert_eq!(TokenCodes::from_bytes(codes.bytes().to_vec(), 33), Some(codes.clone()));
+            for (vector, decoded) in vectors.rows().into_iter().zip(decoded.rows()) {
+                if vector.dot(&vector) > 0.0 {
+                    prop_assert!((decoded.dot(&decoded) - 1.0).abs() < 1e-4);
+                    // Steps of a seventh of the largest number: at most 1 in 14 off each.
+                    prop_assert!(vector.dot(&decoded) > 0.97, "{}", vector.dot(&decoded));
+                }
+            }
+            let itself = codes.similarity(&decoded.view());
+            prop_assert!((itself - 1.0).abs() < 1e-4, "{itself}");
+        }
+    }
+}
