@@ -2906,7 +2906,7 @@ class Relevance:
     crag: CragScore | None = None
     """What grading says, where it graded the passage."""
     rerank: Score | None = None
-    """What the cross-encoder says, where it read the passage."""
+    """What the reranker says, a cross-encoder or the vectors of tokens, where it read the passage."""
     others: dict[str, Score] = _field(default_factory=dict[str, Score])
 
     @classmethod
@@ -3101,7 +3101,7 @@ class ScoreBreakdown:
     """What the score of a claim is made of: `combined · g`, and both of what."""
 
     combined: float
-    """Both, weighed: S."""
+    """All of them, weighed: S."""
     confidence: float
     """Confidence that it is true, 0–1."""
     g: float
@@ -3116,6 +3116,8 @@ class ScoreBreakdown:
     """Standard score of its utility in the scope."""
     vector: float
     """Relevance of its meaning, 0–1."""
+    tokens: float | None = None
+    """How well its tokens match those of the question, 0–1, where their vectors are kept."""
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> ScoreBreakdown:
@@ -3129,11 +3131,14 @@ class ScoreBreakdown:
             wire["text"],
             wire["utility"],
             wire["vector"],
+            wire.get("tokens"),
         )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"combined": self.combined, "confidence": self.confidence, "g": self.g, "quality": self.quality, "recency": self.recency, "text": self.text, "utility": self.utility, "vector": self.vector}
+        if self.tokens is not None:
+            wire["tokens"] = self.tokens
         return wire
 
 

@@ -21,7 +21,7 @@ pub use trefoil_core::{
 };
 use trefoil_core::{
     Allowed, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question, Result,
-    RetrieverId, Role, RowId, Score, Stage, TokenCounter,
+    RetrieverId, Role, RowId, Score, Stage, TokenCodes, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -240,6 +240,24 @@ impl MemoryCollection<'_> {
         view.ask(IndexInput::Vector, &question, allowed, depth)
     }
 
+    /// How well the units at `rows` say what a question does by the vectors of their tokens, 0–1
+    /// on the model's range ([`TokenSpace::relevance`](crate::model::TokenSpace::relevance)); those
+    /// of which none are kept are left out.
+    pub fn by_tokens(&self, question: &str, rows: &[RowId]) -> Result<BTreeMap<RowId, Score>> {
+        let (state, text) = (self.state(), one_line(question));
+        let Some(embedder) = state.embedder().filter(|_| !text.is_empty()) else {
+            return Ok(BTreeMap::new());
+        };
+        let Some(space) = embedder.token_space() else { return Ok(BTreeMap::new()) };
+        let kept = state.store.token_codes(rows)?;
+        if kept.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let asked = catch_panics(EMBEDDER, || embedder.query_tokens(&text, language_of(&text)))?;
+        let relevance = |codes: &TokenCodes| space.relevance(codes.similarity(&asked.view()));
+        Ok(kept.iter().map(|(row, codes)| (*row, relevance(codes))).collect())
+    }
+
     /// The unit vector of a text; none without a model.
     pub fn embed(&self, role: Role, text: &str) -> Result<Option<Vec<f32>>> {
         let Some(embedder) = self.state().embedder() else { return Ok(None) };
@@ -357,7 +375,7 @@ impl ReadView {
         depth: usize,
     ) -> Result<(Vec<MemoryHit>, Option<Embedding>)> {
         let nothing = matches!(allowed, Allowed::Only(rows) if rows.is_empty());
-        let text = question.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = one_line(&question.text);
         let embedding = match &self.embedder {
             Some(embedder) if !nothing && !text.is_empty() && embedder.embeds_texts() => {
                 let vectors =
@@ -410,6 +428,11 @@ impl State {
         });
         if meant.is_empty() { all } else { meant }
     }
+}
+
+/// What is embedded of a question.
+fn one_line(question: &str) -> String {
+    question.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn asked(question: &str) -> Question {

@@ -273,6 +273,7 @@ fn rank(
             claim,
             text: found.text.get(row).copied().unwrap_or_default(),
             vector: found.meaning(memory, *row),
+            tokens: found.tokens.get(row).copied(),
             exact: is_exact_match(&query.q, &claim.text),
         })
         .collect();

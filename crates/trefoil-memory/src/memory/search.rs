@@ -64,6 +64,8 @@ pub(super) struct Matches {
     pub(super) text: BTreeMap<RowId, f64>,
     /// Cosine of meanings.
     pub(super) cosine: BTreeMap<RowId, f32>,
+    /// How well the tokens of units match those of the question, 0–1.
+    pub(super) tokens: BTreeMap<RowId, f64>,
     /// How deep the retrievers were asked.
     pub(super) depth: RecallDepth,
     /// How useful all claims are that may be found.
@@ -174,6 +176,9 @@ impl RecallPlan {
             let (count, words_only) = (words_only.len(), Allowed::Only(Arc::new(words_only)));
             let near = memory.by_vector(question, &asked, &words_only, count)?;
             found.cosine.extend(near.iter().map(|one| (one.row, one.raw_score)));
+            let rows: Vec<RowId> = found.cosine.keys().copied().collect();
+            let tokens = memory.by_tokens(question, &rows)?.into_iter();
+            found.tokens.extend(tokens.map(|(row, score)| (row, f64::from(score.get()))));
         }
         found.embedded.insert(question.to_owned(), asked);
         Ok(())

@@ -88,7 +88,10 @@ pub struct ScoreBreakdown {
     pub text: f64,
     /// Relevance of its meaning, 0–1.
     pub vector: f64,
-    /// Both, weighed: S.
+    /// How well its tokens match those of the question, 0–1, where their vectors are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<f64>,
+    /// All of them, weighed: S.
     pub combined: f64,
     /// Standard score of its utility in the scope.
     pub utility: f64,

@@ -21,6 +21,8 @@ pub struct Candidate<'a> {
     pub text: f64,
     /// Relevance of its meaning, 0–1; 0 where it was not found.
     pub vector: f64,
+    /// How well its tokens match those of the question, 0–1; absent where they are not kept.
+    pub tokens: Option<f64>,
     /// Whether the question stands in it as it is ([`is_exact_match`]).
     pub exact: bool,
 }
@@ -81,7 +83,8 @@ impl Scoring<'_> {
     pub fn rank(&self, candidates: &[Candidate<'_>], top_k: usize) -> Vec<ScoredClaim> {
         let alpha = self.shared_alpha(candidates);
         let scored = candidates.iter().map(|candidate| {
-            let combined = hybrid_fusion(alpha, candidate.vector, candidate.text);
+            let fused = hybrid_fusion(alpha, candidate.vector, candidate.text);
+            let combined = with_tokens(fused, candidate.tokens);
             self.scored(candidate, combined)
         });
         best(scored, top_k)
@@ -90,7 +93,10 @@ impl Scoring<'_> {
     /// All claims by what they are worth, for a question that is empty.
     pub fn rank_by_worth(&self, claims: &[&Claim], top_k: usize) -> Vec<ScoredClaim> {
         let scored = claims.iter().map(|&claim| {
-            self.scored(&Candidate { claim, text: 0.0, vector: 0.0, exact: false }, 1.0)
+            self.scored(
+                &Candidate { claim, text: 0.0, vector: 0.0, tokens: None, exact: false },
+                1.0,
+            )
         });
         best(scored, top_k)
     }
@@ -122,6 +128,7 @@ impl Scoring<'_> {
         ScoreBreakdown {
             text: candidate.text,
             vector: candidate.vector,
+            tokens: candidate.tokens,
             combined,
             utility,
             confidence: f64::from(claim.confidence.get()),
@@ -145,6 +152,14 @@ impl Scoring<'_> {
 /// S = α·vector + (1 − α)·text.
 pub fn hybrid_fusion(alpha: f64, vector: f64, text: f64) -> f64 {
     alpha * vector + (1.0 - alpha) * text
+}
+
+/// What the match of tokens counts against words and meaning together.
+const TOKENS: f64 = 0.7;
+
+/// S with the match of tokens, where it is known.
+fn with_tokens(fused: f64, tokens: Option<f64>) -> f64 {
+    tokens.map_or(fused, |tokens| TOKENS * tokens + (1.0 - TOKENS) * fused)
 }
 
 /// What the occurrences of a question's words are worth: the unboosted BM25 of the text over
@@ -208,7 +223,7 @@ mod tests {
     }
 
     fn found(claim: &Claim, text: f64, vector: f64) -> Candidate<'_> {
-        Candidate { claim, text, vector, exact: false }
+        Candidate { claim, text, vector, tokens: None, exact: false }
     }
 
     #[track_caller]
@@ -347,7 +362,7 @@ mod tests {
             let candidates: Vec<_> = claims
                 .iter()
                 .zip(&rows)
-                .map(|(claim, &(text, vector, exact, ..))| Candidate { claim, text, vector, exact })
+                .map(|(claim, &(text, vector, exact, ..))| Candidate { claim, text, vector, tokens: None, exact })
                 .collect();
             let utilities = Utilities::of(claims.iter().map(|claim| claim.utility));
             let scoring = Scoring { alpha, utilities, ..scoring(&rerank) };

@@ -91,10 +91,11 @@ fn source(evidence: &ClaimEvidence) -> Option<String> {
 }
 
 fn made_of(breakdown: &ScoreBreakdown) -> String {
-    let ScoreBreakdown { text, vector, combined, utility, confidence, quality, recency, g } =
+    let ScoreBreakdown { text, vector, tokens, combined, utility, confidence, quality, recency, g } =
         breakdown;
+    let tokens = tokens.map(|tokens| format!(", tokens {tokens:.2}")).unwrap_or_default();
     format!(
-        "words {text:.2}, meaning {vector:.2} → {combined:.2} · utility {utility:+.2}, \
+        "words {text:.2}, meaning {vector:.2}{tokens} → {combined:.2} · utility {utility:+.2}, \
          confidence {confidence:.2}, quality {quality:.2}, recency {recency:.2} → {g:.2}"
     )
 }
