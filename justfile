@@ -57,6 +57,10 @@ bench-python PASSAGES="10000":
 bench-wire *ARGS="added 10000 2000":
     cargo run --release -p benches --bin wire -- {{ARGS}}
 
+# How well and how fast memory recalls one claim among ten thousand; printed.
+bench-recall DATA *COLLECTIONS="locomo-dev hotpot-mh musique-mh":
+    cargo run --release -p benches --bin recall -- {{DATA}} {{COLLECTIONS}}
+
 # Everything that `cargo test` runs; it fetches the default model once.
 test:
     cargo test
