@@ -5,9 +5,9 @@ use std::{
 };
 
 use trefoil_core::{
-    Cancel, ChunkId, Document, Error, FileId, FileInfo, Metadata, Part, Plan, RankedList, Result,
-    RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery, SearchResult, StoredChunk,
-    WhyNot,
+    Cancel, ChunkId, Document, Error, FileId, FileInfo, Lost, Metadata, Missed, Part, Plan,
+    RankedList, Result, RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery,
+    SearchResult, StoredChunk, WhyNot,
 };
 use trefoil_store::JobCounts;
 
