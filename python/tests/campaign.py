@@ -6,6 +6,7 @@ A round that fails, hangs or crashes ends the campaign with its number.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import pickle
@@ -253,7 +254,8 @@ def embedder(rounds: range, folder: Path) -> None:
         with trefoil.open(folder / f"{number % 16}", model=bad) as engine:
             bad.engine = engine
             engine.ingest(documents(number, 4))
-            engine.drain(timeout=0.05)
+            with contextlib.suppress(trefoil.EmbeddingFailed):
+                engine.drain(timeout=0.05)
             assert engine.search("walrus").results is not None
             bad.engine = None
     for one in folder.iterdir():
