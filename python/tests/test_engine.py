@@ -258,6 +258,8 @@ def test_ctrl_c_ends_an_ingest_and_leaves_the_index_sound(index: Path) -> None:
         """
         import os, signal, sys, threading, time
         import trefoil_search as trefoil
+        # A shell starts a program in the background with the signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         engine = trefoil.open(sys.argv[1], model="none")
         documents = [trefoil.Document(str(n), f"text {n} " * 50) for n in range(20_000)]
         kill = lambda: os.kill(os.getpid(), signal.SIGINT)
