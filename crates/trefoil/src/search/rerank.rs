@@ -36,8 +36,8 @@ pub(crate) struct Reranked {
 }
 
 /// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
-/// by what the first of them name; what is not read follows in the order of fusion. A list that
-/// only token vectors read is compared with those that are kept.
+/// by what the first of them name; what is not read follows in the order of fusion. A list that no
+/// other reads is compared with what is kept of it, if that says something.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,

@@ -229,16 +229,18 @@ impl Searcher<'_> {
         reranked.ranked
     }
 
-    /// What the token vectors that are kept say of rows, on the scale of a reranker; the average of
-    /// the others for one that has none. Nothing, if fewer than half have any.
+    /// What the token vectors that are kept say of rows to a question in a language that the corpus
+    /// is not in, on the scale of a reranker; the average of the others for one that has none.
+    /// Nothing, if fewer than half have any: within a language a window of each of the first is
+    /// better read (decision 024).
     pub(crate) fn token_scores(
         self,
         question: &Question,
         rows: &[RowId],
     ) -> BTreeMap<RowId, Score> {
         let compare = || {
-            let embedder =
-                self.view.embedder.as_deref().filter(|_| !question.text.trim().is_empty());
+            let compares = question.cross_lingual && !question.text.trim().is_empty();
+            let embedder = self.view.embedder.as_deref().filter(|_| compares);
             let Some((embedder, space)) = embedder.and_then(|one| Some((one, one.token_space()?)))
             else {
                 return Ok(BTreeMap::new());
