@@ -49,6 +49,7 @@ mod soak;
 mod source_files;
 mod tenants;
 mod tidy;
+mod token_vectors;
 mod trigrams;
 mod upkeep;
 mod verify;

@@ -206,8 +206,9 @@ pub enum Model {
 }
 
 /// Of which texts the vectors of their tokens are kept. They are compared with those of a question
-/// (late interaction), and take half a byte a number and token: with 384 numbers 192 bytes a token,
-/// some 30 kB a chunk.
+/// in another language than the documents, and of each that is asked of memory (late interaction).
+/// They take half a byte a number and token: with 384 numbers 192 bytes a token, some 30 kB a
+/// chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenVectors {

@@ -273,6 +273,18 @@ mod tests {
     }
 
     #[test]
+    fn the_match_of_tokens_counts_seven_tenths() {
+        let rerank = RerankPolicy::default();
+        let claims = [claim("clm_1", 0, 0.0, 1.0), claim("clm_2", 0, 0.0, 1.0)];
+        let matched = Candidate { tokens: Some(1.0), ..found(&claims[1], 0.5, 0.5) };
+        let ranked = scoring(&rerank).rank(&[found(&claims[0], 0.6, 0.6), matched], 9);
+        assert_eq!(ranked[0].claim.id.as_str(), "clm_2");
+        let combined = |at: usize| ranked[at].breakdown.unwrap().combined;
+        near(combined(0), 0.7 + 0.3 * 0.5);
+        near(combined(1), 0.6);
+    }
+
+    #[test]
     fn each_kind_has_its_half_life() {
         let rerank = RerankPolicy::default();
         let recency = |kind| {

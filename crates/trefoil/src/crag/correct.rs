@@ -21,7 +21,7 @@ use crate::{
         diagnostics::Diagnostics,
         fusion::fuser,
         graded::{Graded, GradedPassage, best_read},
-        rerank::{Added, Read, Reading, TIME_IS_UP, reader, rerank_more},
+        rerank::{Added, Known, Read, Reading, TIME_IS_UP, reader, rerank_more},
         searcher::{Request, Searcher},
     },
 };
@@ -128,7 +128,8 @@ impl Searcher<'_> {
                 break;
             }
             let limit = before.and_then(|read| read.get(place).copied());
-            let tried = self.try_correction(Search { limit, ..search }, correction, &evidence);
+            let tried =
+                self.try_correction(Search { limit, ..search }, correction, &evidence, diagnostics);
             let read = tried.as_ref().ok().and_then(|(_, more)| Some(more.as_ref()?.read));
             diagnostics.corrections.push(read.unwrap_or_default());
             match tried {
@@ -162,6 +163,7 @@ impl Searcher<'_> {
         search: Search<'_>,
         correction: Correction,
         evidence: &Findings,
+        diagnostics: &mut Diagnostics,
     ) -> Result<(Candidates, Option<Findings>)> {
         let Search { plan, crag, filters, allowed, .. } = search;
         let Findings { lists, ranked, .. } = evidence;
@@ -184,8 +186,11 @@ impl Searcher<'_> {
         let unread = all - fused.len();
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
         let found = self.read(&wider, filters, fused)?;
-        let Added { ranked, switched, read } =
+        let Added { ranked, switched, read, degraded } =
             self.rerank_more(search, found.passages, ranked, &repaired);
+        if let Some(reason) = degraded {
+            diagnostics.degrade(Stage::Rerank, reason);
+        }
         let thresholds = self.thresholds(&plan.question.text, &ranked);
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
         Ok((candidates, Some(Findings { repaired, switched, read, ..more })))
@@ -204,8 +209,9 @@ impl Searcher<'_> {
         let plan = search.rerank();
         let question = &search.plan.question.text;
         let names = self.mention_strength(search.plan);
-        let kept = |rows: &[RowId]| self.token_scores(&search.plan.question, rows);
-        let read = Read { scores, repaired, known: (&kept, &names), deadline: search.deadline };
+        let token_scores = |rows: &[RowId]| self.token_scores(&search.plan.question, rows);
+        let known = Known { token_scores: &token_scores, names: &names };
+        let read = Read { scores, repaired, known, deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), question, passages, read)
     }
 

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use trefoil_core::{Deadline, Fused, Passage, Ranked, RerankPlan, Reranker, RowId, RowSet, Score};
+use trefoil_core::{
+    Deadline, Fused, Passage, Ranked, RerankPlan, Reranker, Result, RowId, RowSet, Score,
+};
 
 use crate::{
     background::catch_panics,
@@ -15,11 +17,20 @@ use crate::{
 };
 
 /// How strongly the passage of the first row mentions the subject of the second, 0–1.
-pub(crate) type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
+type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
-/// What the token vectors that are kept say of rows, the average of the others for one that has
-/// none; nothing if too few have any.
-pub(crate) type Kept<'a> = &'a dyn Fn(&[RowId]) -> BTreeMap<RowId, Score>;
+/// The scores of rows by their token vectors.
+type TokenScores<'a> = &'a dyn Fn(&[RowId]) -> Result<BTreeMap<RowId, Score>>;
+
+/// What the indexes know of passages without reading them.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// What the token vectors that are kept say of rows, the average of the others for one that
+    /// has none; nothing if too few have any.
+    pub(crate) token_scores: TokenScores<'a>,
+    /// Which passages name what others are about.
+    pub(crate) names: Names<'a>,
+}
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
@@ -37,15 +48,17 @@ pub(crate) struct Reranked {
 
 /// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
 /// by what the first of them name; what is not read follows in the order of fusion. A list that no
-/// other reads is compared with what is kept of it, if that says something.
+/// other reads is compared with what is kept of it, if that says something; what cannot be compared
+/// is read, and `degraded` says why.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
     question: &str,
     passages: Vec<Passage>,
-    (kept, names): (Kept<'_>, Names<'_>),
+    known: Known<'_>,
     deadline: &Deadline,
 ) -> Reranked {
+    let names = known.names;
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
         return Reranked { ranked: unread(passages, names), degraded: None };
     };
@@ -57,11 +70,12 @@ pub(crate) fn rerank(
     let reads = |one| head(one, question, &texts);
     let mut reranker = found.rerankers.iter().find_map(reads);
     let mut scores = BTreeMap::new();
+    let mut degraded = None;
     if reranker.is_none() {
-        scores = kept(&first(plan.limit.unwrap_or(plan.passages).min(plan.passages)));
+        let most = plan.limit.unwrap_or(plan.passages).min(plan.passages);
+        (scores, degraded) = compared(known, &first(most));
         reranker = found.by_tokens.as_ref().and_then(reads);
     }
-    let mut degraded = None;
     if scores.is_empty() {
         let read = if let Some((reranker, head)) = reranker {
             let reading = Reading { turns: &found.turns, plan, question, deadline };
@@ -71,9 +85,17 @@ pub(crate) fn rerank(
             (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
         };
         scores = first(read.0.len()).into_iter().zip(read.0).collect();
-        degraded = read.1;
+        degraded = degraded.or(read.1);
     }
     Reranked { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
+}
+
+/// The scores of rows by their token vectors, or why there are none.
+fn compared(known: Known<'_>, rows: &[RowId]) -> (BTreeMap<RowId, Score>, Option<String>) {
+    match (known.token_scores)(rows) {
+        Ok(scores) => (scores, None),
+        Err(error) => (BTreeMap::new(), Some(error.chain())),
+    }
 }
 
 /// `passages` in the order of fusion, none of them read.
@@ -87,8 +109,7 @@ pub(crate) struct Read<'a> {
     pub(crate) scores: BTreeMap<RowId, Score>,
     /// What repairs found: all of it is read, wherever it stands.
     pub(crate) repaired: &'a RowSet,
-    /// What is known of the passages: their tokens, and which name what others are about.
-    pub(crate) known: (Kept<'a>, Names<'a>),
+    pub(crate) known: Known<'a>,
     /// When the search has to end.
     pub(crate) deadline: &'a Deadline,
 }
@@ -101,6 +122,8 @@ pub(crate) struct Added {
     pub(crate) switched: bool,
     /// How many passages were read.
     pub(crate) read: usize,
+    /// Why the token vectors that are kept could not be compared.
+    pub(crate) degraded: Option<String>,
 }
 
 /// Reads what repairs have added to a list, and puts all in order.
@@ -115,18 +138,18 @@ pub(crate) fn rerank_more(
     passages: Vec<Passage>,
     Read { mut scores, repaired, known, deadline }: Read<'_>,
 ) -> Added {
-    let (kept, names) = known;
+    let names = known.names;
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it.
         let Reranked { ranked, .. } = rerank(found, plan, question, passages, known, deadline);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
-        return Added { ranked, switched: false, read };
+        return Added { ranked, switched: false, read, degraded: None };
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
         let ranked = in_order(passages, &scores, repaired, names);
-        return Added { ranked, switched: false, read: 0 };
+        return Added { ranked, switched: false, read: 0, degraded: None };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
     let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
@@ -134,13 +157,16 @@ pub(crate) fn rerank_more(
         passages.iter().filter(is_repaired).map(row_and_text).collect();
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let is_by_tokens = !found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
+    let mut degraded = None;
     if is_by_tokens {
         let rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
-        scores.extend(kept(&rows));
+        let (more, reason) = compared(known, &rows);
+        scores.extend(more);
+        degraded = reason;
     }
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
         let ranked = in_order(passages, &scores, repaired, names);
-        return Added { ranked, switched: false, read: 0 };
+        return Added { ranked, switched: false, read: 0, degraded };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
@@ -163,7 +189,8 @@ pub(crate) fn rerank_more(
     let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    Added { ranked: in_order(passages, &scores, repaired, names), switched, read: added }
+    let ranked = in_order(passages, &scores, repaired, names);
+    Added { ranked, switched, read: added, degraded }
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.

@@ -16,7 +16,7 @@ use crate::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
         pool,
-        rerank::rerank,
+        rerank::{Known, rerank},
         retrieve::{Retrieved, run_after, run_independent},
         select::{Selected, cosine, select},
     },
@@ -217,10 +217,10 @@ impl Searcher<'_> {
     ) -> Vec<Ranked> {
         let (question, rerankers) = (&plan.question, &self.state.rerankers);
         let names = self.mention_strength(plan);
-        let kept = |rows: &[RowId]| self.token_scores(question, rows);
-        let (rerank_plan, known) = (plan.rerank.as_ref(), (&kept as _, &names as _));
+        let token_scores = |rows: &[RowId]| self.token_scores(question, rows);
+        let known = Known { token_scores: &token_scores, names: &names };
         let reranked =
-            rerank(rerankers, rerank_plan, &question.text, passages, known, self.deadline);
+            rerank(rerankers, plan.rerank.as_ref(), &question.text, passages, known, self.deadline);
         if let Some(reason) = reranked.degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
@@ -231,41 +231,43 @@ impl Searcher<'_> {
 
     /// What the token vectors that are kept say of rows to a question in a language that the corpus
     /// is not in, on the scale of a reranker; the average of the others for one that has none.
-    /// Nothing, if fewer than half have any: within a language a window of each of the first is
-    /// better read (decision 024).
+    ///
+    /// Nothing, if the time is up or fewer than half have any: within a language a window of each
+    /// of the first is better read (decision 024).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the vectors cannot be read, or the embedder fails on the question.
     pub(crate) fn token_scores(
         self,
         question: &Question,
         rows: &[RowId],
-    ) -> BTreeMap<RowId, Score> {
-        let compare = || {
-            let compares = question.cross_lingual && !question.text.trim().is_empty();
-            let embedder = self.view.embedder.as_deref().filter(|_| compares);
-            let Some((embedder, space)) = embedder.and_then(|one| Some((one, one.token_space()?)))
-            else {
-                return Ok(BTreeMap::new());
-            };
-            let kept = self.state.store.token_codes(rows)?;
-            if kept.is_empty() || 2 * kept.len() < rows.len() {
-                return Ok(BTreeMap::new());
-            }
-            let asked = embedder.query_tokens(&question.text, question.language)?;
-            let compared: Vec<(RowId, f32)> = kept
-                .into_iter()
-                .take_while(|_| !self.deadline.has_passed())
-                .map(|(row, codes)| (row, codes.similarity(&asked.view())))
-                .collect();
-            let sum: f32 = compared.iter().map(|(_, similarity)| similarity).sum();
-            let average = space.score(sum / compared.len().max(1) as f32);
-            let mut scores: BTreeMap<_, _> = rows.iter().map(|&row| (row, average)).collect();
-            scores.extend(compared.into_iter().map(|(row, found)| (row, space.score(found))));
-            Ok(scores)
+    ) -> Result<BTreeMap<RowId, Score>> {
+        let compares = question.cross_lingual && !question.text.trim().is_empty();
+        let embedder = self.view.embedder.as_deref().filter(|_| compares);
+        let Some((embedder, space)) = embedder.and_then(|one| Some((one, one.token_space()?)))
+        else {
+            return Ok(BTreeMap::new());
         };
-        // What cannot be compared can be read.
-        catch_panics(EMBEDDER, compare).unwrap_or_else(|error| {
-            self.state.errors.note(Stage::Rerank, error);
-            BTreeMap::new()
-        })
+        let kept = self.state.store.token_codes(rows)?;
+        if kept.is_empty() || 2 * kept.len() < rows.len() || self.deadline.has_passed() {
+            return Ok(BTreeMap::new());
+        }
+        let ask = || embedder.query_tokens(&question.text, question.language);
+        let asked = catch_panics(EMBEDDER, ask)?;
+        let compared: Vec<(RowId, f32)> = kept
+            .into_iter()
+            .take_while(|_| !self.deadline.has_passed())
+            .map(|(row, codes)| (row, codes.similarity(&asked.view())))
+            .collect();
+        if compared.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let sum: f32 = compared.iter().map(|(_, similarity)| similarity).sum();
+        let average = space.score(sum / compared.len() as f32);
+        let mut scores: BTreeMap<_, _> = rows.iter().map(|&row| (row, average)).collect();
+        scores.extend(compared.into_iter().map(|(row, found)| (row, space.score(found))));
+        Ok(scores)
     }
 
     /// How strongly one passage mentions the subject of another, 0–1, by the planned retrievers
