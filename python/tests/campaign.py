@@ -28,7 +28,7 @@ from trefoil_search import Boundary, Document
 Class: TypeAlias = Literal["public", "internal", "pii", "secret"]
 
 WORDS = "walrus zebra rain tea harbour engine ledger 天気 東京 날씨 서울 index postings".split()
-PATIENCE = 120
+TIMEOUT = 120
 """Seconds after which a round hangs."""
 
 
@@ -72,20 +72,20 @@ def drop(rounds: range, folder: Path) -> None:
         embedder = Slow(numbers.choice([0.0, 0.001, 0.01]))
         engine = trefoil.open(folder / f"{number % 16}", model=embedder)
         engine.ingest(documents(number, 20))
-        assert embedder.begun.wait(PATIENCE)
+        assert embedder.begun.wait(TIMEOUT)
         time.sleep(numbers.uniform(0, 0.005))
         if numbers.random() < 0.5:
             keeper = threading.Thread(target=engine.search, args=("walrus",))
             keeper.start()
             del engine
-            keeper.join(PATIENCE)
+            keeper.join(TIMEOUT)
             assert not keeper.is_alive()
         else:
             del engine
         gc.collect()
     for one in folder.iterdir():
         with trefoil.open(one, model=Slow(0)) as engine:
-            assert engine.drain(timeout=PATIENCE).waiting == 0
+            assert engine.drain(timeout=TIMEOUT).waiting == 0
             assert engine.verify()["sound"] is True
 
 
@@ -122,7 +122,7 @@ def leave(rounds: range, folder: Path) -> None:
     """End an interpreter whose engine is open and busy."""
     for number in rounds:
         ended = run(EXIT, str(folder / f"{number % 16}"), str(number))
-        _, errors = ended.communicate(timeout=PATIENCE)
+        _, errors = ended.communicate(timeout=TIMEOUT)
         assert (ended.returncode, errors) == (3 if number % 4 == 3 else 0, ""), (number, errors)
     for one in folder.iterdir():
         with trefoil.open(one, model=Slow(0)) as engine:
@@ -139,7 +139,7 @@ def fork(rounds: range, folder: Path) -> None:
         child = os.fork()
         if not child:
             os._exit(forked(held, number, folder))
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         ended, status = 0, 0
         while not ended:
             ended, status = os.waitpid(child, os.WNOHANG)
@@ -208,7 +208,7 @@ def interrupt(rounds: range, folder: Path) -> None:
         assert child.stdout is not None and child.stdout.readline() == "begins\n"
         time.sleep(random.Random(number).uniform(0, 0.6))
         child.send_signal(signal.SIGINT)
-        output, errors = child.communicate(timeout=PATIENCE)
+        output, errors = child.communicate(timeout=TIMEOUT)
         if child.returncode == 7:
             came += 1
             with trefoil.open(index, model="none", read_only=True) as engine:

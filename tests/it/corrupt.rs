@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A trial takes a tenth of a second, but a campaign may be given next to nothing of the machine.
-const PATIENCE: Duration = Duration::from_hours(1);
+const TIMEOUT: Duration = Duration::from_hours(1);
 /// What each retriever is asked alone.
 const ALONE: &str = "Captain Ellis1, Line 3";
 /// The folders of the indexes, which the store has all of.
@@ -54,7 +54,7 @@ fn damage_is_repaired_or_told() {
         let opened = dir.path().to_owned();
         let work = std::thread::spawn(move || drop(sender.send(answers(&opened))));
         let case = format!("trial {trial}: {damage:?} in {}", file.display());
-        let outcome = match receiver.recv_timeout(PATIENCE) {
+        let outcome = match receiver.recv_timeout(TIMEOUT) {
             Ok(outcome) => outcome,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("{case} hangs"),
             Err(mpsc::RecvTimeoutError::Disconnected) => panic!("{case} panics"),

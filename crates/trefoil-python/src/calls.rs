@@ -303,7 +303,7 @@ struct PathsToIngest {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Patience {
+struct Timeout {
     /// Seconds.
     timeout: Option<f64>,
 }
@@ -323,7 +323,7 @@ pub(crate) fn answer_in_time(
             write(&engine.ingest_paths(&paths, IngestOptions { prune }, tell)?)
         }
         "drain" => {
-            let Patience { timeout } = read(arguments)?;
+            let Timeout { timeout } = read(arguments)?;
             if opened.config.memory.learn {
                 opened.memory();
             }

@@ -4,7 +4,7 @@
 //! What is answered is the [table of routes](fn@routes): the router, the `OpenAPI` description,
 //! the labels of the metrics and the reference page all come from it.
 //!
-//! A request goes one way: accepted (`serve`, `patience`), let in (`answer`, `app`, `auth`, `limit`), made a
+//! A request goes one way: accepted (`serve`, `timeouts`), let in (`answer`, `app`, `auth`, `limit`), made a
 //! call (`call`) of a route (`route`, `routes`) and answered by one function (`http`).
 
 mod answer;
@@ -23,13 +23,13 @@ mod markup;
 mod mcp;
 mod metrics;
 mod openapi;
-mod patience;
 mod problem;
 mod route;
 mod routes;
 mod serve;
 mod settings;
 mod stream;
+mod timeouts;
 
 pub use auth::{Grant, NewToken, Scope, Token, Tokens};
 pub use local::{LocalServer, living_server};

@@ -34,8 +34,8 @@ use crate::{
     indexes::Indexes,
     local::{Announced, LocalServer},
     openapi,
-    patience::{Answering, Exchanges, Patience, Patient},
     settings::ServerSettings,
+    timeouts::{Answering, Exchanges, TimedStream, Timeouts},
 };
 
 /// What keeps a server from starting.
@@ -300,11 +300,11 @@ fn connect(
     let limits = &now.settings.limits;
     let router = TowerToHyperService::new(router.clone());
     let exchanges = Exchanges::default();
-    let patience = Patience {
+    let timeouts = Timeouts {
         idle: Duration::from_secs(limits.idle_seconds),
         head: Duration::from_secs(limits.head_seconds),
     };
-    let stream = Patient::new(stream, patience, exchanges.clone());
+    let stream = TimedStream::new(stream, timeouts, exchanges.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
         let exchange = exchanges.begin();
         request.extensions_mut().insert(Peer(peer));
@@ -314,7 +314,7 @@ fn connect(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // With a timer hyper reads again as soon as it has answered, which starts ours.
-        .header_read_timeout(patience.idle + patience.head)
+        .header_read_timeout(timeouts.idle + timeouts.head)
         .max_headers(limits.headers)
         .max_buf_size(limits.head_bytes)
         .serve_connection(TokioIo::new(stream), service);

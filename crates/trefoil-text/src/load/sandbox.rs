@@ -10,7 +10,7 @@ use std::{
 /// Parsers recurse on nested input: more stack than the caller may have.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Files of the largest size that is read take a few seconds.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Runs a parser in a thread of its own, so that a panic or an endless loop on a
 /// hostile file becomes a reason to refuse the file. (PDF extraction is known for
@@ -18,11 +18,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) fn run<T: Send + 'static>(
     parser: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    run_for(PATIENCE, parser)
+    run_for(TIMEOUT, parser)
 }
 
 fn run_for<T: Send + 'static>(
-    patience: Duration,
+    timeout: Duration,
     parser: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     let (sender, receiver) = mpsc::channel();
@@ -39,8 +39,8 @@ fn run_for<T: Send + 'static>(
         .spawn(work)
         .map_err(|error| format!("no thread could be started to parse it: {error}"))?;
     receiver
-        .recv_timeout(patience)
-        .unwrap_or_else(|_| Err(format!("parsing it takes more than {} s", patience.as_secs())))
+        .recv_timeout(timeout)
+        .unwrap_or_else(|_| Err(format!("parsing it takes more than {} s", timeout.as_secs())))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ const TRIES: usize = 3;
 const REST: Duration = Duration::from_secs(1);
 /// What waits for that waits no longer than this, or, where it takes long, than so many times as
 /// long as it took last.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const SHARE: u32 = 10;
 
 /// What a thread does, in small steps.
@@ -209,7 +209,7 @@ impl Drop for Gone<'_> {
 impl Progress {
     fn has_rested(&self) -> bool {
         let is_overdue =
-            |(at, took): (Instant, Duration)| at.elapsed() >= PATIENCE.max(took * SHARE);
+            |(at, took): (Instant, Duration)| at.elapsed() >= LONGEST_WAIT.max(took * SHARE);
         self.waiting > 0
             || self.woken_at.is_none_or(|at| at.elapsed() >= REST)
             || self.rested_at.is_some_and(is_overdue)

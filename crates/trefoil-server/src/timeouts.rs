@@ -84,7 +84,7 @@ impl HttpBody for Answering {
 
 /// How long a client may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// Until the first byte of a request.
     pub(crate) idle: Duration,
     /// From there to the end of its head.
@@ -94,9 +94,9 @@ pub(crate) struct Patience {
 /// A connection that ends when its client takes too long. While a request is being answered it
 /// waits: its body and its answer have times of their own.
 #[derive(Debug)]
-pub(crate) struct Patient<S> {
+pub(crate) struct TimedStream<S> {
     stream: S,
-    patience: Patience,
+    timeouts: Timeouts,
     exchanges: Exchanges,
     /// Answers that had ended when it began to wait for the next request.
     seen: u64,
@@ -104,10 +104,10 @@ pub(crate) struct Patient<S> {
     until: Pin<Box<Sleep>>,
 }
 
-impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, patience: Patience, exchanges: Exchanges) -> Self {
-        let until = Box::pin(sleep(patience.idle));
-        Self { stream, patience, exchanges, seen: 0, is_in_head: false, until }
+impl<S> TimedStream<S> {
+    pub(crate) fn new(stream: S, timeouts: Timeouts, exchanges: Exchanges) -> Self {
+        let until = Box::pin(sleep(timeouts.idle));
+        Self { stream, timeouts, exchanges, seen: 0, is_in_head: false, until }
     }
 
     fn wait(&mut self, time: Duration) {
@@ -115,7 +115,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -125,7 +125,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         let is_answering = self.exchanges.begun() != ended;
         if self.seen != ended {
             (self.seen, self.is_in_head) = (ended, false);
-            let idle = self.patience.idle;
+            let idle = self.timeouts.idle;
             self.wait(idle);
         }
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
@@ -135,7 +135,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
         if read.is_ready() {
             if !self.is_in_head {
                 self.is_in_head = true;
-                let head = self.patience.head;
+                let head = self.timeouts.head;
                 self.wait(head);
             }
             return read;
@@ -145,7 +145,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
