@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{Collection, Evaluation, Interval, Metric, statistic::percentile, table::Table};
 
 /// What was measured on one collection with one configuration.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -18,8 +19,10 @@ pub struct Report {
     /// What was measured: strategies, fuser, model and the like.
     pub configuration: BTreeMap<String, Value>,
     /// Means over the questions.
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, f64>"))]
     pub metrics: BTreeMap<Metric, f64>,
     /// 95 % bootstrap intervals of the means.
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, [f64; 2]>"))]
     pub intervals: BTreeMap<Metric, Interval>,
     /// The same for the questions of each language.
     pub languages: BTreeMap<String, Share>,
@@ -36,16 +39,19 @@ pub struct Report {
 }
 
 /// Some of the questions.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// How many.
     pub queries: usize,
     /// Means over them.
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, f64>"))]
     pub metrics: BTreeMap<Metric, f64>,
 }
 
 /// Percentiles of durations, by nearest rank, in milliseconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {
@@ -58,6 +64,7 @@ pub struct Percentiles {
 }
 
 /// How long questions took, asked one at a time.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
@@ -74,6 +81,7 @@ pub struct Latency {
 }
 
 /// What indexing cost.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ingest {

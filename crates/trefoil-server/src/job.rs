@@ -16,9 +16,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
-use trefoil::{Error, Progress, admin::Clock};
+use trefoil::{
+    Error, Ingested, Progress,
+    admin::{CheckResult, Clock, EngineStats, Snapshot, Verification},
+};
+use trefoil_eval::Report;
+use trefoil_memory::MaintenanceReport;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemView};
 
 /// Jobs that wait at most.
 const WAITING: usize = 16;
@@ -70,6 +75,26 @@ pub(crate) struct Done {
     pub(crate) total: u64,
 }
 
+/// What came of a job, by its kind.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum JobResult {
+    /// Of `ingest`.
+    Ingested(Ingested),
+    /// Of `reindex`.
+    Stats(Box<EngineStats>),
+    /// Of `export`.
+    Snapshot(Snapshot),
+    /// Of `verify`.
+    Verification(Verification),
+    /// Of `doctor`.
+    Health(Vec<CheckResult>),
+    /// Of `maintain`.
+    Maintenance(MaintenanceReport),
+    /// Of `eval`.
+    Report(Box<Report>),
+}
+
 /// A job as it is told.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct JobView {
@@ -86,9 +111,10 @@ pub(crate) struct JobView {
     pub(crate) progress: Done,
     /// What came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) result: Option<Value>,
+    pub(crate) result: Option<JobResult>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<ProblemView<'_>>")]
     pub(crate) problem: Option<Value>,
 }
 
@@ -110,8 +136,8 @@ pub(crate) struct Job {
     clock: Arc<dyn Clock>,
 }
 
-/// What a job does: what comes of it, as JSON.
-pub(crate) type Work = Box<dyn FnOnce(&Job) -> Result<Value, Problem> + Send>;
+/// What a job does.
+pub(crate) type Work = Box<dyn FnOnce(&Job) -> Result<JobResult, Problem> + Send>;
 
 impl Job {
     fn told(&self) -> MutexGuard<'_, (JobView, VecDeque<JobEvent>)> {
@@ -141,7 +167,7 @@ impl Job {
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
         if self.view().state == State::Waiting {
-            self.end(State::Cancelled, Ok(Value::Null));
+            self.end(State::Cancelled, Ok(None));
         }
     }
 
@@ -155,7 +181,7 @@ impl Job {
         begins
     }
 
-    fn end(&self, state: State, outcome: Result<Value, Problem>) {
+    fn end(&self, state: State, outcome: Result<Option<JobResult>, Problem>) {
         let now = self.now();
         self.change(state.name(), |view| {
             if view.state.has_ended() {
@@ -163,8 +189,7 @@ impl Job {
             }
             (view.state, view.ended) = (state, Some(now));
             match outcome {
-                Ok(Value::Null) => {}
-                Ok(result) => view.result = Some(result),
+                Ok(result) => view.result = result,
                 Err(problem) => {
                     let instance = format!("/v1/jobs/{}", view.id);
                     view.problem = Some(problem.as_value(&instance));
@@ -323,16 +348,16 @@ impl Jobs {
 fn run(job: &Job, work: Work) {
     let outcome = trefoil::admin::catch_panics("run a job", || Ok::<_, Error>(work(job)));
     match outcome.unwrap_or_else(|error| Err(Problem::from(error))) {
-        Err(problem) if problem.code == "cancelled" => job.end(State::Cancelled, Ok(Value::Null)),
+        Err(problem) if problem.code == "cancelled" => job.end(State::Cancelled, Ok(None)),
         // What was cancelled at its very end is done.
-        Ok(result) => job.end(State::Done, Ok(result)),
+        Ok(result) => job.end(State::Done, Ok(Some(result))),
         Err(problem) => job.end(State::Failed, Err(problem)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use trefoil::admin::SystemClock;
+    use trefoil::{admin::SystemClock, index::Seq};
 
     use super::*;
 
@@ -343,9 +368,18 @@ mod tests {
     fn add(
         jobs: &Jobs,
         kind: &'static str,
-        work: impl FnOnce(&Job) -> Result<Value, Problem> + Send + 'static,
+        work: impl FnOnce(&Job) -> Result<JobResult, Problem> + Send + 'static,
     ) -> Result<Arc<Job>, Problem> {
         jobs.add(kind, "notes", Box::new(work))
+    }
+
+    fn nothing_wrong() -> JobResult {
+        JobResult::Verification(Verification {
+            seq: Seq::default(),
+            rows: Vec::new(),
+            lagging: Vec::new(),
+            findings: Vec::new(),
+        })
     }
 
     async fn ended(job: &Job) -> Vec<JobEvent> {
@@ -364,7 +398,7 @@ mod tests {
             for done in 0..300 {
                 assert_eq!(job.tell(Progress { done, total: 300 }), ControlFlow::Continue(()));
             }
-            Ok(Value::from(7))
+            Ok(nothing_wrong())
         });
         let job = job.unwrap();
         ended(&job).await;
@@ -373,7 +407,7 @@ mod tests {
         assert_eq!((events.len(), events[0].id), (EVENTS, 302 - EVENTS as u64));
         let last = events.last().unwrap();
         assert_eq!(last.name, "done");
-        assert_eq!(serde_json::from_str::<Value>(&last.data).unwrap()["result"], 7);
+        assert_eq!(serde_json::from_str::<Value>(&last.data).unwrap()["result"]["sound"], true);
         assert_eq!(job.after(last.id - 1).await.as_ref(), Some(last));
         jobs.stop();
         jobs.wait();
@@ -402,7 +436,7 @@ mod tests {
         assert_eq!(ended(&third).await.last().unwrap().name, "failed");
         assert_eq!(third.view().problem.unwrap()["code"], "panicked");
         jobs.stop();
-        assert_eq!(add(&jobs, "verify", |_| Ok(Value::Null)).unwrap_err().code, "not_ready");
+        assert_eq!(add(&jobs, "verify", |_| Ok(nothing_wrong())).unwrap_err().code, "not_ready");
         jobs.wait();
     }
 
@@ -414,14 +448,14 @@ mod tests {
         add(&jobs, "verify", move |_| {
             begun.send(()).unwrap();
             _ = wait.recv();
-            Ok(Value::Null)
+            Ok(nothing_wrong())
         })
         .unwrap();
         begins.recv().unwrap();
         for _ in 0..WAITING {
-            add(&jobs, "verify", |_| Ok(Value::Null)).unwrap();
+            add(&jobs, "verify", |_| Ok(nothing_wrong())).unwrap();
         }
-        let refused = add(&jobs, "verify", |_| Ok(Value::Null)).unwrap_err();
+        let refused = add(&jobs, "verify", |_| Ok(nothing_wrong())).unwrap_err();
         assert_eq!((refused.code, refused.retry_after), ("overloaded", Some(1)));
         drop(release);
         jobs.stop();

@@ -240,6 +240,8 @@ pub mod admin {
     pub(crate) mod export;
     pub(crate) mod opening;
     pub(crate) mod repair;
+    #[cfg(feature = "schema")]
+    mod schema;
     pub(crate) mod snapshot;
     pub(crate) mod verify;
 }

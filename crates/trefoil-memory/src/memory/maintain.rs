@@ -44,6 +44,7 @@ string_enum!(
 );
 
 /// One thing that was done, and why.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct MaintenanceStep {
     /// The unit, or the saved context.
@@ -65,6 +66,7 @@ impl MaintenanceStep {
 }
 
 /// What looking after memory did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MaintenanceReport {

@@ -12,14 +12,13 @@ use axum::{
 use futures_util::stream::unfold;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use trefoil::{Engine, Error, IngestOptions, admin::DoctorOptions};
 use trefoil_eval::{Collection, Harness};
 use trefoil_memory::{MaintainOptions, NoProbe};
 
 use crate::{
     call::{Call, json},
-    job::{Job, JobView, Work},
+    job::{Job, JobResult, JobView, Work},
     problem::Problem,
     stream::{Told, stream},
 };
@@ -89,7 +88,7 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
                 Box::new(move |job| {
                     let ingested =
                         engine.ingest_paths(&paths, options, |progress| job.tell(progress))?;
-                    value(&ingested)
+                    Ok(JobResult::Ingested(ingested))
                 }),
             )
         }
@@ -109,7 +108,7 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
                     if job.is_cancelled() {
                         return Err(Error::Cancelled.into());
                     }
-                    value(&engine.stats()?)
+                    Ok(JobResult::Stats(Box::new(engine.stats()?)))
                 }),
             )
         }
@@ -118,23 +117,31 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
             add(
                 "export",
                 Box::new(move |job| {
-                    value(&Engine::export_with(&dir, to, |progress| job.tell(progress))?)
+                    let snapshot = Engine::export_with(&dir, to, |progress| job.tell(progress))?;
+                    Ok(JobResult::Snapshot(snapshot))
                 }),
             )
         }
-        NewJob::Verify => add("verify", Box::new(move |_| value(&Engine::verify(&dir)?))),
+        NewJob::Verify => {
+            add("verify", Box::new(move |_| Ok(JobResult::Verification(Engine::verify(&dir)?))))
+        }
         NewJob::Doctor { sample } => {
             let options =
                 DoctorOptions { sample: sample.clamp(1, 10_000), ..DoctorOptions::default() };
             add(
                 "doctor",
-                Box::new(move |_| value(&Engine::doctor(&dir, config, &options)?.results)),
+                Box::new(move |_| {
+                    Ok(JobResult::Health(Engine::doctor(&dir, config, &options)?.results))
+                }),
             )
         }
         NewJob::Maintain { dry_run } => {
             let memory = opened?.memory;
             let options = MaintainOptions { dry_run, ..MaintainOptions::default() };
-            add("maintain", Box::new(move |_| value(&memory.maintain(&NoProbe, &options)?)))
+            add(
+                "maintain",
+                Box::new(move |_| Ok(JobResult::Maintenance(memory.maintain(&NoProbe, &options)?))),
+            )
         }
         NewJob::Eval { collection, queries } => {
             let folder = below(roots, &[collection])?.pop().ok_or_else(Problem::not_found)?;
@@ -146,7 +153,7 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
                         Error::io("create a folder in", std::env::temp_dir(), error)
                     })?;
                     let harness = Harness { queries, ..Harness::new(config, own.path()) };
-                    value(&harness.measure(&collection)?.report)
+                    Ok(JobResult::Report(Box::new(harness.measure(&collection)?.report)))
                 }),
             )
         }
@@ -158,13 +165,6 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
         response.headers_mut().insert(LOCATION, at);
     }
     Ok(response)
-}
-
-fn value(result: &impl Serialize) -> Result<Value, Problem> {
-    serde_json::to_value(result).map_err(|error| {
-        tracing::error!("what a job brought cannot be told: {error}");
-        Problem::own("internal", "what the job brought cannot be told")
-    })
 }
 
 /// Paths as they are on the disk, each of which has to be below a root: one that leads out of

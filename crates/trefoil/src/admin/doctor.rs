@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::Serialize;
 use trefoil_core::{
     Collection, Contents, Digest, IndexInput, QueryText, Result, RetrieverId, Role, RowId, Score,
     SearchFilters, SearchOptions, SearchQuery, SearchResult, SearchResultType, StoredChunk,
@@ -45,6 +45,7 @@ impl Default for DoctorOptions {
 }
 
 /// A check of the doctor.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -74,7 +75,8 @@ pub enum Check {
 }
 
 /// The result of one check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(into = "CheckView")]
 pub struct CheckResult {
     /// What.
     pub check: Check,
@@ -94,17 +96,29 @@ pub struct HealthReport {
     pub results: Vec<CheckResult>,
 }
 
-impl Serialize for CheckResult {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { check, found, of, examples } = self;
-        let mut wire = serializer.serialize_struct("CheckResult", 6)?;
-        wire.serialize_field("check", check)?;
-        wire.serialize_field("found", found)?;
-        wire.serialize_field("of", of)?;
-        wire.serialize_field("examples", examples)?;
-        wire.serialize_field("healthy", &self.is_healthy())?;
-        wire.serialize_field("next", &(!self.is_healthy()).then(|| self.next()))?;
-        wire.end()
+/// The result of a check on the wire.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "CheckResult"))]
+#[derive(Serialize)]
+pub(super) struct CheckView {
+    check: Check,
+    /// How many are not as they should be.
+    found: usize,
+    /// Of how many.
+    of: usize,
+    /// Some of them.
+    examples: Vec<String>,
+    /// Whether nothing needs to be done.
+    healthy: bool,
+    /// What to do, if something needs to be done.
+    next: Option<&'static str>,
+}
+
+impl From<CheckResult> for CheckView {
+    fn from(result: CheckResult) -> Self {
+        let healthy = result.is_healthy();
+        let next = (!healthy).then(|| result.next());
+        let CheckResult { check, found, of, examples } = result;
+        Self { check, found, of, examples, healthy, next }
     }
 }
 

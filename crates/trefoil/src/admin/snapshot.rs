@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use trefoil_core::{
     Collection, Error, Part, Result, Seq, create_private_folder, private_file, sync,
@@ -65,7 +65,8 @@ pub struct SnapshotPart {
 }
 
 /// A snapshot file whose manifest was read and checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "SnapshotView")]
 pub struct Snapshot {
     /// SHA-256 of the manifest, hexadecimal: equal ids, equal content.
     pub id: String,
@@ -76,14 +77,23 @@ pub struct Snapshot {
     path: PathBuf,
 }
 
-impl Serialize for Snapshot {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut wire = serializer.serialize_struct("Snapshot", 4)?;
-        wire.serialize_field("id", &self.id)?;
-        wire.serialize_field("bytes", &self.bytes)?;
-        wire.serialize_field("change", &self.manifest.seq)?;
-        wire.serialize_field("model", &self.manifest.model)?;
-        wire.end()
+/// A snapshot on the wire.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Snapshot"))]
+#[derive(Serialize)]
+pub(super) struct SnapshotView {
+    /// SHA-256 of the manifest, hexadecimal: equal ids, equal content.
+    id: String,
+    /// Length of the file in bytes.
+    bytes: u64,
+    /// The last change of the store that is in it.
+    change: Seq,
+    /// The model of its vectors, if it has any.
+    model: Option<String>,
+}
+
+impl From<Snapshot> for SnapshotView {
+    fn from(Snapshot { id, bytes, manifest, .. }: Snapshot) -> Self {
+        Self { id, bytes, change: manifest.seq, model: manifest.model }
     }
 }
 

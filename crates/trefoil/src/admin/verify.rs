@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::Serialize;
 use tempfile::TempDir;
 use trefoil_core::{Collection, Contents, Error, Part, Result, RowId, Seq, as_map};
 use trefoil_store::{Access, Store, StoreFault, SystemClock};
@@ -28,7 +28,8 @@ const BATCH: usize = 1_024;
 const EXAMPLES: usize = 5;
 
 /// What checking an index found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "VerificationView")]
 pub struct Verification {
     /// The store's last change.
     pub seq: Seq,
@@ -41,20 +42,30 @@ pub struct Verification {
     pub findings: Vec<Finding>,
 }
 
-impl Serialize for Verification {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Wire<'v> {
-            sound: bool,
-            change: Seq,
-            #[serde(serialize_with = "as_map")]
-            rows: &'v [(Part, usize)],
-            #[serde(serialize_with = "as_map")]
-            lagging: &'v [(Part, usize)],
-            findings: &'v [Finding],
-        }
-        let Self { seq, rows, lagging, findings } = self;
-        Wire { sound: self.is_sound(), change: *seq, rows, lagging, findings }.serialize(serializer)
+/// A verification on the wire.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Verification"))]
+#[derive(Serialize)]
+pub(super) struct VerificationView {
+    /// Whether nothing is wrong.
+    sound: bool,
+    /// The store's last change.
+    change: Seq,
+    /// Rows that each index holds.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
+    rows: Vec<(Part, usize)>,
+    /// Rows that each index is yet to be given, where there are any.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, usize>"))]
+    lagging: Vec<(Part, usize)>,
+    findings: Vec<Finding>,
+}
+
+impl From<Verification> for VerificationView {
+    fn from(found: Verification) -> Self {
+        let sound = found.is_sound();
+        let Verification { seq: change, rows, lagging, findings } = found;
+        Self { sound, change, rows, lagging, findings }
     }
 }
 
@@ -66,7 +77,8 @@ impl Verification {
 }
 
 /// Something that is wrong with a part of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "FindingView")]
 pub struct Finding {
     /// The part.
     pub part: Part,
@@ -74,13 +86,21 @@ pub struct Finding {
     pub fault: Fault,
 }
 
-impl Serialize for Finding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut wire = serializer.serialize_struct("Finding", 3)?;
-        wire.serialize_field("part", &self.part)?;
-        wire.serialize_field("fault", &self.fault.to_string())?;
-        wire.serialize_field("next", self.next())?;
-        wire.end()
+/// A finding on the wire.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Finding"))]
+#[derive(Serialize)]
+pub(super) struct FindingView {
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    part: Part,
+    /// What is wrong with it.
+    fault: String,
+    /// What to do about it.
+    next: &'static str,
+}
+
+impl From<Finding> for FindingView {
+    fn from(found: Finding) -> Self {
+        Self { part: found.part, fault: found.fault.to_string(), next: found.next() }
     }
 }
 
