@@ -45,11 +45,14 @@ def _of_numpy(numpy: Any, value: Any, name: str, dimensions: int) -> Any:
     shape = "one-dimensional" if dimensions == 1 else "two-dimensional"
     allowed = f"a {shape} array of finite numbers"
     try:
-        given = numpy.asarray(value)
+        given = value if type(value) is numpy.ndarray else numpy.asarray(value)
         if given.ndim != dimensions or given.dtype.kind not in "fiub":
             raise invalid(name, f"of shape {given.shape} and type {given.dtype}", allowed)
-        with numpy.errstate(over="ignore"):
-            numbers = numpy.ascontiguousarray(given, dtype=numpy.float32)
+        if given.dtype == numpy.float32 and given.flags.c_contiguous:
+            numbers = given
+        else:
+            with numpy.errstate(over="ignore"):
+                numbers = numpy.ascontiguousarray(given, dtype=numpy.float32)
         finite = bool(numpy.isfinite(numbers).all())
     except (TypeError, ValueError, OverflowError) as error:
         if hasattr(error, "code"):

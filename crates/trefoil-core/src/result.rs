@@ -64,7 +64,9 @@ impl Ranked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchResult {
-    /// What was asked.
+    /// What was asked; on the wire without its embedding, which the caller has.
+    #[serde(serialize_with = "wire::without_embedding")]
+    #[cfg_attr(feature = "schema", schemars(with = "SearchQuery"))]
     pub query: SearchQuery,
     /// Best first, at most `query.options.limit`.
     pub results: Vec<SearchResultItem>,
