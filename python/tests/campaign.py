@@ -61,7 +61,7 @@ def documents(number: int, count: int) -> list[Document]:
 def sound(index: Path) -> None:
     """Fail unless the index is sound and answers."""
     with trefoil.open(index, model="none") as engine:
-        assert engine.verify()["sound"] is True
+        assert engine.verify().sound is True
         engine.search("walrus")
 
 
@@ -86,7 +86,7 @@ def drop(rounds: range, folder: Path) -> None:
     for one in folder.iterdir():
         with trefoil.open(one, model=Slow(0)) as engine:
             assert engine.drain(timeout=TIMEOUT).waiting == 0
-            assert engine.verify()["sound"] is True
+            assert engine.verify().sound is True
 
 
 def run(code: str, *arguments: str) -> subprocess.Popen[str]:
@@ -126,7 +126,7 @@ def leave(rounds: range, folder: Path) -> None:
         assert (ended.returncode, errors) == (3 if number % 4 == 3 else 0, ""), (number, errors)
     for one in folder.iterdir():
         with trefoil.open(one, model=Slow(0)) as engine:
-            assert engine.verify()["sound"] is True
+            assert engine.verify().sound is True
 
 
 def fork(rounds: range, folder: Path) -> None:
@@ -260,7 +260,7 @@ def embedder(rounds: range, folder: Path) -> None:
             bad.engine = None
     for one in folder.iterdir():
         with trefoil.open(one, model=Slow(0)) as engine:
-            assert engine.verify()["sound"] is True
+            assert engine.verify().sound is True
 
 
 def resident() -> int:

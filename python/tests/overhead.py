@@ -96,9 +96,9 @@ def many(engine: trefoil.Engine, library: Library, asked: Asked) -> None:
     """Ask by several threads at once."""
     ours: list[float] = []
     theirs: list[float] = []
-    for _ in range(3):
-        theirs.append(library(f"many {THREADS} 4"))
-        until = time.perf_counter() + 4
+    for _ in range(7):
+        theirs.append(library(f"many {THREADS} 3"))
+        until = time.perf_counter() + 3
         done = [0] * THREADS
 
         def work(place: int, done: list[int] = done, until: float = until) -> None:
@@ -127,7 +127,7 @@ def ingest(library: Library, folder: Path) -> None:
     model = trefoil.External("fixtures", rows.shape[1])
     ours: list[float] = []
     theirs: list[float] = []
-    for _ in range(3):
+    for _ in range(7):
         theirs.append(library("ingest"))
         with (
             tempfile.TemporaryDirectory() as place,

@@ -130,7 +130,7 @@ def test_a_folder_is_indexed_and_told_of(engine: Engine) -> None:
     name = engine.entities(limit=1)[0].entity.name
     assert engine.entity(name) is not None
     assert engine.subgraph(limit=5).nodes
-    assert engine.verify()["sound"] is True
+    assert engine.verify().sound is True
     assert engine.plan("What is this?").retrievers
     lost = engine.why_not("zebra", path=report_path(engine))
     assert lost is not None and lost.reason
@@ -153,7 +153,7 @@ def test_snapshots_are_written_read_and_imported(engine: Engine, tmp_path: Path)
     filled(engine)
     file = tmp_path / "notes.snapshot"
     told = engine.export(file)
-    assert told["bytes"] == file.stat().st_size
+    assert told.bytes == file.stat().st_size
     with trefoil.open(file, model="none", read_only=True) as read:
         assert read.search("rain", result_types=["chunk"])[0].path == "rain.md"
         with pytest.raises(trefoil.ReadOnly):
@@ -162,8 +162,8 @@ def test_snapshots_are_written_read_and_imported(engine: Engine, tmp_path: Path)
     with trefoil.open(tmp_path / "copy", model="none") as copy:
         assert copy.stats().files == 3
     report = Engine.repair(tmp_path / "copy", model="none")
-    assert report["after"]["sound"] is True
-    assert engine.doctor(sample=1)["results"]
+    assert report.after.sound
+    assert engine.doctor(sample=1).results
 
 
 def test_errors_have_their_classes(engine: Engine, index: Path, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_ctrl_c_ends_an_ingest_and_leaves_the_index_sound(index: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert 512 <= int(ended.stdout) < 20_000
     with trefoil.open(index, model="none") as engine:
-        assert engine.verify()["sound"] is True
+        assert engine.verify().sound is True
         assert engine.stats().files == int(ended.stdout)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

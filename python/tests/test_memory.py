@@ -51,7 +51,7 @@ def test_claims_are_stored_corrected_and_forgotten(engine: Engine) -> None:
         memory.insert_claims([draft])
     [outcome] = memory.feedback([FeedbackInput(claim=claim.id, signal="helpful")])
     assert outcome is not None
-    assert memory.maintain(dry_run=True)["dryRun"] is True
+    assert memory.maintain(dry_run=True).dry_run is True
     receipt = memory.forget(subject="Ada")
     assert receipt.to_wire()
     assert not memory.recall("bees roof").claims

@@ -288,11 +288,11 @@ class AsyncEngine(AsyncSearcher):
         """Await `Engine.vectors`."""
         return await self._pool.run(self._engine.vectors, paths)
 
-    async def verify(self) -> dict[str, Any]:
+    async def verify(self) -> types.Verification:
         """Await `Engine.verify`."""
         return await self._pool.run(self._engine.verify)
 
-    async def doctor(self, *, sample: int | None = None) -> dict[str, Any]:
+    async def doctor(self, *, sample: int | None = None) -> types.HealthReport:
         """Await `Engine.doctor`."""
         return await self._pool.run(self._engine.doctor, sample=sample)
 
@@ -300,7 +300,7 @@ class AsyncEngine(AsyncSearcher):
         """Await `Engine.rebuild`."""
         return await self._pool.run(self._engine.rebuild, progress=progress)
 
-    async def export(self, file: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    async def export(self, file: Path, *, progress: Progress | None = None) -> types.Snapshot:
         """Await `Engine.export`."""
         return await self._pool.run(self._engine.export, file, progress=progress)
 
@@ -392,7 +392,7 @@ class AsyncMemory:
 
     async def maintain(
         self, *, dry_run: bool = False, with_personal_data: bool = False
-    ) -> dict[str, Any]:
+    ) -> types.MaintenanceReport:
         """Await `Memory.maintain`."""
         call = self._memory.maintain
         return await self._pool.run(call, dry_run=dry_run, with_personal_data=with_personal_data)

@@ -6,7 +6,7 @@ import atexit
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from . import types
 from ._native import NativeEngine, care_for
@@ -42,6 +42,7 @@ def open(
     home: Path | None = None,
     reranker: Reranker | None = None,
     learn: bool = True,
+    token_vectors: Literal["off", "auto", "all"] = "auto",
 ) -> Engine:
     """Open the index in the directory `path`, and make it if it is not there.
 
@@ -49,7 +50,9 @@ def open(
     `Embedder`, or `External(name, dimensions)` where the caller makes the vectors; the default
     model is used once it has been fetched (`models.pull()`). `threads` is how many embed,
     `profile` a file of `trefoil tune`, and `home` where models are kept. `learn` is whether
-    memory works by itself in the background.
+    memory works by itself in the background. `token_vectors` says of which texts the vectors of
+    tokens are kept, for questions in another language than the documents and for memory: of none,
+    of memory and Japanese and Korean documents, or of all.
 
     Raises `Locked` if another process writes to it, `ModelMismatch` if its vectors are of another
     model, `Corrupt` if it is damaged, `NotFound` for an index that is only to be read and is not
@@ -68,6 +71,7 @@ def open(
         "profile": None if profile is None else path_text(profile, "profile"),
         "home": None if home is None else path_text(home, "home"),
         "learn": bool(learn),
+        "tokenVectors": token_vectors,
     }
     return Engine(settings, model, reranker)
 
@@ -184,36 +188,38 @@ class Engine(Searcher):
 
     # Care
 
-    def verify(self) -> dict[str, Any]:
+    def verify(self) -> types.Verification:
         """Check every checksum and every row; what `trefoil verify --json` says."""
-        found: dict[str, Any] = self._long("verify", {}, None)
-        return found
+        return types.Verification.from_wire(self._long("verify", {}, None))
 
-    def doctor(self, *, sample: int | None = None) -> dict[str, Any]:
+    def doctor(self, *, sample: int | None = None) -> types.HealthReport:
         """Measure the health of the index; what `trefoil doctor --json` says."""
         wire = settings_of(self._model)[0]
         if "python" in wire:
             wire = "none"
         asked: dict[str, Any] = {"settings": {**self._settings, "model": wire}, "sample": sample}
-        return _care("doctor", asked)
+        return types.HealthReport.from_wire(_care("doctor", asked))
 
     def rebuild(self, *, progress: Progress | None = None) -> types.JobCounts:
         """Make the indexes again from the stored text; cached vectors are used again."""
         return types.JobCounts.from_wire(self._long("rebuild", {}, progress))
 
-    def export(self, file: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    def export(self, file: Path, *, progress: Progress | None = None) -> types.Snapshot:
         """Write the index into the new file `file`, which `open(file, read_only=True)` reads."""
-        return _care("export", {"from": self.path, "to": path_text(file, "file")}, progress)
+        asked = {"from": self.path, "to": path_text(file, "file")}
+        return types.Snapshot.from_wire(_care("export", asked, progress))
 
     @staticmethod
-    def import_(file: Path, path: Path) -> dict[str, Any]:
+    def import_(file: Path, path: Path) -> types.Snapshot:
         """Make an index in the new directory `path` of a file that `export` wrote."""
-        return _care("import", {"from": path_text(file, "file"), "to": path_text(path, "path")})
+        asked = {"from": path_text(file, "file"), "to": path_text(path, "path")}
+        return types.Snapshot.from_wire(_care("import", asked))
 
     @staticmethod
-    def repair(path: Path, *, model: Model = "default") -> dict[str, Any]:
+    def repair(path: Path, *, model: Model = "default") -> types.RepairReport:
         """Repair the index in `path`, which no engine has open to write."""
-        return _care("repair", {"path": path_text(path, "path"), "model": settings_of(model)[0]})
+        asked = {"path": path_text(path, "path"), "model": settings_of(model)[0]}
+        return types.RepairReport.from_wire(_care("repair", asked))
 
     @classmethod
     def reindex(cls, path: Path, *, model: Model = "default") -> Self:

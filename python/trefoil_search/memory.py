@@ -157,11 +157,10 @@ class Memory:
 
     def maintain(
         self, *, dry_run: bool = False, with_personal_data: bool = False
-    ) -> dict[str, Any]:
+    ) -> types.MaintenanceReport:
         """Look after memory once: claims fade and age, and what has expired goes."""
         asked = {"dryRun": dry_run, "withPersonalData": with_personal_data}
-        report: dict[str, Any] = self._long("maintain", asked)
-        return report
+        return types.MaintenanceReport.from_wire(self._long("maintain", asked))
 
     def record(self, id: str) -> types.UnitRecord | None:
         """Return all that is known of a unit; no boundary is asked."""

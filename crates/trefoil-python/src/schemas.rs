@@ -5,14 +5,16 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::json;
 use trefoil::{
     Document, Ingested, SearchQuery, SearchResult,
-    admin::{EngineStats, ForgetReceipt, JobCounts},
+    admin::{
+        EngineStats, ForgetReceipt, HealthReport, JobCounts, RepairReport, Snapshot, Verification,
+    },
     graph::{CommunityView, EntityView, Subgraph},
     index::{FileInfo, StoredChunk},
     search::{Lost, Plan},
 };
 use trefoil_memory::{
     Claim, ClaimDraft, ContextRequest, FeedbackInput, FeedbackOutcome, FindOptions, FoundUnits,
-    Observation, ObservationDraft, PackedContext, RecalledClaims, RecalledEpisodes, Session,
+    MaintenanceReport, Observation, ObservationDraft, PackedContext, RecalledClaims, RecalledEpisodes, Session,
     UnitRecord, recall::RecallQuery,
 };
 
@@ -56,6 +58,11 @@ pub(crate) fn all(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         JobCounts,
         EngineStats,
         ForgetReceipt,
+        Verification,
+        HealthReport,
+        RepairReport,
+        Snapshot,
+        MaintenanceReport,
         EntityView,
         Subgraph,
         FileInfo,

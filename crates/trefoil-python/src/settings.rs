@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf, sync::Mutex};
 use pyo3::{PyResult, Python};
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    EngineConfig, Error, Model, Profile,
+    EngineConfig, Error, Model, Profile, TokenVectors,
     memory::MemoryUpkeep,
     model::{ModelHome, PullOptions, PullProgress},
 };
@@ -29,6 +29,7 @@ pub(crate) struct Settings {
     home: Option<PathBuf>,
     #[serde(default = "yes")]
     learn: bool,
+    token_vectors: Option<TokenVectors>,
     /// The name of a reranker that is written in Python.
     pub(crate) reranker: Option<String>,
 }
@@ -90,6 +91,7 @@ impl Settings {
             },
             model_home: self.home.clone(),
             threads: self.threads,
+            token_vectors: self.token_vectors.unwrap_or_default(),
             profile: self.profile.as_ref().map(Profile::read).transpose()?,
             memory: if self.learn { defaults.memory } else { MemoryUpkeep::ASKED_FOR },
             ..defaults

@@ -52,6 +52,7 @@ const MOST_TRIES: usize = 20_000;
 const ROWS: i64 = 1 << 20;
 
 /// What was saved.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Salvaged {
     /// Table by table, by name.
@@ -64,6 +65,7 @@ pub struct Salvaged {
 }
 
 /// What was saved of one table.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableSaved {
     /// Its name.

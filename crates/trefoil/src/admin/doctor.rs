@@ -89,6 +89,7 @@ pub struct CheckResult {
 }
 
 /// The health of an index.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthReport {

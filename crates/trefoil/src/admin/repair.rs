@@ -28,6 +28,7 @@ use crate::{
 };
 
 /// What a repair did.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RepairReport {
@@ -38,6 +39,7 @@ pub struct RepairReport {
     /// What was saved of the store, if it was damaged.
     pub saved: Option<Salvaged>,
     /// Indexes that were rebuilt.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub rebuilt: Vec<Part>,
     /// What is wrong now: nothing, unless it cannot be repaired.
     pub after: Verification,
