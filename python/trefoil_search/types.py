@@ -21,6 +21,8 @@ __all__ = [
     "Answerability",
     "BoundaryClass",
     "ByteSpan",
+    "Check",
+    "CheckResult",
     "ChunkId",
     "ChunkInContext",
     "ChunkLevel",
@@ -73,10 +75,12 @@ __all__ = [
     "FileId",
     "FileInfo",
     "FindOptions",
+    "Finding",
     "ForgetReceipt",
     "FoundUnits",
     "Fusion",
     "GitProvenance",
+    "HealthReport",
     "Highlight",
     "Hit",
     "Importance",
@@ -90,6 +94,9 @@ __all__ = [
     "LineSpan",
     "LinkedClaim",
     "Lost",
+    "MaintenanceAction",
+    "MaintenanceReport",
+    "MaintenanceStep",
     "MemoryEntity",
     "MemoryRelation",
     "Metadata",
@@ -131,6 +138,7 @@ __all__ = [
     "RelationView",
     "RelationshipPath",
     "Relevance",
+    "RepairReport",
     "Requester",
     "RerankPlan",
     "RetrieverHit",
@@ -138,6 +146,7 @@ __all__ = [
     "RetrieverMetric",
     "RetrieverMetrics",
     "RrfConfig",
+    "Salvaged",
     "ScannedFile",
     "Scope",
     "Score",
@@ -160,6 +169,7 @@ __all__ = [
     "SharedLoop",
     "SharedState",
     "Skipped",
+    "Snapshot",
     "SourcePassage",
     "SourceTag",
     "SourceType",
@@ -173,6 +183,7 @@ __all__ = [
     "SubgraphEdge",
     "SubgraphNode",
     "SummaryBody",
+    "TableSaved",
     "Tags",
     "Trust",
     "Ttl",
@@ -180,6 +191,7 @@ __all__ = [
     "UnitKind",
     "UnitRecord",
     "UnitState",
+    "Verification",
     "View",
     "WebMetadata",
     "WebPage",
@@ -194,6 +206,8 @@ Answerability: TypeAlias = Literal["supported", "partial", "unsupported", "uncal
 """Whether the corpus answers a question."""
 BoundaryClass: TypeAlias = Literal["public", "internal", "pii", "secret"]
 """Who may see a unit, from everybody to nobody. What is derived takes the maximum of its sources, and no class is ever lowered."""
+Check: TypeAlias = dict[str, Any]
+"""A check of the doctor."""
 ChunkId: TypeAlias = str
 """A chunk: a hash of its file, heading path, text and occurrence, so that indexing the same text again gives the same id."""
 ChunkLevel: TypeAlias = Literal["leaf", "parent"]
@@ -250,6 +264,8 @@ Language: TypeAlias = Literal["en", "ja", "ko"]
 """The languages that the engine analyses with care. Text in any other language that is written in Latin, Greek or Cyrillic letters is treated like English."""
 Layer: TypeAlias = int
 """How much is told of what was found, from the least."""
+MaintenanceAction: TypeAlias = Literal["downgraded", "summarized", "consolidated", "discarded", "scrubbed", "removed", "kept"]
+"""What was done to a unit."""
 Metadata: TypeAlias = dict[str, Any]
 """Fields of a document that its caller chooses: a JSON object of at most 16 KiB, written without white space. Results carry it, and filters ask for its fields."""
 ObservationId: TypeAlias = str
@@ -401,6 +417,40 @@ class ByteSpan:
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"end": self.end, "start": self.start}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of a check on the wire."""
+
+    check: Check
+    examples: list[str]
+    """Some of them."""
+    found: int
+    """How many are not as they should be."""
+    healthy: bool
+    """Whether nothing needs to be done."""
+    next: str | None
+    """What to do, if something needs to be done."""
+    of: int
+    """Of how many."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> CheckResult:
+        """Return what JSON says."""
+        return cls(
+            wire["check"],
+            wire["examples"],
+            wire["found"],
+            wire["healthy"],
+            wire["next"],
+            wire["of"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"check": self.check, "examples": self.examples, "found": self.found, "healthy": self.healthy, "next": self.next, "of": self.of}
         return wire
 
 
@@ -1533,6 +1583,31 @@ class FindOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding on the wire."""
+
+    fault: str
+    """What is wrong with it."""
+    next: str
+    """What to do about it."""
+    part: str
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Finding:
+        """Return what JSON says."""
+        return cls(
+            wire["fault"],
+            wire["next"],
+            wire["part"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"fault": self.fault, "next": self.next, "part": self.part}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetReceipt:
     """What was forgotten, and the proof."""
 
@@ -1620,6 +1695,26 @@ class GitProvenance:
             wire["files"] = self.files
         if self.url is not None:
             wire["url"] = self.url
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class HealthReport:
+    """The health of an index."""
+
+    results: list[CheckResult]
+    """All results, in the order of the checks."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> HealthReport:
+        """Return what JSON says."""
+        return cls(
+            [CheckResult.from_wire(one) for one in wire["results"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"results": [one.to_wire() for one in self.results]}
         return wire
 
 
@@ -1896,6 +1991,61 @@ class Lost:
         wire: dict[str, Any] = {"chunk": self.chunk, "explanation": self.explanation.to_wire(), "reason": self.reason}
         if self.lost_at is not None:
             wire["lostAt"] = self.lost_at
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceReport:
+    """What looking after memory did."""
+
+    at: str
+    """When it was done."""
+    decayed: int
+    """How many claims have faded."""
+    dry_run: bool
+    """Whether all this was only told."""
+    steps: list[MaintenanceStep]
+    """Everything else that was done, in its order."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> MaintenanceReport:
+        """Return what JSON says."""
+        return cls(
+            wire["at"],
+            wire["decayed"],
+            wire["dryRun"],
+            [MaintenanceStep.from_wire(one) for one in wire["steps"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"at": self.at, "decayed": self.decayed, "dryRun": self.dry_run, "steps": [one.to_wire() for one in self.steps]}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceStep:
+    """One thing that was done, and why."""
+
+    deed: MaintenanceAction
+    """What was done to it."""
+    id: str
+    """The unit, or the saved context."""
+    reason: str
+    """Why: times, numbers and ids, never what a unit says."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> MaintenanceStep:
+        """Return what JSON says."""
+        return cls(
+            wire["deed"],
+            wire["id"],
+            wire["reason"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"deed": self.deed, "id": self.id, "reason": self.reason}
         return wire
 
 
@@ -2930,6 +3080,38 @@ class Relevance:
 
 
 @dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair did."""
+
+    after: Verification
+    """What is wrong now: nothing, unless it cannot be repaired."""
+    before: Verification
+    """What was wrong before."""
+    rebuilt: list[str]
+    """Indexes that were rebuilt."""
+    saved: Salvaged | None
+    """What was saved of the store, if it was damaged."""
+    set_aside: str | None
+    """The folder that now holds what was damaged, if anything was."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> RepairReport:
+        """Return what JSON says."""
+        return cls(
+            Verification.from_wire(wire["after"]),
+            Verification.from_wire(wire["before"]),
+            wire["rebuilt"],
+            None if wire["saved"] is None else Salvaged.from_wire(wire["saved"]),
+            wire["setAside"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"after": self.after.to_wire(), "before": self.before.to_wire(), "rebuilt": self.rebuilt, "saved": None if self.saved is None else self.saved.to_wire(), "setAside": self.set_aside}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
 class Requester:
     """Who asks: what rules see as `actor` and `tool`."""
 
@@ -3067,6 +3249,32 @@ class RrfConfig:
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"k": self.k, "normalizeScores": self.normalize_scores}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What was saved."""
+
+    graph: bool
+    """False if the graph was lost and has to be made from the texts."""
+    incomplete: list[str]
+    """Paths of the files and documents that have lost chunks, or themselves, in order. A file whose path is damaged wherever it stood is only counted, in the table `files`."""
+    tables: list[TableSaved]
+    """Table by table, by name."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Salvaged:
+        """Return what JSON says."""
+        return cls(
+            wire["graph"],
+            wire["incomplete"],
+            [TableSaved.from_wire(one) for one in wire["tables"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"graph": self.graph, "incomplete": self.incomplete, "tables": [one.to_wire() for one in self.tables]}
         return wire
 
 
@@ -3371,7 +3579,7 @@ class SearchResult:
     processing_time: float
     """How long the search took, in milliseconds."""
     query: SearchQuery
-    """What was asked."""
+    """What was asked; on the wire without its embedding, which the caller has."""
     results: list[Hit]
     """Best first, at most `query.options.limit`."""
     stages: list[StageMetric]
@@ -3716,6 +3924,35 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot on the wire."""
+
+    bytes: int
+    """Length of the file in bytes."""
+    change: Seq
+    """The last change of the store that is in it."""
+    id: str
+    """SHA-256 of the manifest, hexadecimal: equal ids, equal content."""
+    model: str | None
+    """The model of its vectors, if it has any."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Snapshot:
+        """Return what JSON says."""
+        return cls(
+            wire["bytes"],
+            wire["change"],
+            wire["id"],
+            wire["model"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"bytes": self.bytes, "change": self.change, "id": self.id, "model": self.model}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
 class SourcePassage:
     """A passage that a result rests on."""
 
@@ -4031,6 +4268,32 @@ class SummaryBody:
 
 
 @dataclass(frozen=True, slots=True)
+class TableSaved:
+    """What was saved of one table."""
+
+    lost: int | None
+    """Rows that were not; none if nobody can say how many there were."""
+    saved: int
+    """Rows that were saved."""
+    table: str
+    """Its name."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> TableSaved:
+        """Return what JSON says."""
+        return cls(
+            wire["lost"],
+            wire["saved"],
+            wire["table"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"lost": self.lost, "saved": self.saved, "table": self.table}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
 class UnitRecord:
     """All that is known of one unit."""
 
@@ -4108,6 +4371,37 @@ class UnitRecord:
             wire["reflection"] = self.reflection.to_wire()
         if self.summary is not None:
             wire["summary"] = self.summary.to_wire()
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A verification on the wire."""
+
+    change: Seq
+    """The store's last change."""
+    findings: list[Finding]
+    lagging: dict[str, int]
+    """Rows that each index is yet to be given, where there are any."""
+    rows: dict[str, int]
+    """Rows that each index holds."""
+    sound: bool
+    """Whether nothing is wrong."""
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Verification:
+        """Return what JSON says."""
+        return cls(
+            wire["change"],
+            [Finding.from_wire(one) for one in wire["findings"]],
+            wire["lagging"],
+            wire["rows"],
+            wire["sound"],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"change": self.change, "findings": [one.to_wire() for one in self.findings], "lagging": self.lagging, "rows": self.rows, "sound": self.sound}
         return wire
 
 
