@@ -11,6 +11,7 @@ import gc
 import os
 import pickle
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +149,7 @@ def fork(rounds: range, folder: Path) -> None:
                 raise AssertionError(f"round {number} hangs")
             time.sleep(0.001)
         assert os.waitstatus_to_exitcode(status) == 0, (number, status)
+        shutil.rmtree(folder / f"{number}", ignore_errors=True)
         assert held[0].search("walrus").results
     held[0].close()
 
@@ -173,6 +175,11 @@ def forked(held: list[trefoil.Engine], number: int, folder: Path) -> int:
         if number % 5 == 0:
             with trefoil.open(folder / "index", model=Slow(0), read_only=True) as own:
                 return 0 if own.search("walrus").results else 3
+        if number % 5 == 1:
+            with trefoil.open(folder / f"{number}", model=Slow(0)) as own:
+                own.ingest(documents(number, 5))
+                own.drain(timeout=TIMEOUT)
+                return 0 if own.search("walrus zebra rain").results else 5
         return 0
     except BaseException as error:
         print(repr(error), file=sys.stderr)

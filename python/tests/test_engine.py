@@ -212,7 +212,8 @@ def test_a_fork_cannot_use_the_engine(index: Path) -> None:
         warnings.simplefilter("ignore")
         import trefoil_search as trefoil
         engine = trefoil.open(sys.argv[1], model="none")
-        engine.ingest([trefoil.Document("a", "walrus")])
+        many = [trefoil.Document(str(n), f"rain {n}") for n in range(20)]
+        engine.ingest([trefoil.Document("a", "walrus"), *many])
         if child := os.fork():
             status = os.waitpid(child, 0)[1]
             assert engine.search("walrus")[0].path == "a"
@@ -222,6 +223,8 @@ def test_a_fork_cannot_use_the_engine(index: Path) -> None:
         except trefoil.ForkedError as error:
             assert "in this process" in str(error)
             del engine
+            with trefoil.open(sys.argv[1] + "-2", model="none") as new:
+                new.ingest(many)
             with trefoil.open(sys.argv[1], model="none", read_only=True) as own:
                 sys.exit(0 if own.search("walrus")[0].path == "a" else 3)
         sys.exit(4)

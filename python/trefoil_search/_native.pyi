@@ -1,7 +1,16 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-__all__ = ["NativeEngine", "care_for", "models", "run", "schemas"]
+__all__ = [
+    "NativeEngine",
+    "after_fork",
+    "before_fork",
+    "care_for",
+    "leave",
+    "models",
+    "run",
+    "schemas",
+]
 
 @final
 class NativeEngine:
@@ -32,6 +41,9 @@ class NativeEngine:
     @property
     def closed(self) -> bool: ...
 
+def leave() -> None: ...
+def before_fork() -> None: ...
+def after_fork(is_child: bool) -> None: ...
 def run(arguments: Sequence[str]) -> int: ...
 def schemas() -> bytes: ...
 def care_for(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from . import types
-from ._native import NativeEngine, care_for
+from ._native import NativeEngine, after_fork, before_fork, care_for, leave
 from .arrays import Vector, rows_of, vector
 from .errors import TrefoilError, expect, listed, path_text
 from .model import Model, Reranker, settings_of
@@ -241,9 +241,18 @@ def _scorer(reranker: Reranker) -> Callable[[str, list[str]], list[float]]:
 
 @atexit.register
 def _close_all() -> None:
-    """Close what is open while Python still runs."""
+    """Close what is open while Python still runs, and let no other thread come back to it."""
+    leave()
     for engine in list(_open_engines):
         try:
             engine.close()
         except TrefoilError:
             pass
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=before_fork,
+        after_in_parent=lambda: after_fork(False),
+        after_in_child=lambda: after_fork(True),
+    )

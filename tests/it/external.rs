@@ -125,3 +125,16 @@ fn metadata_changes_without_embedding_until_the_document_comes_again() {
     drop(engine);
     assert!(Engine::verify(&dir).unwrap().is_sound());
 }
+
+#[test]
+fn a_vector_of_another_length_is_refused_where_there_is_nothing_to_compare_it_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open_with(folder.path(), config("mine", 3)).unwrap();
+    for documents in [&[][..], &[whole("a", "words alone")]] {
+        engine.ingest(documents).unwrap();
+        let options = SearchOptions::default();
+        let error = engine.search_by_embedding(&[1.0, 2.0], SearchFilters::default(), options);
+        let error = error.unwrap_err();
+        assert!(matches!(error, Error::DimensionMismatch { expected: 3, provided: 2 }), "{error}");
+    }
+}

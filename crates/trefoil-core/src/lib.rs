@@ -65,7 +65,7 @@ pub use index_folder::{
 };
 pub use language::Language;
 pub use ndarray::{self, Array2};
-pub use parallel::map_in_parallel;
+pub use parallel::{Threads, map_in_parallel};
 pub use plan::{
     CragPlan, Fusion, Plan, PlannedRetriever, QueryRewrite, Question, RerankPlan, Selection,
     WeightedTerm,

@@ -1,13 +1,32 @@
 //! Work on many cores, asked for by any thread.
 
-use std::sync::LazyLock;
+use std::{process, sync::LazyLock};
 
 use rayon::{ThreadPool, ThreadPoolBuilder, prelude::*};
 
-/// One thread a core; none if they cannot be started.
-static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    ThreadPoolBuilder::new().thread_name(|number| format!("trefoil-{number}")).build().ok()
-});
+static THREADS: LazyLock<Threads> = LazyLock::new(|| Threads::start("trefoil"));
+
+/// Threads that stay, one a core. A fork of the process has none of them.
+#[derive(Debug)]
+pub struct Threads {
+    process: u32,
+    pool: Option<ThreadPool>,
+}
+
+impl Threads {
+    /// Starts them, named `NAME-0` and so on, if they can be started.
+    pub fn start(name: &'static str) -> Self {
+        let builder = ThreadPoolBuilder::new().thread_name(move |n| format!("{name}-{n}"));
+        Self { process: process::id(), pool: builder.build().ok() }
+    }
+
+    /// Them, where there are any and the caller is not itself of a pool of rayon: while it waited,
+    /// it would take up other work of its pool.
+    pub fn for_others(&self) -> Option<&ThreadPool> {
+        let is_of_a_pool = rayon::current_thread_index().is_some();
+        self.pool.as_ref().filter(|_| !is_of_a_pool && self.process == process::id())
+    }
+}
 
 /// What `work` makes of each of `items`, in their order, on as many cores as there are: a `Vec`,
 /// or a `Result` of one, for which no more is begun after an error.
@@ -22,7 +41,7 @@ where
     R: Send,
     C: FromIterator<R> + FromParallelIterator<R> + Send,
 {
-    match THREADS.as_ref().filter(|_| items.len() > 1 && rayon::current_thread_index().is_none()) {
+    match THREADS.for_others().filter(|_| items.len() > 1) {
         Some(threads) => threads.install(|| items.par_iter().map(work).collect()),
         None => items.iter().map(work).collect(),
     }

@@ -6,14 +6,11 @@ use std::{
     thread,
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use trefoil_core::{Deadline, Result};
+use trefoil_core::{Deadline, Result, Threads};
 
-/// Threads that stay, for what a question waits for; none if they cannot be started. The long
-/// work of embedding documents has threads of its own.
-static STAYING: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    ThreadPoolBuilder::new().thread_name(|number| format!("trefoil-model-{number}")).build().ok()
-});
+/// Threads for what a question waits for. The long work of embedding documents has threads of its
+/// own.
+static STAYING: LazyLock<Threads> = LazyLock::new(|| Threads::start("trefoil-model"));
 
 /// `task(i)` for `0..count` in that order, on this thread and on at most `threads - 1` of those
 /// that stay, until `deadline`: results of the first, as many as were begun in time. A worker
@@ -56,9 +53,8 @@ pub(crate) fn map_until<T: Send, W>(
             push(index, value);
         }
     };
-    let is_of_a_pool = rayon::current_thread_index().is_some();
     let others = threads.min(count).saturating_sub(1);
-    match STAYING.as_ref().filter(|_| others > 0 && !is_of_a_pool) {
+    match STAYING.for_others().filter(|_| others > 0) {
         Some(staying) => staying.in_place_scope(|scope| {
             (0..others).for_each(|_| scope.spawn(|_| work()));
             work();
@@ -171,7 +167,7 @@ mod tests {
             map_until(4, 8, &Deadline::NEVER, || Ok(Some(())), note).unwrap();
         }
         // This thread and those that stay.
-        let staying = STAYING.as_ref().unwrap().current_num_threads();
+        let staying = STAYING.for_others().unwrap().current_num_threads();
         assert!(seen.into_inner().unwrap().len() <= staying + 1);
     }
 

@@ -12,7 +12,7 @@ use trefoil::{
     model::{Array2, Embedder, EmbeddingSpace},
 };
 
-use crate::{failure::Failure, settings::EmbedderSettings, vectors};
+use crate::{failure::Failure, leaving, settings::EmbedderSettings, vectors};
 
 thread_local! {
     /// The embedder that this thread runs.
@@ -88,7 +88,7 @@ impl PythonEmbedder {
 
     fn call(&self, role: Role, texts: &[&str]) -> trefoil::Result<Vec<f32>> {
         let before = RUNNING.replace(self.id());
-        let answer = Python::try_attach(|py| {
+        let answer = leaving::attached(|py| {
             let answer = self.embed.bind(py).call1((role == Role::Query, texts.to_vec()));
             answer.and_then(|buffer| vectors::floats(&buffer)).map_err(|error| {
                 let reason = match error.value(py).str() {

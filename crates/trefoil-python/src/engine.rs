@@ -19,7 +19,7 @@ use crate::{
     calls::{Opened, answer, answer_in_time, write},
     embedder::{PythonEmbedder, Raised},
     failure::Failure,
-    long_call,
+    leaving, long_call,
     process::Owned,
     reranker::PythonReranker,
     settings::Settings,
@@ -54,15 +54,15 @@ impl NativeEngine {
         call: impl FnOnce(&Opened) -> Result<T, Failure> + Send,
     ) -> PyResult<T> {
         let opened = self.opened(py)?;
-        let answer = py.detach(|| {
+        let raised = Arc::clone(&opened.raised);
+        let answer = leaving::detached(py, move || {
             opened.raised.forget();
             let answer = catch_unwind(AssertUnwindSafe(|| call(&opened)));
+            // It may be the last to hold the engine, whose threads may be waiting for Python.
+            drop(opened);
             answer.unwrap_or_else(|payload| Err(Failure::panicked("a call", payload.as_ref())))
         });
-        let answer = answer.map_err(|failure| Raised::cause_of(Some(&opened.raised), py, failure));
-        // It may be the last to hold the engine, whose threads may be waiting for Python.
-        py.detach(|| drop(opened));
-        answer
+        answer.map_err(|failure| Raised::cause_of(Some(&raised), py, failure))
     }
 
     /// Runs a call that may take long.
@@ -91,7 +91,7 @@ impl NativeEngine {
         score: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let open = || open(settings, embed, score);
-        let opened = py.detach(|| {
+        let opened = leaving::detached(py, || {
             let opened = catch_unwind(AssertUnwindSafe(open));
             opened.unwrap_or_else(|payload| Err(Failure::panicked("opening", payload.as_ref())))
         });

@@ -6,6 +6,7 @@ mod care;
 mod embedder;
 mod engine;
 mod failure;
+mod leaving;
 mod long_call;
 mod process;
 mod reranker;
@@ -25,17 +26,38 @@ mod _native {
     #[pymodule_export]
     use crate::engine::NativeEngine;
 
-    use crate::{care, long_call, settings};
+    use crate::{care, leaving, long_call, settings};
 
     /// Runs the command `trefoil` with these arguments, the name of the program first; its exit
     /// code.
     #[pyfunction]
     fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-        py.detach(|| {
+        leaving::detached(py, || {
             let code = trefoil_cli::run(arguments);
             // An exit code tells itself by comparison only.
             (0..=u8::MAX).find(|&one| std::process::ExitCode::from(one) == code).unwrap_or(1)
         })
+    }
+
+    /// Begins the end of the interpreter: other threads stay away from it once their calls end.
+    #[pyfunction]
+    fn leave(py: Python<'_>) {
+        leaving::begin(py);
+    }
+
+    /// Waits until no thread is within a store, and keeps all out until `after_fork`.
+    #[pyfunction]
+    fn before_fork(py: Python<'_>) {
+        leaving::detached(py, trefoil::admin::before_fork);
+    }
+
+    /// Lets the threads of the process go on after a fork; a child has none of them.
+    #[pyfunction]
+    fn after_fork(is_child: bool) {
+        trefoil::admin::after_fork();
+        if is_child {
+            leaving::forget_others();
+        }
     }
 
     /// The JSON Schemas of what goes over the boundary.

@@ -15,7 +15,7 @@ use std::{
 
 use pyo3::{Py, PyAny, PyErr, PyResult, Python, types::PyAnyMethods, types::PyBytes};
 
-use crate::{embedder::Raised, failure::Failure};
+use crate::{embedder::Raised, failure::Failure, leaving};
 
 /// How often the caller looks at signals.
 const LOOK: Duration = Duration::from_millis(100);
@@ -32,11 +32,11 @@ pub(crate) struct Reporter {
 impl Reporter {
     /// Tells the callback; breaks once it returns false or raises, and once a signal came.
     pub(crate) fn tell(&self, done: u64, total: u64) -> ControlFlow<()> {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.stopped.load(Ordering::Relaxed) || leaving::has_begun() {
             return ControlFlow::Break(());
         }
         let Some(callback) = &self.callback else { return ControlFlow::Continue(()) };
-        let goes_on = Python::try_attach(|py| match callback.bind(py).call1((done, total)) {
+        let goes_on = leaving::attached(|py| match callback.bind(py).call1((done, total)) {
             Ok(answer) => !matches!(answer.extract::<bool>(), Ok(false)),
             Err(error) => {
                 self.raised.lock().unwrap_or_else(PoisonError::into_inner).replace(error);
@@ -78,7 +78,7 @@ pub(crate) fn run(
     let wait = || ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(LOOK);
     let mut signal = None;
     let answer = loop {
-        match py.detach(wait) {
+        match leaving::detached(py, wait) {
             Ok(answer) => break answer,
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(error) = py.check_signals() {

@@ -8,7 +8,7 @@ use std::{
 
 use pyo3::Python;
 
-use crate::{embedder, failure::Failure};
+use crate::{embedder, failure::Failure, leaving};
 
 /// Something that belongs to the process that made it, until it is closed. A fork of the process
 /// touches neither its locks nor its files.
@@ -47,7 +47,7 @@ impl<T: Send + Sync + 'static> Owned<T> {
             return Err(Failure::Forked);
         }
         // Its threads may be waiting for Python.
-        py.detach(|| drop(self.take()));
+        leaving::detached(py, || drop(self.take()));
         Ok(())
     }
 

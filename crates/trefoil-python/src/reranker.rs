@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::{Py, PyAny, Python, types::PyAnyMethods};
+use pyo3::{Py, PyAny, types::PyAnyMethods};
 use trefoil::{Error, Score, model::Reranker};
 
-use crate::embedder::Raised;
+use crate::{embedder::Raised, leaving};
 
 /// Calls a reranker that is written in Python, one call at a time.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Reranker for PythonReranker {
             reason,
         };
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let scores = Python::try_attach(|py| {
+        let scores = leaving::attached(|py| {
             let scores = self.score.bind(py).call1((question, passages.to_vec()));
             scores.and_then(|scores| scores.extract::<Vec<f32>>()).map_err(|error| {
                 let reason = error.to_string();

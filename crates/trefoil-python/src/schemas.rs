@@ -14,8 +14,8 @@ use trefoil::{
 };
 use trefoil_memory::{
     Claim, ClaimDraft, ContextRequest, FeedbackInput, FeedbackOutcome, FindOptions, FoundUnits,
-    MaintenanceReport, Observation, ObservationDraft, PackedContext, RecalledClaims, RecalledEpisodes, Session,
-    UnitRecord, recall::RecallQuery,
+    MaintenanceReport, Observation, ObservationDraft, PackedContext, RecalledClaims,
+    RecalledEpisodes, Session, UnitRecord, recall::RecallQuery,
 };
 
 use crate::{

@@ -3,6 +3,7 @@
 
 pub(crate) mod copy;
 pub(crate) mod folder;
+pub(crate) mod fork;
 pub(crate) mod migration;
 pub(crate) mod pages;
 pub(crate) mod salvage;

@@ -76,6 +76,7 @@ pub use clock::{Clock, SystemClock};
 pub use disk::{
     copy::{copy, is_older},
     folder::{is_of_salvage, is_salvaged, replace_with_salvaged, salvage, set_aside},
+    fork::{after_fork, before_fork},
     salvage::{Salvaged, TableSaved},
 };
 pub use embedding::{

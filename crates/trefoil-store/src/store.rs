@@ -12,6 +12,7 @@ use trefoil_core::{Error, Part, Recent, Result, RowSet, SearchFilters, Seq, priv
 use crate::{
     Clock, WriteTx,
     disk::{
+        fork::Use,
         migration::{self, Format},
         pages,
     },
@@ -81,6 +82,7 @@ impl Store {
 
     /// The same for a file of any name.
     pub(crate) fn open_file(path: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
+        let _use = Use::begin();
         let writer = match access {
             Access::ReadWrite => Some(Mutex::new(open_writer(path)?)),
             Access::ReadOnly => None,
@@ -148,6 +150,7 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        let _use = Use::begin();
         let idle = locked(&self.readers).pop();
         let run = || {
             let connection = idle.map_or_else(|| open_reader(&self.path), Ok)?;
@@ -193,7 +196,9 @@ impl Store {
         let Some(writer) = &self.writer else {
             return Err(Error::ReadOnly { path: self.path.clone(), doing });
         };
-        work(&locked(writer)).map_err(|error| fault(&self.path, doing, error))
+        let writer = locked(writer);
+        let _use = Use::begin();
+        work(&writer).map_err(|error| fault(&self.path, doing, error))
     }
 
     fn check_readable(&self) -> Result<()> {
@@ -215,6 +220,14 @@ impl Store {
             Format::Unsupported(found) => Err(migration::unsupported(found)),
             Format::Foreign => Err(foreign(&self.path)),
         }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _use = Use::begin();
+        locked(&self.readers).clear();
+        self.writer = None;
     }
 }
 

@@ -231,6 +231,7 @@ pub mod admin {
     pub use snapshot::{Manifest, Snapshot, SnapshotPart};
     pub use trefoil_store::{
         Clock, JobCounts, Salvaged, StoreCheck, StoreFault, StoreStats, SystemClock, TableSaved,
+        after_fork, before_fork,
     };
     pub use verify::{Fault, Finding, Rows, Verification};
 

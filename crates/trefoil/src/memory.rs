@@ -355,6 +355,7 @@ impl ReadView {
         allowed: &Allowed,
         depth: usize,
     ) -> Result<Vec<MemoryHit>> {
+        self.check_embedding(question.embedding.as_ref())?;
         let Some(retriever) = self.memory.fed_by(input) else { return Ok(Vec::new()) };
         let list = retriever.retrieve(question, depth, allowed)?;
         let relevance = |hit: &Hit| match (&self.embedder, input) {

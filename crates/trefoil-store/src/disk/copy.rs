@@ -4,6 +4,7 @@ use trefoil_core::{Error, Result, make_private};
 
 use crate::{
     disk::{
+        fork::Use,
         migration::{self, Format},
         pages,
     },
@@ -21,6 +22,7 @@ use crate::{
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let (from, to) = (&file_in(from), &file_in(to));
     let copy = || {
+        let _use = Use::begin();
         let reader = open_reader(from)?;
         pages::reserve(&reader)?;
         reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])
@@ -36,6 +38,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 /// The file cannot be read.
 pub fn is_older(dir: &Path) -> Result<bool> {
     let path = &file_in(dir);
+    let _use = Use::begin();
     let format = || migration::format(&open_reader(path)?);
     let format = format().map_err(|error| fault(path, "open", error))?;
     Ok(matches!(format, Format::Old(_)))

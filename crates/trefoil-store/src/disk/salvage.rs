@@ -21,7 +21,7 @@ use trefoil_core::{Error, Part, Result};
 use self::sound::{UNREAD, drop_orphans, drop_unsound, ids, sum_graph};
 use crate::{
     Access, Clock, Store, WriteTx,
-    disk::{migration::leave_tables_to_memory, pages},
+    disk::{fork::Use, migration::leave_tables_to_memory, pages},
     fault::fault,
     store::connect,
 };
@@ -93,6 +93,7 @@ pub(crate) fn salvage_file(
             from.display()
         ),
     };
+    let _use = Use::begin();
     let old = Connection::open_with_flags(
         from,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,

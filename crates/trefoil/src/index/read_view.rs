@@ -7,8 +7,8 @@ use std::{
 };
 
 use trefoil_core::{
-    Collection, Degraded, Embedder, IndexInput, Language, NameLookup, Retriever, RetrieverId, Seq,
-    Stage,
+    Collection, Degraded, Embedder, Embedding, Error, IndexInput, Language, NameLookup, Result,
+    Retriever, RetrieverId, Seq, Stage,
 };
 
 use crate::index::open::{self, OpenIndexes};
@@ -47,6 +47,18 @@ pub(crate) struct CollectionView {
 }
 
 impl ReadView {
+    /// Refuses a vector of another length than the model's, whether or not there is anything that
+    /// it could be compared with.
+    pub(crate) fn check_embedding(&self, given: Option<&Embedding>) -> Result<()> {
+        let dimensions = self.embedder.as_ref().map(|embedder| embedder.space().dimensions);
+        match (dimensions, given.map(|given| given.as_slice().len())) {
+            (Some(expected), Some(provided)) if expected != provided => {
+                Err(Error::DimensionMismatch { expected, provided })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The names that the corpus is known to speak of.
     pub(crate) fn names(&self) -> &dyn NameLookup {
         open::names(&self.documents.retrievers)

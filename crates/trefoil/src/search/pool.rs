@@ -17,15 +17,9 @@ use std::{
     },
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use trefoil_core::Threads;
 
-/// One thread a core; none if they cannot be started.
-static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    ThreadPoolBuilder::new()
-        .thread_name(|number| format!("trefoil-retriever-{number}"))
-        .build()
-        .ok()
-});
+static THREADS: LazyLock<Threads> = LazyLock::new(|| Threads::start("trefoil-retriever"));
 
 /// Work that the threads have yet to look at.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
@@ -67,8 +61,7 @@ pub(crate) fn join<A, B: Send + 'static>(
 
 /// Gives work to the threads, unless they have enough.
 fn offer(work: &Work) {
-    let is_of_a_pool = rayon::current_thread_index().is_some();
-    let Some(threads) = THREADS.as_ref().filter(|_| !is_of_a_pool) else { return };
+    let Some(threads) = THREADS.for_others() else { return };
     let most = threads.current_num_threads() * WAITING_EACH;
     if WAITING.load(Ordering::Relaxed) >= most {
         return;

@@ -66,6 +66,7 @@ impl Searcher<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Result<Plan> {
         let (config, view) = (&self.state.config, self.view);
+        view.check_embedding(query.embedding.as_ref())?;
         let question = question(query, &view.languages);
         let within = self.state.names_within(view, allowed);
         let names = within.as_deref().unwrap_or_else(|| view.names());
