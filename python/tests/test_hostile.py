@@ -151,7 +151,7 @@ CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
     "why_not": lambda e, a, b: e.why_not(a, path=b),
     "plan": lambda e, a, b: e.plan(a),
     "ingest": lambda e, a, b: e.ingest(a),
-    "document path": lambda e, a, b: e.ingest([Document(a, "text")]),
+    "document path": lambda e, a, b: e.ingest([Document(other(a), "text")]),
     "document body": lambda e, a, b: e.ingest([Document("x", a)]),
     "document metadata": lambda e, a, b: e.ingest([Document("x", "text", metadata=a)]),
     "document tags": lambda e, a, b: e.ingest([Document("x", "text", tags=a, date=b)]),
