@@ -114,7 +114,9 @@ def soon(value: Any) -> Any:
 
 
 def other(value: Any) -> Any:
-    """Whatever is no part of the path of the document that has to stay."""
+    """Whatever is no part of the path of the document that has to stay, and no list of it."""
+    if isinstance(value, (list, dict)):
+        return [one for one in value if one != "walrus"]
     return "x" if isinstance(value, str) and "walrus".startswith(value) else value
 
 
@@ -130,7 +132,7 @@ CALLS: dict[str, Callable[[Engine, Any, Any], object]] = {
     "chunk": lambda e, a, b: e.chunk(a),
     "texts": lambda e, a, b: e.texts(a),
     "vectors": lambda e, a, b: e.vectors(a),
-    "remove": lambda e, a, b: e.remove(a if a != "walrus" else "x"),
+    "remove": lambda e, a, b: e.remove(other(a)),
     "remove below": lambda e, a, b: e.remove_below(other(a)),
     "ingest path": lambda e, a, b: e.ingest_path(nowhere(a), prune=b),
     "ingest paths": lambda e, a, b: e.ingest_paths([nowhere(a), nowhere(b)]),
@@ -204,7 +206,7 @@ def test_every_call_answers_or_says_why_not(hostile: Engine, call: str, a: Any, 
         CALLS[call](hostile, a, b)
     except TYPED:
         pass
-    assert hostile.search("walrus")[0].path == "walrus"
+    assert "walrus" in [hit.path for hit in hostile.search("walrus")]
 
 
 @settings(
