@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import numpy
 import pytest
@@ -116,7 +116,8 @@ def soon(value: Any) -> Any:
 def other(value: Any) -> Any:
     """Whatever is no part of the path of the document that has to stay, and no list of it."""
     if isinstance(value, (list, dict)):
-        return [one for one in value if one != "walrus"]
+        members = cast("Iterable[Any]", value)
+        return [one for one in members if one != "walrus"]
     return "x" if isinstance(value, str) and "walrus".startswith(value) else value
 
 
