@@ -23,6 +23,7 @@ use crate::{
     route::{Route, Takes},
     routes::routes,
     settings::{Kind, Limits},
+    turns::without_turn,
 };
 
 /// The address that a request comes from.
@@ -155,33 +156,27 @@ async fn handle(
     let now = app.now();
     let limits = &now.settings.limits;
     let body = read(&head.headers, body, route.takes, limits).await?;
-    let turn = match route.kind {
-        Kind::Search => Some(Arc::new(now.gates.searches.take().await?)),
-        Kind::Short | Kind::Memory | Kind::Write => None,
-    };
     let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let accept = text(header::ACCEPT).unwrap_or_default().to_owned();
     let last_event = text(HeaderName::from_static("last-event-id")).and_then(|id| id.parse().ok());
     let deadline = limits.deadline(route.kind);
-    let call = Call { app, caller, path, query, body, accept, last_event, turn };
+    let call = move |turn| Call { app, caller, path, query, body, accept, last_event, turn };
     // The call goes on when its time is up or nobody waits for it, and keeps its turn.
-    let answer = tokio::task::spawn_blocking(move || (route.handler)(call));
-    match tokio::time::timeout(deadline, answer).await {
-        Ok(Ok(answer)) => answer.map(|mut response| {
-            if response.status() == StatusCode::OK {
-                *response.status_mut() = StatusCode::from_u16(route.status).unwrap_or_default();
-            }
-            response
-        }),
-        Ok(Err(error)) => {
-            tracing::error!("a handler has failed: {error}");
-            Err(Problem::own("internal", "the server has failed; its log says how"))
+    let answer = match route.kind {
+        Kind::Search => {
+            let turns = &now.gates.searches;
+            turns.run(deadline, move |turn| (route.handler)(call(Some(turn)))).await
         }
-        Err(_) => {
-            let seconds = deadline.as_secs();
-            Err(Problem::own("deadline", format!("it took more than {seconds} seconds")))
+        Kind::Short | Kind::Memory | Kind::Write => {
+            without_turn(deadline, move || (route.handler)(call(None))).await
         }
-    }
+    };
+    answer?.map(|mut response| {
+        if response.status() == StatusCode::OK {
+            *response.status_mut() = StatusCode::from_u16(route.status).unwrap_or_default();
+        }
+        response
+    })
 }
 
 /// The parameters of a path, decoded. What is no text names nothing.

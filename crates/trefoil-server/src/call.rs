@@ -9,7 +9,6 @@ use axum::{
 };
 use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     app::App,
@@ -17,6 +16,7 @@ use crate::{
     indexes::Opened,
     problem::Problem,
     route::{Parameter, Values},
+    turns::Turn,
 };
 
 /// A request that may do what it asks.
@@ -32,8 +32,8 @@ pub(crate) struct Call {
     pub(crate) accept: String,
     /// The last event that it has seen of a stream.
     pub(crate) last_event: Option<u64>,
-    /// The turn of a search, which ends with the call.
-    pub(crate) turn: Option<Arc<OwnedSemaphorePermit>>,
+    /// The turn of a search, for what goes on when the call has its answer.
+    pub(crate) turn: Option<Arc<Turn>>,
 }
 
 impl Call {

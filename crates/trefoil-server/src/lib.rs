@@ -30,6 +30,7 @@ mod serve;
 mod settings;
 mod stream;
 mod timeouts;
+mod turns;
 
 pub use auth::{Grant, NewToken, Scope, Token, Tokens};
 pub use local::{LocalServer, living_server};

@@ -4,16 +4,11 @@ use std::{
     collections::HashMap,
     hash::Hash,
     net::IpAddr,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::{problem::Problem, settings::Limits};
+use crate::{settings::Limits, turns::Turns};
 
 /// Keys that are kept at most; those that are full again go first.
 const KEYS: usize = 10_000;
@@ -118,59 +113,6 @@ impl<K: Hash + Eq> Drop for CountedOne<K> {
     }
 }
 
-/// So many searches run, and so many wait for their turn.
-#[derive(Debug)]
-pub(crate) struct Turns {
-    running: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    most_waiting: usize,
-    longest: Duration,
-}
-
-impl Turns {
-    fn new(limits: &Limits) -> Self {
-        Self {
-            running: Arc::new(Semaphore::new(limits.searches)),
-            waiting: AtomicUsize::new(0),
-            most_waiting: limits.waiting,
-            longest: Duration::from_secs(limits.waiting_seconds),
-        }
-    }
-
-    /// Waits for the turn of a search, which lasts until what is returned is dropped.
-    pub(crate) async fn take(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        if let Ok(turn) = Arc::clone(&self.running).try_acquire_owned() {
-            return Ok(turn);
-        }
-        let overloaded = || Problem::own("overloaded", "too many searches wait; try again later");
-        let _waits = Waits::begin(&self.waiting, self.most_waiting).ok_or_else(overloaded)?;
-        let turn = tokio::time::timeout(self.longest, Arc::clone(&self.running).acquire_owned());
-        turn.await.ok().and_then(Result::ok).ok_or_else(overloaded)
-    }
-
-    /// How many wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
-    }
-}
-
-/// One that waits, until it is dropped, also because nobody wants its answer any more.
-struct Waits<'w>(&'w AtomicUsize);
-
-impl<'w> Waits<'w> {
-    fn begin(waiting: &'w AtomicUsize, most: usize) -> Option<Self> {
-        let more = |count: usize| (count < most).then_some(count + 1);
-        let begun = waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        begun.ok().map(|_| Self(waiting))
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// All that is counted of a server.
 #[derive(Debug)]
 pub(crate) struct Gates {
@@ -225,24 +167,5 @@ mod tests {
         assert!(other.is_some() && counted.add(&"c").is_none());
         drop(first);
         assert!(counted.add(&"a").is_some());
-    }
-
-    #[tokio::test]
-    async fn searches_wait_for_their_turn_and_no_more_than_may() {
-        let limits = Limits { searches: 1, waiting: 1, ..Limits::default() };
-        let turns = Arc::new(Turns::new(&limits));
-        let running = turns.take().await.unwrap();
-        let waits = tokio::spawn({
-            let turns = Arc::clone(&turns);
-            async move { turns.take().await.map(drop) }
-        });
-        while turns.waiting() == 0 {
-            tokio::task::yield_now().await;
-        }
-        let refused = turns.take().await.unwrap_err();
-        assert_eq!((refused.code, refused.retry_after), ("overloaded", Some(1)));
-        drop(running);
-        waits.await.unwrap().unwrap();
-        assert_eq!(turns.waiting(), 0);
     }
 }

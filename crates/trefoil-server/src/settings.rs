@@ -92,7 +92,8 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one address at a time; 256 by default.
     pub connections_per_address: usize,
-    /// Searches at a time; as many as there are cores by default.
+    /// Searches at a time; by default one more than there are cores, since one of them may wait
+    /// for another thread.
     pub searches: usize,
     /// Searches that wait at most; 64 by default.
     pub waiting: usize,
@@ -132,7 +133,7 @@ impl Default for Limits {
             body_seconds: 30,
             connections: 1_024,
             connections_per_address: 256,
-            searches: std::thread::available_parallelism().map_or(1, usize::from),
+            searches: std::thread::available_parallelism().map_or(1, usize::from) + 1,
             waiting: 64,
             waiting_seconds: 5,
             search_seconds: 15,

@@ -20,13 +20,11 @@ use crate::{
 /// Events that wait for a slow reader.
 const WAITING: usize = 256;
 
-pub(crate) fn search(mut call: Call, query: SearchQuery) -> Result<Response, Problem> {
+pub(crate) fn search(call: Call, query: SearchQuery) -> Result<Response, Problem> {
     let query = query_in_time(&call, query);
     let engine = call.index()?.engine;
     if !call.wants(EVENTS) {
         let found = engine.search(&query)?;
-        // The next one searches while this one is written.
-        drop(call.turn.take());
         call.app.metrics.searched(&found);
         return json(&found);
     }
@@ -36,7 +34,7 @@ pub(crate) fn search(mut call: Call, query: SearchQuery) -> Result<Response, Pro
         &call,
         unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) }),
     )?;
-    let (app, turn) = (call.app.clone(), call.turn.clone());
+    let (app, turn) = (call.app.clone(), call.turn);
     tokio::task::spawn_blocking(move || {
         let mut events = Events { sender, number: 0 };
         let found = engine.search_observed(&query, |event| match event {

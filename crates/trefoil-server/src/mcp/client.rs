@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration, time::Instant};
 
-use tokio::sync::OwnedSemaphorePermit;
 use trefoil::memory::BoundaryClass;
 
 use super::{
@@ -16,6 +15,7 @@ use crate::{
     metrics::Metrics,
     problem::Problem,
     settings::{Kind, Limits},
+    turns::without_turn,
 };
 
 /// What holds the index.
@@ -116,24 +116,30 @@ impl Client {
         }
     }
 
-    /// Waits for the turn of a call, which ends with what is returned.
+    /// Does `work` on a thread for what may wait, within the time of its kind, once it has its
+    /// turn.
     ///
     /// # Errors
-    /// `overloaded`, `too_many_requests`.
-    pub(crate) async fn turn(&self, kind: Kind) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-        let Host::Server(app) = &self.host else { return Ok(None) };
+    /// `overloaded`, `too_many_requests`, `deadline`, `internal`.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        kind: Kind,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let deadline = self.deadline(kind);
+        let Host::Server(app) = &self.host else { return without_turn(deadline, work).await };
         let gates = Arc::clone(&app.now().gates);
         match kind {
-            Kind::Search => Ok(Some(gates.searches.take().await?)),
+            Kind::Search => return gates.searches.run(deadline, |_| work()).await,
             Kind::Write => {
                 let taken = gates.writes.take(&self.caller.id, Instant::now());
                 taken.map_err(|seconds| {
                     let detail = format!("this token writes too often; wait {seconds} seconds");
                     Problem::own("too_many_requests", detail).after(seconds)
                 })?;
-                Ok(None)
             }
-            Kind::Short | Kind::Memory => Ok(None),
+            Kind::Short | Kind::Memory => {}
         }
+        without_turn(deadline, work).await
     }
 }

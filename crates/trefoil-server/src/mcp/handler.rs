@@ -50,27 +50,9 @@ impl Handler {
         kind: Kind,
         work: impl FnOnce(&Client, &Cancel) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = self.client.turn(kind).await?;
         let given_up = GivenUp(Cancel::default());
         let (client, cancel) = (Arc::clone(&self.client), given_up.0.clone());
-        let answer = tokio::task::spawn_blocking(move || {
-            let answer = work(&client, &cancel);
-            drop(turn);
-            answer
-        });
-        let deadline = self.client.deadline(kind);
-        match tokio::time::timeout(deadline, answer).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                tracing::error!("a tool has failed: {error}");
-                Err(Problem::own("internal", "the tool has failed; the log says how"))
-            }
-            Err(_) => {
-                let seconds = deadline.as_secs();
-                let detail = format!("it took more than {seconds} seconds; ask for less");
-                Err(Problem::own("deadline", detail))
-            }
-        }
+        self.client.run(kind, move || work(&client, &cancel)).await?
     }
 
     /// The same for what is short, where a problem is an error of the protocol.
