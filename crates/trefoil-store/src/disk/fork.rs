@@ -19,7 +19,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_micros(100);
 
 thread_local! {
-    /// How many uses of this thread are within each other.
+    /// How many uses of this thread are within each other; a fork that it makes is one.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     static FORKING: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
 }
@@ -58,14 +58,18 @@ pub fn before_fork() {
             }
         };
         FORKING.set(Some(held));
+        DEPTH.set(DEPTH.get() + 1);
         return;
     }
 }
 
 /// Lets others go on after [`before_fork`]. To be called by the same thread, in the process and in
-/// its child.
+/// its child. Between the two this thread may use stores.
 pub fn after_fork() {
-    drop(FORKING.take());
+    if let Some(held) = FORKING.take() {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+        drop(held);
+    }
 }
 
 #[cfg(test)]
@@ -90,8 +94,11 @@ mod tests {
         within.join().unwrap();
         before_fork();
         assert!(thread::spawn(|| USES.try_read().is_err()).join().unwrap());
+        drop(Use::begin());
+        assert!(thread::spawn(|| USES.try_read().is_err()).join().unwrap());
         after_fork();
         drop(Use::begin());
+        assert!(USES.try_write().is_ok());
         before_fork();
         after_fork();
     }
