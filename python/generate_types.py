@@ -26,10 +26,33 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as _field
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from ._native import Reader
 from .hits import line_of, spans_of, table_of
+from .wire import dumps
 
+if TYPE_CHECKING:
+    from typing import Self
+
+'''
+
+BASE = '''
+
+class Value:
+    """A value that goes over the boundary as JSON."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Self:
+        """Return what JSON says."""
+        return cls.from_json(dumps(wire))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Return what the bytes of JSON say."""
+        return READER.read(cls, data)
 '''
 
 # Names that read better in Python.
@@ -127,8 +150,56 @@ class Types:
         named = sorted([class_of(name) for name in classes] + aliases)
         lines = [HEAD, "__all__ = [\n", *(f'    "{name}",\n' for name in named), "]\n\n"]
         lines += [self.alias(name) for name in sorted(aliases)]
+        lines.append(BASE)
         lines += [self.dataclass(name) for name in sorted(classes)]
+        lines.append(self.reader(classes))
         return "".join(lines)
+
+    def reader(self, classes: list[str]) -> str:
+        """Return what makes instances of the classes: the first is that of an answer."""
+        lines = ["\n\nREADER = Reader(\n    [\n"]
+        for name in sorted(classes, key=lambda one: (one != "SearchResult", one)):
+            lines.append(f"        ({class_of(name)}, [\n")
+            lines += [f"            {row},\n" for row in self.rows(name)]
+            lines.append("        ]),\n")
+        lines.append('    ]\n)\n"""What makes objects of JSON."""\n')
+        return "".join(lines)
+
+    def rows(self, name: str) -> Iterator[str]:
+        """Go through the fields as `Reader` takes them."""
+        for python, wire, one, required in self.fields(name):
+            missing = "None"
+            if required:
+                missing = "..."
+            elif not self.is_nullable(one):
+                missing = self.empty(one) or "None"
+            yield f'("{python}", "{wire}", {self.kind(one)}, {missing})'
+        others = self.schemas[name].get("additionalProperties")
+        if isinstance(others, dict):
+            yield f'("others", "", {self.kind(others)}, None)'
+
+    def kind(self, schema: Any) -> str:
+        """Return what a value of JSON becomes, as `Reader` takes it."""
+        if not isinstance(schema, dict):
+            return "None"
+        there = self.there(schema)
+        if there is not schema:
+            return self.kind(there)
+        if "anyOf" in schema:
+            return "None"
+        if "$ref" in schema:
+            name = schema["$ref"].rsplit("/", 1)[-1]
+            return class_of(name) if self.is_class(name) else self.kind(self.schemas[name])
+        kinds = schema.get("type")
+        if kinds == "array":
+            one = self.kind(schema.get("items"))
+            return "None" if one == "None" else f"[{one}]"
+        if kinds == "object" and isinstance(schema.get("additionalProperties"), dict):
+            one = self.kind(schema["additionalProperties"])
+            return "None" if one == "None" else f"({one},)"
+        if kinds == "string" and schema.get("format") == "date":
+            return "datetime.date"
+        return "None"
 
     def is_class(self, name: str) -> bool:
         return bool(self.schemas[name].get("properties"))
@@ -169,39 +240,30 @@ class Types:
             kinds, "Any"
         )
 
-    def read(self, schema: Any, value: str) -> str:
-        """Return the expression that reads a value of JSON."""
-        return self.converted(
-            schema, value, "{0}.from_wire({1})", "datetime.date.fromisoformat({})"
-        )
-
     def write(self, schema: Any, value: str) -> str:
         """Return the expression that makes JSON of a value."""
-        return self.converted(schema, value, "{1}.to_wire()", "{}.isoformat()")
-
-    def converted(self, schema: Any, value: str, of_class: str, of_date: str) -> str:
         if not isinstance(schema, dict):
             return value
         there = self.there(schema)
         if there is not schema:
-            plain = self.converted(there, value, of_class, of_date)
-            return value if plain == value else nullable(value, plain)
+            plain = self.write(there, value)
+            return value if plain == value else f"None if {value} is None else {plain}"
         if "anyOf" in schema:
             return value
         kinds = schema.get("type")
         if "$ref" in schema:
             name = schema["$ref"].rsplit("/", 1)[-1]
             if self.is_class(name):
-                return of_class.format(class_of(name), value)
-            return self.converted(self.schemas[name], value, of_class, of_date)
+                return f"{value}.to_wire()"
+            return self.write(self.schemas[name], value)
         if kinds == "array":
-            one = self.converted(schema.get("items"), "one", of_class, of_date)
+            one = self.write(schema.get("items"), "one")
             return value if one == "one" else f"[{one} for one in {value}]"
         if kinds == "object" and isinstance(schema.get("additionalProperties"), dict):
-            one = self.converted(schema["additionalProperties"], "one", of_class, of_date)
+            one = self.write(schema["additionalProperties"], "one")
             return value if one == "one" else f"{{key: {one} for key, one in {value}.items()}}"
         if kinds == "string" and schema.get("format") == "date":
-            return of_date.format(value)
+            return f"{value}.isoformat()"
         return value
 
     def fields(self, name: str) -> Iterator[tuple[str, str, dict[str, Any], bool]]:
@@ -245,48 +307,32 @@ class Types:
         found = class_of(name)
         ways = WAYS.get(found, "")
         shown = "" if "__repr__" not in ways else ", repr=False"
-        lines = [f"\n\n@dataclass(frozen=True, slots=True{shown})\nclass {found}:\n"]
+        lines = [f"\n\n@dataclass(frozen=True, slots=True{shown})\nclass {found}(Value):\n"]
         description = " ".join(schema.get("description", found).split())
         lines.append(f'    """{plain(description)}"""\n\n')
-        reads, writes, optional = [], [], []
+        writes, optional = [], []
         for python, wire, one, required in self.fields(name):
             annotation = self.type_of(one)
             empty = self.empty(one)
             if required:
                 lines.append(f"    {python}: {annotation}\n")
-                reads.append(self.read(one, f'wire["{wire}"]'))
                 writes.append((wire, self.write(one, f"self.{python}")))
             elif empty and not self.is_nullable(one):
                 made = self.type_of(self.resolved(one), quoted=True)
                 lines.append(f"    {python}: {annotation} = _field(default_factory={made})\n")
-                default = "()" if empty == "list" else "{}"
-                read = self.read(one, f'wire.get("{wire}", {default})')
-                if read == f'wire.get("{wire}", {default})':
-                    read = f'wire.get("{wire}") or {"[]" if empty == "list" else "{}"}'
-                reads.append(read)
                 writes.append((wire, self.write(one, f"self.{python}")))
             else:
                 is_nullable = annotation.endswith("| None")
                 lines.append(
                     f"    {python}: {annotation}{'' if is_nullable else ' | None'} = None\n"
                 )
-                nullable = one if self.is_nullable(one) else {"anyOf": [one, {"type": "null"}]}
-                reads.append(self.read(nullable, f'wire.get("{wire}")'))
                 optional.append((wire, python, self.write(self.there(one), f"self.{python}")))
             lines.append(comment(one, "    "))
         others = schema.get("additionalProperties")
         if isinstance(others, dict):
             kind = f"dict[str, {self.type_of(others)}]"
             lines.append(f"    others: {kind} = _field(default_factory={kind})\n")
-            known = ", ".join(json.dumps(one) for one in schema["properties"])
-            reads.append(f"{{key: one for key, one in wire.items() if key not in ({known},)}}")
         lines.append(ways)
-        lines.append(
-            f"\n    @classmethod\n    def from_wire(cls, wire: dict[str, Any]) -> {found}:\n"
-        )
-        lines.append('        """Return what JSON says."""\n        return cls(\n')
-        lines += [f"            {one},\n" for one in reads]
-        lines.append("        )\n")
         lines.append("\n    def to_wire(self) -> dict[str, Any]:\n")
         lines.append('        """Return it as JSON has it."""\n')
         required_part = ", ".join(f'"{wire}": {value}' for wire, value in writes)
@@ -298,12 +344,6 @@ class Types:
             )
         lines.append("        return wire\n")
         return "".join(lines)
-
-
-def nullable(value: str, converted: str) -> str:
-    """Return the expression that converts a value which may be null or missing."""
-    there = re.sub(r"^wire\.get\((.*)\)$", r"wire[\1]", value)
-    return f"None if {value} is None else {converted.replace(value, there)}"
 
 
 def class_of(name: str) -> str:

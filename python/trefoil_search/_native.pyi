@@ -1,8 +1,12 @@
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from types import EllipsisType
+from typing import Any, TypeVar, final
+
+from .types import SearchResult
 
 __all__ = [
     "NativeEngine",
+    "Reader",
     "after_fork",
     "before_fork",
     "care_for",
@@ -12,11 +16,24 @@ __all__ = [
     "schemas",
 ]
 
+T = TypeVar("T")
+
+@final
+class Reader:
+    def __new__(
+        cls,
+        classes: list[
+            tuple[type[Any], list[tuple[str, str, Any, type[Any] | EllipsisType | None]]]
+        ],
+    ) -> Reader: ...
+    def read(self, class_: type[T], json: bytes) -> T: ...
+
 @final
 class NativeEngine:
     def __new__(
         cls,
         settings: bytes,
+        reader: Reader,
         embed: Callable[[bool, list[str]], Any] | None = None,
         score: Callable[[str, list[str]], Sequence[float]] | None = None,
     ) -> NativeEngine: ...
@@ -27,8 +44,8 @@ class NativeEngine:
         arguments: bytes,
         progress: Callable[[int, int], bool | None] | None = None,
     ) -> bytes: ...
-    def search(self, query: bytes, vector: Any | None = None) -> bytes: ...
-    def search_vector(self, vector: Any, filters: bytes, options: bytes) -> bytes: ...
+    def search(self, query: bytes, vector: Any | None = None) -> SearchResult: ...
+    def search_vector(self, vector: Any, filters: bytes, options: bytes) -> SearchResult: ...
     def ingest(
         self,
         documents: bytes,

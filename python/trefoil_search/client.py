@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from . import types
 from .errors import Unreachable, error_of, invalid
 from .native import Progress
 from .searcher import Searcher
@@ -103,13 +104,13 @@ class _Remote:
 
     # As an engine
 
-    def search(self, query: bytes, vector: Any | None = None) -> bytes:
+    def search(self, query: bytes, vector: Any | None = None) -> types.SearchResult:
         """Answer a question."""
         if vector is not None:
             asked = json.loads(query)
             asked["embedding"] = [float(value) for value in vector]
             query = json.dumps(asked).encode()
-        return self._send("POST", "/v1/search", query)
+        return types.SearchResult.from_json(self._send("POST", "/v1/search", query))
 
     def ingest(
         self,

@@ -16,7 +16,7 @@ from .model import Model, Reranker, settings_of
 from .native import Progress
 from .query import SearchOptions, parts_of, query_of
 from .searcher import Searcher, paths_of
-from .wire import dumps, loads
+from .wire import dumps
 
 if TYPE_CHECKING:
     from typing import Self
@@ -98,7 +98,9 @@ class Engine(Searcher):
             expect(reranker, Reranker, "reranker", "an object with `name` and `score`")
             settings = {**settings, "reranker": reranker.name}
             score = _scorer(reranker)
-        super().__init__(NativeEngine(dumps({**settings, "model": wire}), embed, score))
+        super().__init__(
+            NativeEngine(dumps({**settings, "model": wire}), types.READER, embed, score)
+        )
         _open_engines.add(self)
 
     # Life
@@ -138,14 +140,12 @@ class Engine(Searcher):
     ) -> types.SearchResult:
         """Find the passages nearest to a vector of the index's model."""
         filters, chosen = parts_of(options)
-        found = self._native.search_vector(
-            vector(embedding, "embedding"), dumps(filters), dumps(chosen)
-        )
-        return types.SearchResult.from_wire(loads(found))
+        given = vector(embedding, "embedding")
+        return self._native.search_vector(given, dumps(filters), dumps(chosen))
 
     def plan(self, text: str, **options: Unpack[SearchOptions]) -> types.Plan:
         """Return how a question is searched: every decision, as data."""
-        return types.Plan.from_wire(self._call("plan", query_of(text, options)))
+        return types.Plan.from_json(self._ask("plan", query_of(text, options)))
 
     # Documents
 
@@ -165,7 +165,7 @@ class Engine(Searcher):
         """Do the same for several files and folders."""
         given = [path_text(one, "paths") for one in listed(paths, "paths", "files and folders")]
         asked = {"paths": given, "prune": bool(prune)}
-        return types.Ingested.from_wire(self._long("ingestPaths", asked, progress))
+        return types.Ingested.from_json(self._long("ingestPaths", asked, progress))
 
     def remove_below(self, prefix: str) -> int:
         """Remove the document at `prefix` and every document below it; how many."""
@@ -190,7 +190,7 @@ class Engine(Searcher):
 
     def verify(self) -> types.Verification:
         """Check every checksum and every row; what `trefoil verify --json` says."""
-        return types.Verification.from_wire(self._long("verify", {}, None))
+        return types.Verification.from_json(self._long("verify", {}, None))
 
     def doctor(self, *, sample: int | None = None) -> types.HealthReport:
         """Measure the health of the index; what `trefoil doctor --json` says."""
@@ -198,28 +198,28 @@ class Engine(Searcher):
         if "python" in wire:
             wire = "none"
         asked: dict[str, Any] = {"settings": {**self._settings, "model": wire}, "sample": sample}
-        return types.HealthReport.from_wire(_care("doctor", asked))
+        return types.HealthReport.from_json(_care("doctor", asked))
 
     def rebuild(self, *, progress: Progress | None = None) -> types.JobCounts:
         """Make the indexes again from the stored text; cached vectors are used again."""
-        return types.JobCounts.from_wire(self._long("rebuild", {}, progress))
+        return types.JobCounts.from_json(self._long("rebuild", {}, progress))
 
     def export(self, file: Path, *, progress: Progress | None = None) -> types.Snapshot:
         """Write the index into the new file `file`, which `open(file, read_only=True)` reads."""
         asked = {"from": self.path, "to": path_text(file, "file")}
-        return types.Snapshot.from_wire(_care("export", asked, progress))
+        return types.Snapshot.from_json(_care("export", asked, progress))
 
     @staticmethod
     def import_(file: Path, path: Path) -> types.Snapshot:
         """Make an index in the new directory `path` of a file that `export` wrote."""
         asked = {"from": path_text(file, "file"), "to": path_text(path, "path")}
-        return types.Snapshot.from_wire(_care("import", asked))
+        return types.Snapshot.from_json(_care("import", asked))
 
     @staticmethod
     def repair(path: Path, *, model: Model = "default") -> types.RepairReport:
         """Repair the index in `path`, which no engine has open to write."""
         asked = {"path": path_text(path, "path"), "model": settings_of(model)[0]}
-        return types.RepairReport.from_wire(_care("repair", asked))
+        return types.RepairReport.from_json(_care("repair", asked))
 
     @classmethod
     def reindex(cls, path: Path, *, model: Model = "default") -> Self:
@@ -230,9 +230,8 @@ class Engine(Searcher):
         return cls({"path": path_text(path, "path"), "reindex": True}, model)
 
 
-def _care(name: str, arguments: Any, progress: Progress | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = loads(care_for(name, dumps(arguments), progress))
-    return found
+def _care(name: str, arguments: Any, progress: Progress | None = None) -> bytes:
+    return care_for(name, dumps(arguments), progress)
 
 
 def _scorer(reranker: Reranker) -> Callable[[str, list[str]], list[float]]:

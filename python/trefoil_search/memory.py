@@ -87,16 +87,16 @@ class Memory:
             draft: Any = {"kind": "message", "content": observation}
         else:
             draft = _wire(observation, types.ObservationDraft)
-        return types.Observation.from_wire(self._call("observe", draft))
+        return types.Observation.from_json(self._answer("observe", draft))
 
     def recall(self, query: Query, *, boundary: Boundary | None = None) -> types.RecalledClaims:
         """Find claims that answer, within a boundary."""
-        return types.RecalledClaims.from_wire(self._ask("recall", boundary, query=_query(query)))
+        return types.RecalledClaims.from_json(self._ask("recall", boundary, query=_query(query)))
 
     def episodes(self, query: Query, *, boundary: Boundary | None = None) -> types.RecalledEpisodes:
         """Find what was said that answers, within a boundary."""
         asked = {"profile": "episodes", **_query(query)}
-        return types.RecalledEpisodes.from_wire(self._ask("episodes", boundary, query=asked))
+        return types.RecalledEpisodes.from_json(self._ask("episodes", boundary, query=asked))
 
     def context(
         self,
@@ -108,7 +108,7 @@ class Memory:
     ) -> types.PackedContext:
         """Pack what to tell a model, within its window of tokens and a boundary."""
         asked = {"query": _query(query), **without_none(window=window, context=context)}
-        return types.PackedContext.from_wire(self._ask("context", boundary, request=asked))
+        return types.PackedContext.from_json(self._ask("context", boundary, request=asked))
 
     def find(
         self,
@@ -119,7 +119,7 @@ class Memory:
     ) -> types.FoundUnits:
         """Find units of every kind, within a boundary."""
         chosen: dict[str, Any] = {} if options is None else _wire(options, types.FindOptions)
-        return types.FoundUnits.from_wire(
+        return types.FoundUnits.from_json(
             self._ask("find", boundary, query=_query(query), options=chosen)
         )
 
@@ -153,14 +153,14 @@ class Memory:
         given = without_none(subject=subject, unit=unit, document=document)
         if len(given) != 1:
             raise invalid("forget", sorted(given), "one of `subject`, `unit` and `document`")
-        return types.ForgetReceipt.from_wire(self._long("forget", given))
+        return types.ForgetReceipt.from_json(self._long("forget", given))
 
     def maintain(
         self, *, dry_run: bool = False, with_personal_data: bool = False
     ) -> types.MaintenanceReport:
         """Look after memory once: claims fade and age, and what has expired goes."""
         asked = {"dryRun": dry_run, "withPersonalData": with_personal_data}
-        return types.MaintenanceReport.from_wire(self._long("maintain", asked))
+        return types.MaintenanceReport.from_json(self._long("maintain", asked))
 
     def record(self, id: str) -> types.UnitRecord | None:
         """Return all that is known of a unit; no boundary is asked."""
@@ -178,19 +178,22 @@ class Memory:
     def create_session(self, project_path: str, *, owner: str | None = None) -> types.Session:
         """Begin a session of work on the project in a folder."""
         asked = {"projectPath": project_path, "owner": owner}
-        return types.Session.from_wire(self._call("createSession", asked))
+        return types.Session.from_json(self._answer("createSession", asked))
 
     def end_session(self, id: str, summary: str) -> types.Session:
         """End a session with what was done in it."""
-        return types.Session.from_wire(self._call("endSession", {"id": id, "summary": summary}))
+        return types.Session.from_json(self._answer("endSession", {"id": id, "summary": summary}))
 
-    def _ask(self, name: str, boundary: Boundary | None, **asked: Any) -> Any:
+    def _ask(self, name: str, boundary: Boundary | None, **asked: Any) -> bytes:
         if boundary is not None:
             asked["boundary"] = boundary.to_wire()
-        return self._call(name, asked)
+        return self._answer(name, asked)
 
     def _call(self, name: str, arguments: Any) -> Any:
-        return loads(self._native.call(f"memory.{name}", dumps(arguments)))
+        return loads(self._answer(name, arguments))
 
-    def _long(self, name: str, arguments: Any) -> Any:
-        return loads(self._native.call_long(f"memory.{name}", dumps(arguments)))
+    def _answer(self, name: str, arguments: Any) -> bytes:
+        return self._native.call(f"memory.{name}", dumps(arguments))
+
+    def _long(self, name: str, arguments: Any) -> bytes:
+        return self._native.call_long(f"memory.{name}", dumps(arguments))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from .types import SearchResult
 
 __all__: list[str] = []
 
@@ -21,7 +24,7 @@ class Native(Protocol):
         """Answer a call that may take long."""
         ...
 
-    def search(self, query: bytes, vector: Any | None = None) -> bytes:
+    def search(self, query: bytes, vector: Any | None = None) -> SearchResult:
         """Answer a question, with its vector if that is given."""
         ...
 

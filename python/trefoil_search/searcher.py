@@ -42,9 +42,7 @@ class Searcher:
         that fails is named in the result's `degraded`.
         """
         given = None if embedding is None else vector(embedding, "embedding")
-        return types.SearchResult.from_wire(
-            loads(self._native.search(dumps(query_of(text, options)), given))
-        )
+        return self._native.search(dumps(query_of(text, options)), given)
 
     def why_not(
         self,
@@ -81,8 +79,8 @@ class Searcher:
         `False`.
         """
         wires, vectors, places = with_vectors(documents, embeddings)
-        return types.Ingested.from_wire(
-            loads(self._native.ingest(dumps(wires), vectors, places, progress))
+        return types.Ingested.from_json(
+            self._native.ingest(dumps(wires), vectors, places, progress)
         )
 
     def drain(
@@ -93,7 +91,7 @@ class Searcher:
         Returns which are left: without a model, all of them. After `timeout` seconds, or when
         `progress` returns `False`, the work goes on and the call returns.
         """
-        return types.JobCounts.from_wire(self._long("drain", {"timeout": timeout}, progress))
+        return types.JobCounts.from_json(self._long("drain", {"timeout": timeout}, progress))
 
     def remove(self, paths: Iterable[str]) -> int:
         """Remove the documents at exactly these paths; how many there were."""
@@ -124,7 +122,7 @@ class Searcher:
 
     def chunk(self, id: str) -> types.ChunkInContext:
         """Return a passage with its neighbours. Raises `NotFound` if there is none."""
-        return types.ChunkInContext.from_wire(self._call("chunk", {"id": id}))
+        return types.ChunkInContext.from_json(self._ask("chunk", {"id": id}))
 
     def texts(self, paths: Iterable[str]) -> list[list[str]]:
         """Return the texts of the passages of each document; none of one that is not there."""
@@ -151,7 +149,7 @@ class Searcher:
     ) -> types.Subgraph:
         """Return the most important entities, or one and what is near, with their relations."""
         asked = {"name": around, "filters": parts_of(filters)[0], "limit": limit}
-        return types.Subgraph.from_wire(self._call("subgraph", asked))
+        return types.Subgraph.from_json(self._ask("subgraph", asked))
 
     def communities(self) -> list[types.Community]:
         """Return the communities of the graph with their reports."""
@@ -166,13 +164,16 @@ class Searcher:
 
     def stats(self) -> types.EngineStats:
         """Return sizes and counts."""
-        return types.EngineStats.from_wire(self._call("stats", {}))
+        return types.EngineStats.from_json(self._ask("stats", {}))
 
     def _call(self, name: str, arguments: Any) -> Any:
-        return loads(self._native.call(name, dumps(arguments)))
+        return loads(self._ask(name, arguments))
 
-    def _long(self, name: str, arguments: Any, progress: Progress | None) -> Any:
-        return loads(self._native.call_long(name, dumps(arguments), progress))
+    def _ask(self, name: str, arguments: Any) -> bytes:
+        return self._native.call(name, dumps(arguments))
+
+    def _long(self, name: str, arguments: Any, progress: Progress | None) -> bytes:
+        return self._native.call_long(name, dumps(arguments), progress)
 
 
 def paths_of(paths: Iterable[str]) -> list[str]:

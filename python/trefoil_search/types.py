@@ -9,9 +9,14 @@ import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as _field
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from ._native import Reader
 from .hits import line_of, spans_of, table_of
+from .wire import dumps
+
+if TYPE_CHECKING:
+    from typing import Self
 
 __all__ = [
     "ActiveContext",
@@ -332,8 +337,24 @@ UnitState: TypeAlias = Literal["raw", "validated", "consolidated", "archived"]
 """How far a unit has come in its life."""
 
 
+class Value:
+    """A value that goes over the boundary as JSON."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Self:
+        """Return what JSON says."""
+        return cls.from_json(dumps(wire))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Return what the bytes of JSON say."""
+        return READER.read(cls, data)
+
+
 @dataclass(frozen=True, slots=True)
-class ActiveContext:
+class ActiveContext(Value):
     """What one recall brought, as it was saved."""
 
     expires_at: str
@@ -351,19 +372,6 @@ class ActiveContext:
     window: int | None = None
     """Tokens of the window that it was made for."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ActiveContext:
-        """Return what JSON says."""
-        return cls(
-            wire["expiresAt"],
-            wire["id"],
-            [ContextItem.from_wire(one) for one in wire["items"]],
-            wire["policyVersion"],
-            wire["scope"],
-            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
-            wire.get("window"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"expiresAt": self.expires_at, "id": self.id, "items": [one.to_wire() for one in self.items], "policyVersion": self.policy_version, "scope": self.scope}
@@ -375,21 +383,13 @@ class ActiveContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Affect:
+class Affect(Value):
     """A feeling and how strong it is."""
 
     intensity: Score
     """How strong it is."""
     label: AffectLabel
     """The feeling."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Affect:
-        """Return what JSON says."""
-        return cls(
-            wire["intensity"],
-            wire["label"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -398,21 +398,13 @@ class Affect:
 
 
 @dataclass(frozen=True, slots=True)
-class ByteSpan:
+class ByteSpan(Value):
     """A half-open range of bytes, `start..end`."""
 
     end: int
     """One past the last byte."""
     start: int
     """First byte."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ByteSpan:
-        """Return what JSON says."""
-        return cls(
-            wire["end"],
-            wire["start"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -421,7 +413,7 @@ class ByteSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Value):
     """The result of a check on the wire."""
 
     check: Check
@@ -436,18 +428,6 @@ class CheckResult:
     of: int
     """Of how many."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> CheckResult:
-        """Return what JSON says."""
-        return cls(
-            wire["check"],
-            wire["examples"],
-            wire["found"],
-            wire["healthy"],
-            wire["next"],
-            wire["of"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"check": self.check, "examples": self.examples, "found": self.found, "healthy": self.healthy, "next": self.next, "of": self.of}
@@ -455,7 +435,7 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkInContext:
+class ChunkInContext(Value):
     """A passage with its neighbours."""
 
     chunk: StoredChunk
@@ -464,15 +444,6 @@ class ChunkInContext:
     """The one after it."""
     before: StoredChunk | None = None
     """The one before it in its document."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ChunkInContext:
-        """Return what JSON says."""
-        return cls(
-            StoredChunk.from_wire(wire["chunk"]),
-            None if wire.get("after") is None else StoredChunk.from_wire(wire["after"]),
-            None if wire.get("before") is None else StoredChunk.from_wire(wire["before"]),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -485,7 +456,7 @@ class ChunkInContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Value):
     """Something that is held to be so. Three values are kept apart: `confidence` that it is true, which feedback changes; `epistemic_status`, what shows it; and `state`, how far it has come in its life. Made from a `ClaimDraft`, which checks all limits; the JSON of a claim is read in the same way."""
 
     boundary_class: BoundaryClass
@@ -553,44 +524,6 @@ class Claim:
     valid_to: str | None = None
     """Until when it holds, this moment left out."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Claim:
-        """Return what JSON says."""
-        return cls(
-            wire["boundaryClass"],
-            wire["confidence"],
-            wire["contentHash"],
-            wire["createdAt"],
-            wire["decayedAt"],
-            wire["epistemicStatus"],
-            wire["id"],
-            wire["importance"],
-            wire["kind"],
-            wire["lastVerifiedAt"],
-            wire["origin"],
-            wire["pin"],
-            wire["quality"],
-            wire["recency"],
-            wire["recencyAnchor"],
-            wire["salience"],
-            wire["scope"],
-            wire["sources"],
-            wire["state"],
-            wire["text"],
-            wire["ttl"],
-            wire["updatedAt"],
-            wire["utility"],
-            wire.get("object"),
-            wire.get("occurredAt"),
-            wire.get("predicate"),
-            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
-            wire.get("session"),
-            wire.get("subject"),
-            wire.get("tags") or [],
-            wire.get("validFrom"),
-            wire.get("validTo"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "confidence": self.confidence, "contentHash": self.content_hash, "createdAt": self.created_at, "decayedAt": self.decayed_at, "epistemicStatus": self.epistemic_status, "id": self.id, "importance": self.importance, "kind": self.kind, "lastVerifiedAt": self.last_verified_at, "origin": self.origin, "pin": self.pin, "quality": self.quality, "recency": self.recency, "recencyAnchor": self.recency_anchor, "salience": self.salience, "scope": self.scope, "sources": self.sources, "state": self.state, "text": self.text, "ttl": self.ttl, "updatedAt": self.updated_at, "utility": self.utility, "tags": self.tags}
@@ -614,7 +547,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimDraft:
+class ClaimDraft(Value):
     """What somebody says of a claim that is to be made: only `text` and `origin` are needed. The fields are those of a `Claim`. JSON also takes `claim_id` for `id`, `content` for `text`, and `source`, one or many, for `sources`. ``` use jiff::Timestamp; use trefoil_core::{ClaimId, EpistemicStatus, Importance, ObservationId}; use trefoil_memory_core::{ClaimDraft, IdGenerator}; let json = r#"{"content": "Mika lives in Kyoto.", "origin": {"observed": "obs_1"}, "source": "test:x"}"#; let draft: ClaimDraft = serde_json::from_str(json)?; let now = Timestamp::UNIX_EPOCH; let (claim, warnings) = draft.into_claim(IdGenerator::seeded(1).generate(now)?, now)?; assert_eq!(claim.epistemic_status, EpistemicStatus::Inferred); assert_eq!((claim.importance, warnings.len()), (Importance::S2, 0)); # Ok::<(), Box<dyn std::error::Error>>(()) ```"""
 
     origin: Origin
@@ -661,44 +594,6 @@ class ClaimDraft:
     utility: float | None = None
     valid_from: str | None = None
     valid_to: str | None = None
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ClaimDraft:
-        """Return what JSON says."""
-        return cls(
-            wire["origin"],
-            wire["text"],
-            wire.get("boundaryClass"),
-            wire.get("confidence"),
-            wire.get("contentHash"),
-            wire.get("createdAt"),
-            wire.get("decayedAt"),
-            wire.get("epistemicStatus"),
-            wire.get("id"),
-            wire.get("importance"),
-            wire.get("kind"),
-            wire.get("lastVerifiedAt"),
-            wire.get("object"),
-            wire.get("occurredAt"),
-            wire.get("pin"),
-            wire.get("predicate"),
-            None if wire.get("provenance") is None else Provenance.from_wire(wire["provenance"]),
-            wire.get("quality"),
-            wire.get("recency"),
-            wire.get("recencyAnchor"),
-            wire.get("salience"),
-            wire.get("scope"),
-            wire.get("session"),
-            wire.get("sources") or [],
-            wire.get("state"),
-            wire.get("subject"),
-            wire.get("tags") or [],
-            wire.get("ttl"),
-            wire.get("updatedAt"),
-            wire.get("utility"),
-            wire.get("validFrom"),
-            wire.get("validTo"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -763,7 +658,7 @@ class ClaimDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimEvidence:
+class ClaimEvidence(Value):
     """What speaks for a claim."""
 
     claim_id: ClaimId
@@ -777,17 +672,6 @@ class ClaimEvidence:
     observation_id: ObservationId | None = None
     """The observation that tells it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ClaimEvidence:
-        """Return what JSON says."""
-        return cls(
-            wire["claimId"],
-            wire["id"],
-            wire["method"],
-            wire.get("note"),
-            wire.get("observationId"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"claimId": self.claim_id, "id": self.id, "method": self.method}
@@ -799,7 +683,7 @@ class ClaimEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimScores:
+class ClaimScores(Value):
     """The values of a claim that are corrected."""
 
     confidence: Score
@@ -811,16 +695,6 @@ class ClaimScores:
     utility: float
     """How much it has helped."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ClaimScores:
-        """Return what JSON says."""
-        return cls(
-            wire["confidence"],
-            wire["quality"],
-            wire["recency"],
-            wire["utility"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"confidence": self.confidence, "quality": self.quality, "recency": self.recency, "utility": self.utility}
@@ -828,7 +702,7 @@ class ClaimScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Community:
+class Community(Value):
     """Entities that belong together, and what is said of them."""
 
     id: CommunityId
@@ -846,19 +720,6 @@ class Community:
     parent: CommunityId | None = None
     """The community that this one is a part of."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Community:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["keywords"],
-            wire["level"],
-            wire["name"],
-            wire["size"],
-            wire["summary"],
-            wire.get("parent"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "keywords": self.keywords, "level": self.level, "name": self.name, "size": self.size, "summary": self.summary}
@@ -868,7 +729,7 @@ class Community:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class Content(Value):
     """What an item says."""
 
     text: str
@@ -879,16 +740,6 @@ class Content:
     """What stands before, to the start of a sentence."""
     summary: str | None = None
     """The sentences that matter, where they were picked out."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Content:
-        """Return what JSON says."""
-        return cls(
-            wire["text"],
-            wire.get("contextAfter"),
-            wire.get("contextBefore"),
-            wire.get("summary"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -903,7 +754,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextItem:
+class ContextItem(Value):
     """One claim of a saved context."""
 
     claim: ClaimId
@@ -913,15 +764,6 @@ class ContextItem:
     score: Score
     """Its score."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ContextItem:
-        """Return what JSON says."""
-        return cls(
-            wire["claim"],
-            wire["rank"],
-            wire["score"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"claim": self.claim, "rank": self.rank, "score": self.score}
@@ -929,7 +771,7 @@ class ContextItem:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextPack:
+class ContextPack(Value):
     """What is told to a model, within its budget."""
 
     budget: int
@@ -941,16 +783,6 @@ class ContextPack:
     tokens: int
     """Its tokens."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ContextPack:
-        """Return what JSON says."""
-        return cls(
-            wire["budget"],
-            [PackSection.from_wire(one) for one in wire["sections"]],
-            wire["text"],
-            wire["tokens"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"budget": self.budget, "sections": [one.to_wire() for one in self.sections], "text": self.text, "tokens": self.tokens}
@@ -958,7 +790,7 @@ class ContextPack:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextRequest:
+class ContextRequest(Value):
     """What a pack is to be made for."""
 
     query: RecallQuery
@@ -967,15 +799,6 @@ class ContextRequest:
     """What the work is about, paragraph by paragraph."""
     window: int | None = None
     """Tokens of the model's window."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ContextRequest:
-        """Return what JSON says."""
-        return cls(
-            RecallQuery.from_wire(wire["query"]),
-            wire.get("context") or [],
-            wire.get("window"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -986,7 +809,7 @@ class ContextRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectionOutcome:
+class CorrectionOutcome(Value):
     """What came of a repair."""
 
     found: int
@@ -996,15 +819,6 @@ class CorrectionOutcome:
     repair: Correction
     """Which one."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> CorrectionOutcome:
-        """Return what JSON says."""
-        return cls(
-            wire["found"],
-            wire["kept"],
-            wire["repair"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"found": self.found, "kept": self.kept, "repair": self.repair}
@@ -1012,7 +826,7 @@ class CorrectionOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class CragPlan:
+class CragPlan(Value):
     """How weak evidence is corrected."""
 
     candidates: int
@@ -1021,15 +835,6 @@ class CragPlan:
     """The corrections, in order; each runs once, and only while the evidence is not correct."""
     budget: Duration | None = None
     """Time for all of them and for scoring sentences."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> CragPlan:
-        """Return what JSON says."""
-        return cls(
-            wire["candidates"],
-            wire["repairs"],
-            None if wire.get("budget") is None else Duration.from_wire(wire["budget"]),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1040,7 +845,7 @@ class CragPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class CragReport:
+class CragReport(Value):
     """The grade of a whole search, and what was done about it."""
 
     actions: list[CragAction]
@@ -1060,20 +865,6 @@ class CragReport:
     web: list[WebPage] = _field(default_factory=list["WebPage"])
     """What the web says, where it was asked; not checked by anyone."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> CragReport:
-        """Return what JSON says."""
-        return cls(
-            wire["actions"],
-            wire["basis"],
-            wire["confidence"],
-            wire["needsWebSearch"],
-            wire["relevance"],
-            [CorrectionOutcome.from_wire(one) for one in wire["repairs"]],
-            wire.get("refinedQuery"),
-            [WebPage.from_wire(one) for one in wire.get("web", ())],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"actions": self.actions, "basis": self.basis, "confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance, "repairs": [one.to_wire() for one in self.repairs], "web": [one.to_wire() for one in self.web]}
@@ -1083,7 +874,7 @@ class CragReport:
 
 
 @dataclass(frozen=True, slots=True)
-class CragScore:
+class CragScore(Value):
     """A grade."""
 
     confidence: Score
@@ -1095,16 +886,6 @@ class CragScore:
     refined_query: str | None = None
     """A better rewrite, where there is one."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> CragScore:
-        """Return what JSON says."""
-        return cls(
-            wire["confidence"],
-            wire["needsWebSearch"],
-            wire["relevance"],
-            wire.get("refinedQuery"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"confidence": self.confidence, "needsWebSearch": self.needs_web_search, "relevance": self.relevance}
@@ -1114,19 +895,11 @@ class CragScore:
 
 
 @dataclass(frozen=True, slots=True)
-class DateRange:
+class DateRange(Value):
     """Days from `start` to `end`, both included, either open."""
 
     end: datetime.date | None
     start: datetime.date | None
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> DateRange:
-        """Return what JSON says."""
-        return cls(
-            None if wire["end"] is None else datetime.date.fromisoformat(wire["end"]),
-            None if wire["start"] is None else datetime.date.fromisoformat(wire["start"]),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1135,21 +908,13 @@ class DateRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Degraded:
+class Degraded(Value):
     """Something that did not run as asked."""
 
     reason: str
     """Why, and what to do about it."""
     stage: Stage
     """The stage."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Degraded:
-        """Return what JSON says."""
-        return cls(
-            wire["reason"],
-            wire["stage"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1158,7 +923,7 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Value):
     """What a caller hands to `ingest`: a text under a path of its own choosing."""
 
     body: str
@@ -1180,21 +945,6 @@ class Document:
     title: str | None = None
     """A short name, searched with its own weight; may be empty."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Document:
-        """Return what JSON says."""
-        return cls(
-            wire["body"],
-            wire["path"],
-            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
-            wire.get("embedding"),
-            wire.get("format"),
-            wire.get("language"),
-            wire.get("metadata") or {},
-            wire.get("tags") or [],
-            wire.get("title"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"body": self.body, "path": self.path, "metadata": self.metadata, "tags": self.tags}
@@ -1212,19 +962,11 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class Duration(Value):
     """Duration"""
 
     nanos: int
     secs: int
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Duration:
-        """Return what JSON says."""
-        return cls(
-            wire["nanos"],
-            wire["secs"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1233,7 +975,7 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineStats:
+class EngineStats(Value):
     """Sizes and counts of an engine."""
 
     absent: list[Degraded]
@@ -1267,27 +1009,6 @@ class EngineStats:
     store_bytes: int
     """Length of the file in bytes, without the write-ahead log."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> EngineStats:
-        """Return what JSON says."""
-        return cls(
-            [Degraded.from_wire(one) for one in wire["absent"]],
-            [Degraded.from_wire(one) for one in wire["background"]],
-            wire["bytes"],
-            wire["cachedEmbeddings"],
-            wire["change"],
-            wire["chunks"],
-            wire["embedded"],
-            wire["files"],
-            wire["graphLag"],
-            JobCounts.from_wire(wire["jobs"]),
-            wire["languages"],
-            wire["model"],
-            wire["parents"],
-            wire["rows"],
-            wire["storeBytes"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"absent": [one.to_wire() for one in self.absent], "background": [one.to_wire() for one in self.background], "bytes": self.bytes, "cachedEmbeddings": self.cached_embeddings, "change": self.change, "chunks": self.chunks, "embedded": self.embedded, "files": self.files, "graphLag": self.graph_lag, "jobs": self.jobs.to_wire(), "languages": self.languages, "model": self.model, "parents": self.parents, "rows": self.rows, "storeBytes": self.store_bytes}
@@ -1295,21 +1016,13 @@ class EngineStats:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityFacet:
+class EntityFacet(Value):
     """An entity, and how many of the results mention it."""
 
     entity: NamedEntity
     """The entity."""
     results: int
     """Results that mention it."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> EntityFacet:
-        """Return what JSON says."""
-        return cls(
-            NamedEntity.from_wire(wire["entity"]),
-            wire["results"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1318,7 +1031,7 @@ class EntityFacet:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityFacts:
+class EntityFacts(Value):
     """What the graph knows of the entity that a result is, by the chunks that the filters let through."""
 
     aliases: list[str]
@@ -1332,17 +1045,6 @@ class EntityFacts:
     kinds: list[EntityType]
     """What the chunks take it for, first what most do; at least one."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> EntityFacts:
-        """Return what JSON says."""
-        return cls(
-            wire["aliases"],
-            wire["chunks"],
-            wire["degree"],
-            wire["importance"],
-            wire["kinds"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"aliases": self.aliases, "chunks": self.chunks, "degree": self.degree, "importance": self.importance, "kinds": self.kinds}
@@ -1350,7 +1052,7 @@ class EntityFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityView:
+class EntityView(Value):
     """What the graph says of an entity."""
 
     aliases: list[str]
@@ -1368,19 +1070,6 @@ class EntityView:
     related: list[RelatedEntity]
     """The entities that it is related to, the strongest first."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> EntityView:
-        """Return what JSON says."""
-        return cls(
-            wire["aliases"],
-            wire["chunks"],
-            wire["degree"],
-            wire["description"],
-            NamedEntity.from_wire(wire["entity"]),
-            wire["importance"],
-            [RelatedEntity.from_wire(one) for one in wire["related"]],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"aliases": self.aliases, "chunks": self.chunks, "degree": self.degree, "description": self.description, "entity": self.entity.to_wire(), "importance": self.importance, "related": [one.to_wire() for one in self.related]}
@@ -1388,21 +1077,13 @@ class EntityView:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Value):
     """How a passage came to its place: what each retriever said, and where each stage put it."""
 
     retrievers: list[RetrieverHit]
     """What the retrievers that found it say."""
     stages: list[StagePlace]
     """Where each stage put it, in order."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Explanation:
-        """Return what JSON says."""
-        return cls(
-            [RetrieverHit.from_wire(one) for one in wire["retrievers"]],
-            [StagePlace.from_wire(one) for one in wire["stages"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1411,7 +1092,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(Value):
     """What was said of a claim."""
 
     claim_id: ClaimId
@@ -1425,17 +1106,6 @@ class Feedback:
     score: Rating | None = None
     """How much, in the words of who said it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Feedback:
-        """Return what JSON says."""
-        return cls(
-            wire["claimId"],
-            wire["id"],
-            wire["signal"],
-            wire["ts"],
-            wire.get("score"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"claimId": self.claim_id, "id": self.id, "signal": self.signal, "ts": self.ts}
@@ -1445,7 +1115,7 @@ class Feedback:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackInput:
+class FeedbackInput(Value):
     """What somebody says of a claim."""
 
     claim: ClaimId
@@ -1456,16 +1126,6 @@ class FeedbackInput:
     """Which claim says the same; the nearest that is sure to, if nobody says."""
     score: Rating | None = None
     """How much, in the words of who says it."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> FeedbackInput:
-        """Return what JSON says."""
-        return cls(
-            wire["claim"],
-            wire["signal"],
-            wire.get("duplicateOf"),
-            wire.get("score"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1478,7 +1138,7 @@ class FeedbackInput:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedbackOutcome:
+class FeedbackOutcome(Value):
     """What an input did."""
 
     previous: ClaimScores
@@ -1489,16 +1149,6 @@ class FeedbackOutcome:
     """What was kept of it; absent if the same was said within the minute, which changes nothing."""
     representative: ClaimId | None = None
     """The claim that a duplicate was merged into."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> FeedbackOutcome:
-        """Return what JSON says."""
-        return cls(
-            ClaimScores.from_wire(wire["previous"]),
-            ClaimScores.from_wire(wire["updated"]),
-            None if wire.get("feedback") is None else Feedback.from_wire(wire["feedback"]),
-            wire.get("representative"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1511,7 +1161,7 @@ class FeedbackOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(Value):
     """What is known of a file or document that chunks come from."""
 
     id: FileId
@@ -1527,18 +1177,6 @@ class FileInfo:
     metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of the caller's own."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> FileInfo:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["path"],
-            wire["tags"],
-            wire["title"],
-            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
-            wire.get("metadata") or {},
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
@@ -1548,7 +1186,7 @@ class FileInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FindOptions:
+class FindOptions(Value):
     """What of memory is searched, and how much is told."""
 
     layer: Layer | None = None
@@ -1559,16 +1197,6 @@ class FindOptions:
     """Only what happened then or later."""
     types: list[UnitKind] = _field(default_factory=list["UnitKind"])
     """Only units of these kinds; of all, if there is none."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> FindOptions:
-        """Return what JSON says."""
-        return cls(
-            wire.get("layer"),
-            wire.get("limit"),
-            wire.get("since"),
-            wire.get("types") or [],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1583,7 +1211,7 @@ class FindOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Value):
     """A finding on the wire."""
 
     fault: str
@@ -1592,15 +1220,6 @@ class Finding:
     """What to do about it."""
     part: str
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Finding:
-        """Return what JSON says."""
-        return cls(
-            wire["fault"],
-            wire["next"],
-            wire["part"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"fault": self.fault, "next": self.next, "part": self.part}
@@ -1608,7 +1227,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetReceipt:
+class ForgetReceipt(Value):
     """What was forgotten, and the proof."""
 
     bytes_scanned: int
@@ -1622,17 +1241,6 @@ class ForgetReceipt:
     searched: bool
     """Whether a text was searched for: one of this call, or one of an earlier call that was not proved gone."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ForgetReceipt:
-        """Return what JSON says."""
-        return cls(
-            wire["bytesScanned"],
-            [ScannedFile.from_wire(one) for one in wire["files"]],
-            wire["hits"],
-            wire["removed"],
-            wire["searched"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"bytesScanned": self.bytes_scanned, "files": [one.to_wire() for one in self.files], "hits": self.hits, "removed": self.removed, "searched": self.searched}
@@ -1640,7 +1248,7 @@ class ForgetReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundUnits:
+class FoundUnits(Value):
     """Units that were found, as seen through a layer."""
 
     degraded: list[Degraded]
@@ -1650,15 +1258,6 @@ class FoundUnits:
     views: list[View]
     """The units."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> FoundUnits:
-        """Return what JSON says."""
-        return cls(
-            [Degraded.from_wire(one) for one in wire["degraded"]],
-            wire["tokens"],
-            [View.from_wire(one) for one in wire["views"]],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"degraded": [one.to_wire() for one in self.degraded], "tokens": self.tokens, "views": [one.to_wire() for one in self.views]}
@@ -1666,7 +1265,7 @@ class FoundUnits:
 
 
 @dataclass(frozen=True, slots=True)
-class GitProvenance:
+class GitProvenance(Value):
     """A state of a repository."""
 
     commit: str
@@ -1677,16 +1276,6 @@ class GitProvenance:
     """The files that it is about; all if absent."""
     url: str | None = None
     """Where it can be fetched."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> GitProvenance:
-        """Return what JSON says."""
-        return cls(
-            wire["commit"],
-            wire["repo"],
-            wire.get("files"),
-            wire.get("url"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1699,18 +1288,11 @@ class GitProvenance:
 
 
 @dataclass(frozen=True, slots=True)
-class HealthReport:
+class HealthReport(Value):
     """The health of an index."""
 
     results: list[CheckResult]
     """All results, in the order of the checks."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> HealthReport:
-        """Return what JSON says."""
-        return cls(
-            [CheckResult.from_wire(one) for one in wire["results"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1719,7 +1301,7 @@ class HealthReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Highlight:
+class Highlight(Value):
     """A part of the text with what matched in it."""
 
     field: str
@@ -1734,15 +1316,6 @@ class Highlight:
         """What matched, as half-open spans of code points of `fragment`."""
         return spans_of(self.fragment, self.offsets)
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Highlight:
-        """Return what JSON says."""
-        return cls(
-            wire["field"],
-            wire["fragment"],
-            [Offsets.from_wire(one) for one in wire["offsets"]],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"field": self.field, "fragment": self.fragment, "offsets": [one.to_wire() for one in self.offsets]}
@@ -1750,7 +1323,7 @@ class Highlight:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class Ingested(Value):
     """What an ingest did."""
 
     chunks_added: int
@@ -1768,19 +1341,6 @@ class Ingested:
     written: int
     """Documents that are new or changed."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Ingested:
-        """Return what JSON says."""
-        return cls(
-            wire["chunksAdded"],
-            wire["chunksRemoved"],
-            [Kept.from_wire(one) for one in wire["kept"]],
-            wire["removed"],
-            [Skipped.from_wire(one) for one in wire["skipped"]],
-            wire["unchanged"],
-            wire["written"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunksAdded": self.chunks_added, "chunksRemoved": self.chunks_removed, "kept": [one.to_wire() for one in self.kept], "removed": self.removed, "skipped": [one.to_wire() for one in self.skipped], "unchanged": self.unchanged, "written": self.written}
@@ -1788,7 +1348,7 @@ class Ingested:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemMetadata:
+class ItemMetadata(Value):
     """What a person wants to see with the text."""
 
     heading_path: list[str]
@@ -1808,20 +1368,6 @@ class ItemMetadata:
     metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of its caller's own."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ItemMetadata:
-        """Return what JSON says."""
-        return cls(
-            wire["headingPath"],
-            wire["language"],
-            LineSpan.from_wire(wire["lines"]),
-            wire["path"],
-            wire["tags"],
-            wire["title"],
-            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
-            wire.get("metadata") or {},
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"headingPath": self.heading_path, "language": self.language, "lines": self.lines.to_wire(), "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
@@ -1831,7 +1377,7 @@ class ItemMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class JobCounts:
+class JobCounts(Value):
     """How many jobs are in which state."""
 
     failed: int
@@ -1841,15 +1387,6 @@ class JobCounts:
     waiting: int
     """Waiting, also for their next try."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> JobCounts:
-        """Return what JSON says."""
-        return cls(
-            wire["failed"],
-            wire["running"],
-            wire["waiting"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"failed": self.failed, "running": self.running, "waiting": self.waiting}
@@ -1857,7 +1394,7 @@ class JobCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Value):
     """Documents that were not found below a root and were kept all the same."""
 
     indexed: int
@@ -1867,15 +1404,6 @@ class Kept:
     path: str
     """The root, as it was given."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Kept:
-        """Return what JSON says."""
-        return cls(
-            wire["indexed"],
-            wire["missing"],
-            wire["path"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"indexed": self.indexed, "missing": self.missing, "path": self.path}
@@ -1883,7 +1411,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyEvent:
+class KeyEvent(Value):
     """Something that happened, or is to happen."""
 
     at: str
@@ -1893,15 +1421,6 @@ class KeyEvent:
     unit: UnitId
     """The unit that tells it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> KeyEvent:
-        """Return what JSON says."""
-        return cls(
-            wire["at"],
-            wire["text"],
-            wire["unit"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"at": self.at, "text": self.text, "unit": self.unit}
@@ -1909,21 +1428,13 @@ class KeyEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class LineSpan:
+class LineSpan(Value):
     """Lines from 1, both included."""
 
     end: int
     """Last line."""
     start: int
     """First line."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> LineSpan:
-        """Return what JSON says."""
-        return cls(
-            wire["end"],
-            wire["start"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -1932,7 +1443,7 @@ class LineSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedClaim:
+class LinkedClaim(Value):
     """A claim that another is linked with."""
 
     id: str
@@ -1946,17 +1457,6 @@ class LinkedClaim:
     text: str
     """What it says; empty if it was scrubbed."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> LinkedClaim:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["inverse"],
-            wire["kind"],
-            wire["relation"],
-            wire["text"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "inverse": self.inverse, "kind": self.kind, "relation": self.relation, "text": self.text}
@@ -1964,7 +1464,7 @@ class LinkedClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Value):
     """Where a passage was lost."""
 
     chunk: ChunkId
@@ -1976,16 +1476,6 @@ class Lost:
     lost_at: Stage | None = None
     """The stage at which it was lost; nothing if it is among the results."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Lost:
-        """Return what JSON says."""
-        return cls(
-            wire["chunk"],
-            Explanation.from_wire(wire["explanation"]),
-            wire["reason"],
-            wire.get("lostAt"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunk": self.chunk, "explanation": self.explanation.to_wire(), "reason": self.reason}
@@ -1995,7 +1485,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceReport:
+class MaintenanceReport(Value):
     """What looking after memory did."""
 
     at: str
@@ -2007,16 +1497,6 @@ class MaintenanceReport:
     steps: list[MaintenanceStep]
     """Everything else that was done, in its order."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> MaintenanceReport:
-        """Return what JSON says."""
-        return cls(
-            wire["at"],
-            wire["decayed"],
-            wire["dryRun"],
-            [MaintenanceStep.from_wire(one) for one in wire["steps"]],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"at": self.at, "decayed": self.decayed, "dryRun": self.dry_run, "steps": [one.to_wire() for one in self.steps]}
@@ -2024,7 +1504,7 @@ class MaintenanceReport:
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceStep:
+class MaintenanceStep(Value):
     """One thing that was done, and why."""
 
     deed: MaintenanceAction
@@ -2034,15 +1514,6 @@ class MaintenanceStep:
     reason: str
     """Why: times, numbers and ids, never what a unit says."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> MaintenanceStep:
-        """Return what JSON says."""
-        return cls(
-            wire["deed"],
-            wire["id"],
-            wire["reason"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"deed": self.deed, "id": self.id, "reason": self.reason}
@@ -2050,7 +1521,7 @@ class MaintenanceStep:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryEntity:
+class MemoryEntity(Value):
     """Who or what units of memory name: the sum of what they say."""
 
     id: EntityId
@@ -2066,18 +1537,6 @@ class MemoryEntity:
     canonical_key: str | None = None
     """Where most of the links to it lead, if there is one."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> MemoryEntity:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["name"],
-            wire["roles"],
-            wire["type"],
-            wire.get("attrs") or {},
-            wire.get("canonical_key"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "name": self.name, "roles": self.roles, "type": self.type, "attrs": self.attrs}
@@ -2087,7 +1546,7 @@ class MemoryEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRelation:
+class MemoryRelation(Value):
     """How one named entity is related to another."""
 
     count: int
@@ -2113,23 +1572,6 @@ class MemoryRelation:
     valid_to: str | None = None
     """Until when it held; absent while a claim says that it holds without an end."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> MemoryRelation:
-        """Return what JSON says."""
-        return cls(
-            wire["count"],
-            wire["firstSeenAt"],
-            wire["id"],
-            wire["lastSeenAt"],
-            wire["relation"],
-            wire["source"],
-            wire["target"],
-            wire["weight"],
-            wire.get("evidenceClaimId"),
-            wire.get("validFrom"),
-            wire.get("validTo"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"count": self.count, "firstSeenAt": self.first_seen_at, "id": self.id, "lastSeenAt": self.last_seen_at, "relation": self.relation, "source": self.source, "target": self.target, "weight": self.weight}
@@ -2143,7 +1585,7 @@ class MemoryRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(Value):
     """What is known of a model."""
 
     languages: list[str]
@@ -2159,20 +1601,6 @@ class ModelInfo:
     """Bytes on disk once it is there."""
     version: str
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ModelInfo:
-        """Return what JSON says."""
-        return cls(
-            wire["languages"],
-            wire["license"],
-            wire["name"],
-            wire["path"],
-            wire["present"],
-            wire["role"],
-            wire["size"],
-            wire["version"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"languages": self.languages, "license": self.license, "name": self.name, "path": self.path, "present": self.present, "role": self.role, "size": self.size, "version": self.version}
@@ -2180,7 +1608,7 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedEntity:
+class NamedEntity(Value):
     """An entity of the graph, as a result shows it."""
 
     entity_type: EntityType
@@ -2190,15 +1618,6 @@ class NamedEntity:
     name: str
     """How most of the chunks write it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> NamedEntity:
-        """Return what JSON says."""
-        return cls(
-            wire["entityType"],
-            wire["id"],
-            wire["name"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"entityType": self.entity_type, "id": self.id, "name": self.name}
@@ -2206,7 +1625,7 @@ class NamedEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Value):
     """Something that happened, as it was told; never altered, only erased as a whole. Made from an `ObservationDraft`, which checks all limits; its JSON is read in the same way."""
 
     boundary_class: BoundaryClass
@@ -2242,28 +1661,6 @@ class Observation:
     tags: Tags = _field(default_factory=list[str])
     """Its labels."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Observation:
-        """Return what JSON says."""
-        return cls(
-            wire["boundaryClass"],
-            wire["content"],
-            wire["createdAt"],
-            wire["id"],
-            wire["kind"],
-            wire["lifetimeDays"],
-            wire["sourceType"],
-            wire.get("actor"),
-            wire.get("contextNote"),
-            wire.get("imageSummary"),
-            wire.get("occurredAt"),
-            wire.get("proactive"),
-            wire.get("replyText"),
-            wire.get("session"),
-            wire.get("sourceId"),
-            wire.get("tags") or [],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "content": self.content, "createdAt": self.created_at, "id": self.id, "kind": self.kind, "lifetimeDays": self.lifetime_days, "sourceType": self.source_type, "tags": self.tags}
@@ -2287,7 +1684,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class ObservationDraft:
+class ObservationDraft(Value):
     """What somebody says of an observation: only `content` is needed. The fields are those of an `Observation`."""
 
     content: str
@@ -2308,28 +1705,6 @@ class ObservationDraft:
     source_id: str | None = None
     source_type: SourceType | None = None
     tags: Tags = _field(default_factory=list[str])
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ObservationDraft:
-        """Return what JSON says."""
-        return cls(
-            wire["content"],
-            wire.get("actor"),
-            wire.get("boundaryClass"),
-            wire.get("contextNote"),
-            wire.get("createdAt"),
-            wire.get("id"),
-            wire.get("imageSummary"),
-            wire.get("kind"),
-            wire.get("lifetimeDays"),
-            wire.get("occurredAt"),
-            wire.get("proactive"),
-            wire.get("replyText"),
-            wire.get("session"),
-            wire.get("sourceId"),
-            wire.get("sourceType"),
-            wire.get("tags") or [],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2366,21 +1741,13 @@ class ObservationDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(Value):
     """A half-open range of bytes, `start < end`."""
 
     end: int
     """One past the last byte."""
     start: int
     """First byte."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Offsets:
-        """Return what JSON says."""
-        return cls(
-            wire["end"],
-            wire["start"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2389,21 +1756,13 @@ class Offsets:
 
 
 @dataclass(frozen=True, slots=True)
-class PackItem:
+class PackItem(Value):
     """One thing that a pack tells."""
 
     text: str
     """What it says, or the beginning of it."""
     id: UnitId | None = None
     """The unit that says so, where it is one."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> PackItem:
-        """Return what JSON says."""
-        return cls(
-            wire["text"],
-            wire.get("id"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2414,21 +1773,13 @@ class PackItem:
 
 
 @dataclass(frozen=True, slots=True)
-class PackSection:
+class PackSection(Value):
     """A part of a pack."""
 
     items: list[PackItem]
     """What it tells."""
     kind: SectionKind
     """Which part."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> PackSection:
-        """Return what JSON says."""
-        return cls(
-            [PackItem.from_wire(one) for one in wire["items"]],
-            wire["kind"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2437,7 +1788,7 @@ class PackSection:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedContext:
+class PackedContext(Value):
     """A pack, and what was saved of it."""
 
     context: ActiveContext
@@ -2447,15 +1798,6 @@ class PackedContext:
     pack: ContextPack
     """What is told."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> PackedContext:
-        """Return what JSON says."""
-        return cls(
-            ActiveContext.from_wire(wire["context"]),
-            [Degraded.from_wire(one) for one in wire["degraded"]],
-            ContextPack.from_wire(wire["pack"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"context": self.context.to_wire(), "degraded": [one.to_wire() for one in self.degraded], "pack": self.pack.to_wire()}
@@ -2463,18 +1805,11 @@ class PackedContext:
 
 
 @dataclass(frozen=True, slots=True)
-class PathStep:
+class PathStep(Value):
     """What joins two entities of a path."""
 
     relations: list[RelationView]
     """The relations between them, in either direction; at least one."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> PathStep:
-        """Return what JSON says."""
-        return cls(
-            [RelationView.from_wire(one) for one in wire["relations"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2483,7 +1818,7 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Value):
     """Every decision of one search, made before any of it runs."""
 
     candidates: int
@@ -2515,26 +1850,6 @@ class Plan:
     rerank: RerankPlan | None = None
     """How the first candidates are reranked; absent if they are not."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Plan:
-        """Return what JSON says."""
-        return cls(
-            wire["candidates"],
-            wire["fingerprint"],
-            wire["fusion"],
-            wire["limit"],
-            wire["offset"],
-            wire["queryType"],
-            Question.from_wire(wire["question"]),
-            [PlannedRetriever.from_wire(one) for one in wire["retrievers"]],
-            RrfConfig.from_wire(wire["rrf"]),
-            Selection.from_wire(wire["selection"]),
-            None if wire.get("classification") is None else QueryClassification.from_wire(wire["classification"]),
-            None if wire.get("crag") is None else CragPlan.from_wire(wire["crag"]),
-            wire.get("cursor"),
-            None if wire.get("rerank") is None else RerankPlan.from_wire(wire["rerank"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"candidates": self.candidates, "fingerprint": self.fingerprint, "fusion": self.fusion, "limit": self.limit, "offset": self.offset, "queryType": self.query_type, "question": self.question.to_wire(), "retrievers": [one.to_wire() for one in self.retrievers], "rrf": self.rrf.to_wire(), "selection": self.selection.to_wire()}
@@ -2550,7 +1865,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedRetriever:
+class PlannedRetriever(Value):
     """One retriever's part in a plan."""
 
     depth: int
@@ -2562,16 +1877,6 @@ class PlannedRetriever:
     after: list[RetrieverId] = _field(default_factory=list["RetrieverId"])
     """The planned retrievers whose fused list it goes on from; empty for one that searches by itself."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> PlannedRetriever:
-        """Return what JSON says."""
-        return cls(
-            wire["depth"],
-            wire["id"],
-            wire["weight"],
-            wire.get("after") or [],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"depth": self.depth, "id": self.id, "weight": self.weight, "after": self.after}
@@ -2579,21 +1884,13 @@ class PlannedRetriever:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Value):
     """A passage that shows a relation."""
 
     chunk_id: ChunkId
     """The chunk."""
     excerpt: str
     """The sentences that show it, 1–500 characters."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Proof:
-        """Return what JSON says."""
-        return cls(
-            wire["chunkId"],
-            wire["excerpt"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2602,7 +1899,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Value):
     """Who or what made something, when, and from which state of the sources."""
 
     at: str
@@ -2617,18 +1914,6 @@ class Provenance:
     """A signature over it."""
     url: str | None = None
     """Where it can be read."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Provenance:
-        """Return what JSON says."""
-        return cls(
-            wire["at"],
-            wire.get("actor"),
-            None if wire.get("git") is None else GitProvenance.from_wire(wire["git"]),
-            wire.get("note"),
-            wire.get("signed"),
-            wire.get("url"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2647,7 +1932,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryClassification:
+class QueryClassification(Value):
     """What kind of question was asked."""
 
     confidence: Score
@@ -2663,18 +1948,6 @@ class QueryClassification:
     type: QueryType
     """Its kind; `hybrid` where the classifier is not sure enough."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> QueryClassification:
-        """Return what JSON says."""
-        return cls(
-            wire["confidence"],
-            wire["expandedQueries"],
-            wire["extractedEntities"],
-            wire["originalQuery"],
-            wire["suggestedWeights"],
-            wire["type"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"confidence": self.confidence, "expandedQueries": self.expanded_queries, "extractedEntities": self.extracted_entities, "originalQuery": self.original_query, "suggestedWeights": self.suggested_weights, "type": self.type}
@@ -2682,7 +1955,7 @@ class QueryClassification:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Value):
     """The question as a retriever gets it."""
 
     cross_lingual: bool
@@ -2700,19 +1973,6 @@ class Question:
     other_languages: list[Language] = _field(default_factory=list["Language"])
     """The other languages of the corpus: its vector is moved into each, to be compared with the passages in it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Question:
-        """Return what JSON says."""
-        return cls(
-            wire["crossLingual"],
-            wire["language"],
-            wire["rewrite"],
-            wire["text"],
-            wire.get("embedding"),
-            wire.get("minSimilarity"),
-            wire.get("otherLanguages") or [],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"crossLingual": self.cross_lingual, "language": self.language, "rewrite": self.rewrite, "text": self.text, "otherLanguages": self.other_languages}
@@ -2724,7 +1984,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class RecallQuery:
+class RecallQuery(Value):
     """What is asked of memory."""
 
     allow: list[AllowTag] = _field(default_factory=list["AllowTag"])
@@ -2751,24 +2011,6 @@ class RecallQuery:
     """The session that asks: without it, claims of sessions are not found."""
     top_k: int | None = None
     """How many claims to show, 1–50."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RecallQuery:
-        """Return what JSON says."""
-        return cls(
-            wire.get("allow") or [],
-            wire.get("boundaryClasses"),
-            wire.get("diverse"),
-            wire.get("includeMeta"),
-            wire.get("profile"),
-            wire.get("q"),
-            wire.get("recentTurns") or [],
-            None if wire.get("requester") is None else Requester.from_wire(wire["requester"]),
-            wire.get("save"),
-            wire.get("scope"),
-            wire.get("session"),
-            wire.get("topK"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2797,7 +2039,7 @@ class RecallQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class RecalledClaims:
+class RecalledClaims(Value):
     """What a recall brought."""
 
     claims: list[ScoredClaim]
@@ -2813,18 +2055,6 @@ class RecalledClaims:
     scoring_params: ScoringParams
     """The numbers that the scores were made with."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RecalledClaims:
-        """Return what JSON says."""
-        return cls(
-            [ScoredClaim.from_wire(one) for one in wire["claims"]],
-            ActiveContext.from_wire(wire["context"]),
-            [Degraded.from_wire(one) for one in wire["degraded"]],
-            [ClaimEvidence.from_wire(one) for one in wire["evidences"]],
-            wire["reason"],
-            ScoringParams.from_wire(wire["scoringParams"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"claims": [one.to_wire() for one in self.claims], "context": self.context.to_wire(), "degraded": [one.to_wire() for one in self.degraded], "evidences": [one.to_wire() for one in self.evidences], "reason": self.reason, "scoringParams": self.scoring_params.to_wire()}
@@ -2832,21 +2062,13 @@ class RecalledClaims:
 
 
 @dataclass(frozen=True, slots=True)
-class RecalledEpisode:
+class RecalledEpisode(Value):
     """An episode that is relevant to the conversation."""
 
     observation: Observation
     """What happened."""
     score: Score
     """How well it answers."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RecalledEpisode:
-        """Return what JSON says."""
-        return cls(
-            Observation.from_wire(wire["observation"]),
-            wire["score"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2855,21 +2077,13 @@ class RecalledEpisode:
 
 
 @dataclass(frozen=True, slots=True)
-class RecalledEpisodes:
+class RecalledEpisodes(Value):
     """What a recall of episodes brought."""
 
     degraded: list[Degraded]
     """What could not be searched, or is behind."""
     episodes: list[RecalledEpisode]
     """The episodes, best first, at most five; none if not even the best is good."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RecalledEpisodes:
-        """Return what JSON says."""
-        return cls(
-            [Degraded.from_wire(one) for one in wire["degraded"]],
-            [RecalledEpisode.from_wire(one) for one in wire["episodes"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -2878,7 +2092,7 @@ class RecalledEpisodes:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedEvent:
+class RecordedEvent(Value):
     """Something that was done to a unit."""
 
     at: str
@@ -2888,15 +2102,6 @@ class RecordedEvent:
     kind: str
     """What, in a word."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RecordedEvent:
-        """Return what JSON says."""
-        return cls(
-            wire["at"],
-            wire["details"],
-            wire["kind"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"at": self.at, "details": self.details, "kind": self.kind}
@@ -2904,7 +2109,7 @@ class RecordedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reflection:
+class Reflection(Value):
     """What rules tell of an observation."""
 
     affect: Affect
@@ -2916,16 +2121,6 @@ class Reflection:
     salience: Score
     """How much it stands out: 1 for a failure, .9 for a test, .7 for a changed file or a note, .5 for the rest."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Reflection:
-        """Return what JSON says."""
-        return cls(
-            Affect.from_wire(wire["affect"]),
-            wire["confidence"],
-            wire["reasons"],
-            wire["salience"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"affect": self.affect.to_wire(), "confidence": self.confidence, "reasons": self.reasons, "salience": self.salience}
@@ -2933,7 +2128,7 @@ class Reflection:
 
 
 @dataclass(frozen=True, slots=True)
-class RelatedEntity:
+class RelatedEntity(Value):
     """An entity that another is related to."""
 
     entity: NamedEntity
@@ -2943,15 +2138,6 @@ class RelatedEntity:
     weight: Score
     """How strongly, 0–1."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RelatedEntity:
-        """Return what JSON says."""
-        return cls(
-            NamedEntity.from_wire(wire["entity"]),
-            [RelationView.from_wire(one) for one in wire["relations"]],
-            wire["weight"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"entity": self.entity.to_wire(), "relations": [one.to_wire() for one in self.relations], "weight": self.weight}
@@ -2959,7 +2145,7 @@ class RelatedEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class RelatedUnit:
+class RelatedUnit(Value):
     """Another unit, in short."""
 
     id: str
@@ -2969,15 +2155,6 @@ class RelatedUnit:
     text: str
     """What it says; empty if it was scrubbed."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RelatedUnit:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["kind"],
-            wire["text"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "kind": self.kind, "text": self.text}
@@ -2985,7 +2162,7 @@ class RelatedUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationView:
+class RelationView(Value):
     """How one entity is related to another, and what shows it."""
 
     id: RelationId
@@ -3001,18 +2178,6 @@ class RelationView:
     seen: Seen | None = None
     """How often and when all chunks say so; absent where only some of them count."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RelationView:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            [Proof.from_wire(one) for one in wire["proofs"]],
-            wire["relationType"],
-            wire["source"],
-            wire["target"],
-            None if wire.get("seen") is None else Seen.from_wire(wire["seen"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "proofs": [one.to_wire() for one in self.proofs], "relationType": self.relation_type, "source": self.source, "target": self.target}
@@ -3022,7 +2187,7 @@ class RelationView:
 
 
 @dataclass(frozen=True, slots=True)
-class RelationshipPath:
+class RelationshipPath(Value):
     """How two entities that a question names hang together, and what shows it."""
 
     entities: list[NamedEntity]
@@ -3032,15 +2197,6 @@ class RelationshipPath:
     weight: Score
     """How strong it is: the product of the weights of its steps, 0–1."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RelationshipPath:
-        """Return what JSON says."""
-        return cls(
-            [NamedEntity.from_wire(one) for one in wire["entities"]],
-            [PathStep.from_wire(one) for one in wire["steps"]],
-            wire["weight"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"entities": [one.to_wire() for one in self.entities], "steps": [one.to_wire() for one in self.steps], "weight": self.weight}
@@ -3048,7 +2204,7 @@ class RelationshipPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Relevance:
+class Relevance(Value):
     """Where a score comes from; each part 0–1."""
 
     combined: Score
@@ -3058,16 +2214,6 @@ class Relevance:
     rerank: Score | None = None
     """What the reranker says, a cross-encoder or the vectors of tokens, where it read the passage."""
     others: dict[str, Score] = _field(default_factory=dict[str, Score])
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Relevance:
-        """Return what JSON says."""
-        return cls(
-            wire["combined"],
-            None if wire.get("crag") is None else CragScore.from_wire(wire["crag"]),
-            wire.get("rerank"),
-            {key: one for key, one in wire.items() if key not in ("combined", "crag", "rerank",)},
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3080,7 +2226,7 @@ class Relevance:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairReport:
+class RepairReport(Value):
     """What a repair did."""
 
     after: Verification
@@ -3094,17 +2240,6 @@ class RepairReport:
     set_aside: str | None
     """The folder that now holds what was damaged, if anything was."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RepairReport:
-        """Return what JSON says."""
-        return cls(
-            Verification.from_wire(wire["after"]),
-            Verification.from_wire(wire["before"]),
-            wire["rebuilt"],
-            None if wire["saved"] is None else Salvaged.from_wire(wire["saved"]),
-            wire["setAside"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"after": self.after.to_wire(), "before": self.before.to_wire(), "rebuilt": self.rebuilt, "saved": None if self.saved is None else self.saved.to_wire(), "setAside": self.set_aside}
@@ -3112,21 +2247,13 @@ class RepairReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Requester:
+class Requester(Value):
     """Who asks: what rules see as `actor` and `tool`."""
 
     actor: str | None = None
     """A person or a program."""
     tool: str | None = None
     """The tool that asks for them."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Requester:
-        """Return what JSON says."""
-        return cls(
-            wire.get("actor"),
-            wire.get("tool"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3139,7 +2266,7 @@ class Requester:
 
 
 @dataclass(frozen=True, slots=True)
-class RerankPlan:
+class RerankPlan(Value):
     """How the first passages are reranked."""
 
     batch: int
@@ -3150,16 +2277,6 @@ class RerankPlan:
     """Time after which no batch is started."""
     limit: int | None = None
     """At most so many are scored: what the first page of the list has scored. As many as there is time for if absent."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RerankPlan:
-        """Return what JSON says."""
-        return cls(
-            wire["batch"],
-            wire["passages"],
-            None if wire.get("budget") is None else Duration.from_wire(wire["budget"]),
-            wire.get("limit"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3172,7 +2289,7 @@ class RerankPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverHit:
+class RetrieverHit(Value):
     """What one retriever says of a row."""
 
     rank: int
@@ -3184,16 +2301,6 @@ class RetrieverHit:
     retriever: RetrieverId
     """Who found it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RetrieverHit:
-        """Return what JSON says."""
-        return cls(
-            wire["rank"],
-            wire["rawScore"],
-            wire["relevance"],
-            wire["retriever"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"rank": self.rank, "rawScore": self.raw_score, "relevance": self.relevance, "retriever": self.retriever}
@@ -3201,7 +2308,7 @@ class RetrieverHit:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverMetric:
+class RetrieverMetric(Value):
     """What a retriever did; all zero and `enabled` false if it did not run."""
 
     enabled: bool
@@ -3213,16 +2320,6 @@ class RetrieverMetric:
     top_score: Score
     """Relevance of its best hit."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RetrieverMetric:
-        """Return what JSON says."""
-        return cls(
-            wire["enabled"],
-            wire["processingTime"],
-            wire["resultCount"],
-            wire["topScore"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"enabled": self.enabled, "processingTime": self.processing_time, "resultCount": self.result_count, "topScore": self.top_score}
@@ -3230,21 +2327,13 @@ class RetrieverMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class RrfConfig:
+class RrfConfig(Value):
     """Reciprocal rank fusion."""
 
     k: int
     """The constant added to every rank, 1–1000; 60 by default."""
     normalize_scores: bool
     """Whether `combined` is scaled so that first in every retriever is 1; else the raw sum."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> RrfConfig:
-        """Return what JSON says."""
-        return cls(
-            wire["k"],
-            wire["normalizeScores"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3253,7 +2342,7 @@ class RrfConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(Value):
     """What was saved."""
 
     graph: bool
@@ -3263,15 +2352,6 @@ class Salvaged:
     tables: list[TableSaved]
     """Table by table, by name."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Salvaged:
-        """Return what JSON says."""
-        return cls(
-            wire["graph"],
-            wire["incomplete"],
-            [TableSaved.from_wire(one) for one in wire["tables"]],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"graph": self.graph, "incomplete": self.incomplete, "tables": [one.to_wire() for one in self.tables]}
@@ -3279,7 +2359,7 @@ class Salvaged:
 
 
 @dataclass(frozen=True, slots=True)
-class ScannedFile:
+class ScannedFile(Value):
     """A file that was searched for erased text."""
 
     bytes: int
@@ -3289,15 +2369,6 @@ class ScannedFile:
     path: str
     """Its path."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ScannedFile:
-        """Return what JSON says."""
-        return cls(
-            wire["bytes"],
-            wire["hits"],
-            wire["path"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"bytes": self.bytes, "hits": self.hits, "path": self.path}
@@ -3305,7 +2376,7 @@ class ScannedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreBreakdown:
+class ScoreBreakdown(Value):
     """What the score of a claim is made of: `combined · g`, and both of what."""
 
     combined: float
@@ -3327,21 +2398,6 @@ class ScoreBreakdown:
     tokens: float | None = None
     """How well its tokens match those of the question, 0–1, where their vectors are kept."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ScoreBreakdown:
-        """Return what JSON says."""
-        return cls(
-            wire["combined"],
-            wire["confidence"],
-            wire["g"],
-            wire["quality"],
-            wire["recency"],
-            wire["text"],
-            wire["utility"],
-            wire["vector"],
-            wire.get("tokens"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"combined": self.combined, "confidence": self.confidence, "g": self.g, "quality": self.quality, "recency": self.recency, "text": self.text, "utility": self.utility, "vector": self.vector}
@@ -3351,7 +2407,7 @@ class ScoreBreakdown:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredClaim:
+class ScoredClaim(Value):
     """A claim and how well it answers."""
 
     claim: Claim
@@ -3360,15 +2416,6 @@ class ScoredClaim:
     """How well it answers."""
     breakdown: ScoreBreakdown | None = None
     """What the score is made of, if that was asked for."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ScoredClaim:
-        """Return what JSON says."""
-        return cls(
-            Claim.from_wire(wire["claim"]),
-            wire["score"],
-            None if wire.get("breakdown") is None else ScoreBreakdown.from_wire(wire["breakdown"]),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3379,7 +2426,7 @@ class ScoredClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringParams:
+class ScoringParams(Value):
     """The numbers that scores were made with."""
 
     alpha: float
@@ -3393,17 +2440,6 @@ class ScoringParams:
     recency_half_life_days: float
     """Days after which a claim counts half as recent, where its kind says nothing else."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> ScoringParams:
-        """Return what JSON says."""
-        return cls(
-            wire["alpha"],
-            wire["kFinal"],
-            wire["kTxt"],
-            wire["kVec"],
-            wire["recencyHalfLifeDays"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"alpha": self.alpha, "kFinal": self.k_final, "kTxt": self.k_txt, "kVec": self.k_vec, "recencyHalfLifeDays": self.recency_half_life_days}
@@ -3411,7 +2447,7 @@ class ScoringParams:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchFilters:
+class SearchFilters(Value):
     """Which results a caller will accept. Every filter holds on every retriever."""
 
     date_range: DateRange | None
@@ -3431,20 +2467,6 @@ class SearchFilters:
     where: Condition | None = None
     """Only documents whose metadata is like this."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SearchFilters:
-        """Return what JSON says."""
-        return cls(
-            None if wire["dateRange"] is None else DateRange.from_wire(wire["dateRange"]),
-            wire["entityTypes"],
-            wire["fileIds"],
-            wire["languages"],
-            wire["minRelevance"],
-            wire["pathGlob"],
-            wire["tags"],
-            wire.get("where"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"dateRange": None if self.date_range is None else self.date_range.to_wire(), "entityTypes": self.entity_types, "fileIds": self.file_ids, "languages": self.languages, "minRelevance": self.min_relevance, "pathGlob": self.path_glob, "tags": self.tags}
@@ -3454,7 +2476,7 @@ class SearchFilters:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOptions:
+class SearchOptions(Value):
     """How to search. Parsing `{}` gives exactly the defaults."""
 
     adjoining: bool
@@ -3490,28 +2512,6 @@ class SearchOptions:
     weights: SearchWeights | None = None
     """Weight of each retriever, taken as it is. Absent by default: then the engine weighs them by the kind of question and by what their lists say."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SearchOptions:
-        """Return what JSON says."""
-        return cls(
-            wire["adjoining"],
-            wire["cragEnabled"],
-            wire["diverse"],
-            wire["explain"],
-            wire["includeHighlights"],
-            wire["includeMetadata"],
-            wire["limit"],
-            wire["offset"],
-            wire["rerankEnabled"],
-            wire["strategies"],
-            wire.get("cursor"),
-            wire.get("minSimilarity"),
-            wire.get("perFile"),
-            wire.get("resultTypes") or [],
-            wire.get("timeoutMs"),
-            wire.get("weights"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies, "resultTypes": self.result_types}
@@ -3529,7 +2529,7 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(Value):
     """What a caller asks."""
 
     filters: SearchFilters
@@ -3543,17 +2543,6 @@ class SearchQuery:
     type: QueryType | None = None
     """What kind of answer is wanted; left out, the classifier decides."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SearchQuery:
-        """Return what JSON says."""
-        return cls(
-            SearchFilters.from_wire(wire["filters"]),
-            SearchOptions.from_wire(wire["options"]),
-            wire["text"],
-            wire.get("embedding"),
-            wire.get("type"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"filters": self.filters.to_wire(), "options": self.options.to_wire(), "text": self.text}
@@ -3565,7 +2554,7 @@ class SearchQuery:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SearchResult:
+class SearchResult(Value):
     """The answer to a query."""
 
     answerability: Answerability
@@ -3619,27 +2608,6 @@ class SearchResult:
     def _repr_html_(self) -> str:
         return table_of(self.results)
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SearchResult:
-        """Return what JSON says."""
-        return cls(
-            wire["answerability"],
-            [Degraded.from_wire(one) for one in wire["degraded"]],
-            wire["hasMore"],
-            wire["offset"],
-            wire["processingTime"],
-            SearchQuery.from_wire(wire["query"]),
-            [Hit.from_wire(one) for one in wire["results"]],
-            [StageMetric.from_wire(one) for one in wire["stages"]],
-            {key: RetrieverMetric.from_wire(one) for key, one in wire["strategies"].items()},
-            wire["totalCount"],
-            None if wire.get("classification") is None else QueryClassification.from_wire(wire["classification"]),
-            None if wire.get("crag") is None else CragReport.from_wire(wire["crag"]),
-            [EntityFacet.from_wire(one) for one in wire.get("facets", ())],
-            wire.get("nextCursor"),
-            [RelationshipPath.from_wire(one) for one in wire.get("paths", ())],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"answerability": self.answerability, "degraded": [one.to_wire() for one in self.degraded], "hasMore": self.has_more, "offset": self.offset, "processingTime": self.processing_time, "query": self.query.to_wire(), "results": [one.to_wire() for one in self.results], "stages": [one.to_wire() for one in self.stages], "strategies": {key: one.to_wire() for key, one in self.strategies.items()}, "totalCount": self.total_count, "facets": [one.to_wire() for one in self.facets], "paths": [one.to_wire() for one in self.paths]}
@@ -3653,7 +2621,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hit:
+class Hit(Value):
     """One result."""
 
     content: Content
@@ -3717,22 +2685,6 @@ class Hit:
     def __repr__(self) -> str:
         return line_of(self)
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Hit:
-        """Return what JSON says."""
-        return cls(
-            Content.from_wire(wire["content"]),
-            [Highlight.from_wire(one) for one in wire["highlights"]],
-            wire["id"],
-            Relevance.from_wire(wire["relevance"]),
-            wire["score"],
-            Sources.from_wire(wire["sources"]),
-            wire["type"],
-            None if wire.get("entity") is None else EntityFacts.from_wire(wire["entity"]),
-            None if wire.get("explanation") is None else Explanation.from_wire(wire["explanation"]),
-            None if wire.get("metadata") is None else ItemMetadata.from_wire(wire["metadata"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"content": self.content.to_wire(), "highlights": [one.to_wire() for one in self.highlights], "id": self.id, "relevance": self.relevance.to_wire(), "score": self.score, "sources": self.sources.to_wire(), "type": self.type}
@@ -3746,7 +2698,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Value):
     """How often and when chunks state a relation."""
 
     count: int
@@ -3758,16 +2710,6 @@ class Seen:
     weight: float
     """The same, each time as sure as the less sure of both names."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Seen:
-        """Return what JSON says."""
-        return cls(
-            wire["count"],
-            wire["firstSeenAt"],
-            wire["lastSeenAt"],
-            wire["weight"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"count": self.count, "firstSeenAt": self.first_seen_at, "lastSeenAt": self.last_seen_at, "weight": self.weight}
@@ -3775,7 +2717,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Value):
     """Which of the ranked passages are results. What is left keeps its order."""
 
     adjoining: bool
@@ -3789,17 +2731,6 @@ class Selection:
     per_file: int | None = None
     """Most passages of one file."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Selection:
-        """Return what JSON says."""
-        return cls(
-            wire["adjoining"],
-            wire["diverse"],
-            wire["minRelevance"],
-            wire["passages"],
-            wire.get("perFile"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"adjoining": self.adjoining, "diverse": self.diverse, "minRelevance": self.min_relevance, "passages": self.passages}
@@ -3809,7 +2740,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Session(Value):
     """A stretch of work on one project."""
 
     id: SessionId
@@ -3827,19 +2758,6 @@ class Session:
     summary: str | None = None
     """What was done in it."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Session:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["projectPath"],
-            wire["startedAt"],
-            wire["tokenCount"],
-            wire.get("endedAt"),
-            wire.get("owner"),
-            wire.get("summary"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "projectPath": self.project_path, "startedAt": self.started_at, "tokenCount": self.token_count}
@@ -3853,21 +2771,13 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedLoop:
+class SharedLoop(Value):
     """Something that is left to do."""
 
     text: str
     """What is to be done."""
     due_at: str | None = None
     """When it is due, if that is said."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SharedLoop:
-        """Return what JSON says."""
-        return cls(
-            wire["text"],
-            wire.get("dueAt"),
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3878,21 +2788,13 @@ class SharedLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedState:
+class SharedState(Value):
     """What is the case: of each thing what was said last."""
 
     facts: list[str]
     """Facts and preferences that hold, in the order in which they were told."""
     open_loops: list[SharedLoop]
     """What is left to do and not yet overdue, what is due first before what has no date."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SharedState:
-        """Return what JSON says."""
-        return cls(
-            wire["facts"],
-            [SharedLoop.from_wire(one) for one in wire["openLoops"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3901,21 +2803,13 @@ class SharedState:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Value):
     """A file or folder that was passed over."""
 
     path: str
     """Its path, written like `SourceFile::name`."""
     reason: str
     """Why, to follow "skipped:"."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Skipped:
-        """Return what JSON says."""
-        return cls(
-            wire["path"],
-            wire["reason"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -3924,7 +2818,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Value):
     """A snapshot on the wire."""
 
     bytes: int
@@ -3936,16 +2830,6 @@ class Snapshot:
     model: str | None
     """The model of its vectors, if it has any."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Snapshot:
-        """Return what JSON says."""
-        return cls(
-            wire["bytes"],
-            wire["change"],
-            wire["id"],
-            wire["model"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"bytes": self.bytes, "change": self.change, "id": self.id, "model": self.model}
@@ -3953,7 +2837,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePassage:
+class SourcePassage(Value):
     """A passage that a result rests on."""
 
     chunk_id: ChunkId
@@ -3965,16 +2849,6 @@ class SourcePassage:
     path: str
     """Path of its document."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SourcePassage:
-        """Return what JSON says."""
-        return cls(
-            wire["chunkId"],
-            wire["excerpt"],
-            LineSpan.from_wire(wire["lines"]),
-            wire["path"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunkId": self.chunk_id, "excerpt": self.excerpt, "lines": self.lines.to_wire(), "path": self.path}
@@ -3982,7 +2856,7 @@ class SourcePassage:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Value):
     """Where an item comes from."""
 
     entity_ids: list[EntityId]
@@ -3998,18 +2872,6 @@ class Sources:
     passages: list[SourcePassage] = _field(default_factory=list["SourcePassage"])
     """The passages that an entity is described by, the most telling first."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Sources:
-        """Return what JSON says."""
-        return cls(
-            wire["entityIds"],
-            wire["relationIds"],
-            wire.get("chunkId"),
-            wire.get("communityId"),
-            wire.get("fileId"),
-            [SourcePassage.from_wire(one) for one in wire.get("passages", ())],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"entityIds": self.entity_ids, "relationIds": self.relation_ids, "passages": [one.to_wire() for one in self.passages]}
@@ -4023,7 +2885,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class StageMetric:
+class StageMetric(Value):
     """What one stage did."""
 
     duration: float
@@ -4035,16 +2897,6 @@ class StageMetric:
     stage: Stage
     """The stage."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> StageMetric:
-        """Return what JSON says."""
-        return cls(
-            wire["duration"],
-            wire["in"],
-            wire["out"],
-            wire["stage"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"duration": self.duration, "in": self.in_, "out": self.out, "stage": self.stage}
@@ -4052,7 +2904,7 @@ class StageMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class StagePlace:
+class StagePlace(Value):
     """A passage after one stage."""
 
     rank: int
@@ -4062,15 +2914,6 @@ class StagePlace:
     stage: Stage
     """The stage."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> StagePlace:
-        """Return what JSON says."""
-        return cls(
-            wire["rank"],
-            wire["score"],
-            wire["stage"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"rank": self.rank, "score": self.score, "stage": self.stage}
@@ -4078,7 +2921,7 @@ class StagePlace:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredChunk:
+class StoredChunk(Value):
     """A chunk as the store keeps it."""
 
     bytes: ByteSpan
@@ -4100,21 +2943,6 @@ class StoredChunk:
     text: str
     """The text of the span."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> StoredChunk:
-        """Return what JSON says."""
-        return cls(
-            ByteSpan.from_wire(wire["bytes"]),
-            FileInfo.from_wire(wire["file"]),
-            wire["headingPath"],
-            wire["id"],
-            wire["language"],
-            wire["level"],
-            LineSpan.from_wire(wire["lines"]),
-            wire["ordinal"],
-            wire["text"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"bytes": self.bytes.to_wire(), "file": self.file.to_wire(), "headingPath": self.heading_path, "id": self.id, "language": self.language, "level": self.level, "lines": self.lines.to_wire(), "ordinal": self.ordinal, "text": self.text}
@@ -4122,7 +2950,7 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredDocument:
+class StoredDocument(Value):
     """A document with its passages."""
 
     chunks: list[StoredChunk]
@@ -4140,19 +2968,6 @@ class StoredDocument:
     metadata: Metadata = _field(default_factory=dict[str, Any])
     """Fields of the caller's own."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> StoredDocument:
-        """Return what JSON says."""
-        return cls(
-            [StoredChunk.from_wire(one) for one in wire["chunks"]],
-            wire["id"],
-            wire["path"],
-            wire["tags"],
-            wire["title"],
-            None if wire.get("date") is None else datetime.date.fromisoformat(wire["date"]),
-            wire.get("metadata") or {},
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunks": [one.to_wire() for one in self.chunks], "id": self.id, "path": self.path, "tags": self.tags, "title": self.title, "metadata": self.metadata}
@@ -4162,21 +2977,13 @@ class StoredDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Subgraph:
+class Subgraph(Value):
     """A part of the graph, to be drawn."""
 
     edges: list[SubgraphEdge]
     """The relations among them."""
     nodes: list[SubgraphNode]
     """The entities, the most important first."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Subgraph:
-        """Return what JSON says."""
-        return cls(
-            [SubgraphEdge.from_wire(one) for one in wire["edges"]],
-            [SubgraphNode.from_wire(one) for one in wire["nodes"]],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -4185,7 +2992,7 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
-class SubgraphEdge:
+class SubgraphEdge(Value):
     """A line of a drawing."""
 
     source: int
@@ -4195,15 +3002,6 @@ class SubgraphEdge:
     weight: Score
     """How strong the relation is, 0–1."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SubgraphEdge:
-        """Return what JSON says."""
-        return cls(
-            wire["source"],
-            wire["target"],
-            wire["weight"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"source": self.source, "target": self.target, "weight": self.weight}
@@ -4211,7 +3009,7 @@ class SubgraphEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class SubgraphNode:
+class SubgraphNode(Value):
     """An entity of a drawing."""
 
     chunks: int
@@ -4223,16 +3021,6 @@ class SubgraphNode:
     community: int | None = None
     """The number of its community among those of the drawing, from 0, the largest first; absent for the most connected entity of the graph, which is in none."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SubgraphNode:
-        """Return what JSON says."""
-        return cls(
-            wire["chunks"],
-            NamedEntity.from_wire(wire["entity"]),
-            wire["importance"],
-            wire.get("community"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"chunks": self.chunks, "entity": self.entity.to_wire(), "importance": self.importance}
@@ -4242,7 +3030,7 @@ class SubgraphNode:
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryBody:
+class SummaryBody(Value):
     """A summary in parts, each taken from the units that it is made of and from nothing else."""
 
     key_events: list[KeyEvent]
@@ -4252,15 +3040,6 @@ class SummaryBody:
     summary_text: str
     """The summary as a text."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> SummaryBody:
-        """Return what JSON says."""
-        return cls(
-            [KeyEvent.from_wire(one) for one in wire["keyEvents"]],
-            SharedState.from_wire(wire["sharedState"]),
-            wire["summaryText"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"keyEvents": [one.to_wire() for one in self.key_events], "sharedState": self.shared_state.to_wire(), "summaryText": self.summary_text}
@@ -4268,7 +3047,7 @@ class SummaryBody:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSaved:
+class TableSaved(Value):
     """What was saved of one table."""
 
     lost: int | None
@@ -4278,15 +3057,6 @@ class TableSaved:
     table: str
     """Its name."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> TableSaved:
-        """Return what JSON says."""
-        return cls(
-            wire["lost"],
-            wire["saved"],
-            wire["table"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"lost": self.lost, "saved": self.saved, "table": self.table}
@@ -4294,7 +3064,7 @@ class TableSaved:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitRecord:
+class UnitRecord(Value):
     """All that is known of one unit."""
 
     boundary_class: BoundaryClass
@@ -4334,30 +3104,6 @@ class UnitRecord:
     summary: SummaryBody | None = None
     """The summary in parts, if it is one."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> UnitRecord:
-        """Return what JSON says."""
-        return cls(
-            wire["boundaryClass"],
-            [MemoryEntity.from_wire(one) for one in wire["entities"]],
-            [RecordedEvent.from_wire(one) for one in wire["events"]],
-            [Feedback.from_wire(one) for one in wire["feedback"]],
-            wire["id"],
-            wire["kind"],
-            [LinkedClaim.from_wire(one) for one in wire["links"]],
-            [RelatedUnit.from_wire(one) for one in wire["made"]],
-            [RelatedUnit.from_wire(one) for one in wire["madeFrom"]],
-            wire["mentions"],
-            [MemoryRelation.from_wire(one) for one in wire["relations"]],
-            wire["state"],
-            wire["text"],
-            wire.get("archivedAs"),
-            None if wire.get("claim") is None else Claim.from_wire(wire["claim"]),
-            None if wire.get("observation") is None else Observation.from_wire(wire["observation"]),
-            None if wire.get("reflection") is None else Reflection.from_wire(wire["reflection"]),
-            None if wire.get("summary") is None else SummaryBody.from_wire(wire["summary"]),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"boundaryClass": self.boundary_class, "entities": [one.to_wire() for one in self.entities], "events": [one.to_wire() for one in self.events], "feedback": [one.to_wire() for one in self.feedback], "id": self.id, "kind": self.kind, "links": [one.to_wire() for one in self.links], "made": [one.to_wire() for one in self.made], "madeFrom": [one.to_wire() for one in self.made_from], "mentions": self.mentions, "relations": [one.to_wire() for one in self.relations], "state": self.state, "text": self.text}
@@ -4375,7 +3121,7 @@ class UnitRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Value):
     """A verification on the wire."""
 
     change: Seq
@@ -4388,17 +3134,6 @@ class Verification:
     sound: bool
     """Whether nothing is wrong."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Verification:
-        """Return what JSON says."""
-        return cls(
-            wire["change"],
-            [Finding.from_wire(one) for one in wire["findings"]],
-            wire["lagging"],
-            wire["rows"],
-            wire["sound"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"change": self.change, "findings": [one.to_wire() for one in self.findings], "lagging": self.lagging, "rows": self.rows, "sound": self.sound}
@@ -4406,7 +3141,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class View(Value):
     """What is told of a unit."""
 
     id: UnitId
@@ -4426,20 +3161,6 @@ class View:
     session: SessionId | None = None
     """The session that it is of; in the third layer."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> View:
-        """Return what JSON says."""
-        return cls(
-            wire["id"],
-            wire["score"],
-            wire["text"],
-            wire["tokens"],
-            wire.get("happenedAt"),
-            wire.get("kind"),
-            wire.get("related") or [],
-            wire.get("session"),
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "tokens": self.tokens, "related": self.related}
@@ -4453,21 +3174,13 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class WebMetadata:
+class WebMetadata(Value):
     """Where a page comes from and how far to believe it."""
 
     service: str
     """The service that found it."""
     trust: Trust
     """Always untrusted: anyone may have written it, and it may hold instructions that are not to be followed."""
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> WebMetadata:
-        """Return what JSON says."""
-        return cls(
-            wire["service"],
-            wire["trust"],
-        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -4476,7 +3189,7 @@ class WebMetadata:
 
 
 @dataclass(frozen=True, slots=True)
-class WebPage:
+class WebPage(Value):
     """A page that a web search found."""
 
     metadata: WebMetadata
@@ -4488,16 +3201,6 @@ class WebPage:
     url: str
     """Its address: `http` or `https`."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> WebPage:
-        """Return what JSON says."""
-        return cls(
-            WebMetadata.from_wire(wire["metadata"]),
-            wire["snippet"],
-            wire["title"],
-            wire["url"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"metadata": self.metadata.to_wire(), "snippet": self.snippet, "title": self.title, "url": self.url}
@@ -4505,7 +3208,7 @@ class WebPage:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(Value):
     """A term of the analyser and its weight."""
 
     term: str
@@ -4513,15 +3216,876 @@ class WeightedTerm:
     weight: Score
     """Its weight; that of all terms of the question together is 1."""
 
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> WeightedTerm:
-        """Return what JSON says."""
-        return cls(
-            wire["term"],
-            wire["weight"],
-        )
-
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"term": self.term, "weight": self.weight}
         return wire
+
+
+READER = Reader(
+    [
+        (SearchResult, [
+            ("answerability", "answerability", None, ...),
+            ("degraded", "degraded", [Degraded], ...),
+            ("has_more", "hasMore", None, ...),
+            ("offset", "offset", None, ...),
+            ("processing_time", "processingTime", None, ...),
+            ("query", "query", SearchQuery, ...),
+            ("results", "results", [Hit], ...),
+            ("stages", "stages", [StageMetric], ...),
+            ("strategies", "strategies", (RetrieverMetric,), ...),
+            ("total_count", "totalCount", None, ...),
+            ("classification", "classification", QueryClassification, None),
+            ("crag", "crag", CragReport, None),
+            ("facets", "facets", [EntityFacet], list),
+            ("next_cursor", "nextCursor", None, None),
+            ("paths", "paths", [RelationshipPath], list),
+        ]),
+        (ActiveContext, [
+            ("expires_at", "expiresAt", None, ...),
+            ("id", "id", None, ...),
+            ("items", "items", [ContextItem], ...),
+            ("policy_version", "policyVersion", None, ...),
+            ("scope", "scope", None, ...),
+            ("provenance", "provenance", Provenance, None),
+            ("window", "window", None, None),
+        ]),
+        (Affect, [
+            ("intensity", "intensity", None, ...),
+            ("label", "label", None, ...),
+        ]),
+        (ByteSpan, [
+            ("end", "end", None, ...),
+            ("start", "start", None, ...),
+        ]),
+        (CheckResult, [
+            ("check", "check", None, ...),
+            ("examples", "examples", None, ...),
+            ("found", "found", None, ...),
+            ("healthy", "healthy", None, ...),
+            ("next", "next", None, ...),
+            ("of", "of", None, ...),
+        ]),
+        (ChunkInContext, [
+            ("chunk", "chunk", StoredChunk, ...),
+            ("after", "after", StoredChunk, None),
+            ("before", "before", StoredChunk, None),
+        ]),
+        (Claim, [
+            ("boundary_class", "boundaryClass", None, ...),
+            ("confidence", "confidence", None, ...),
+            ("content_hash", "contentHash", None, ...),
+            ("created_at", "createdAt", None, ...),
+            ("decayed_at", "decayedAt", None, ...),
+            ("epistemic_status", "epistemicStatus", None, ...),
+            ("id", "id", None, ...),
+            ("importance", "importance", None, ...),
+            ("kind", "kind", None, ...),
+            ("last_verified_at", "lastVerifiedAt", None, ...),
+            ("origin", "origin", None, ...),
+            ("pin", "pin", None, ...),
+            ("quality", "quality", None, ...),
+            ("recency", "recency", None, ...),
+            ("recency_anchor", "recencyAnchor", None, ...),
+            ("salience", "salience", None, ...),
+            ("scope", "scope", None, ...),
+            ("sources", "sources", None, ...),
+            ("state", "state", None, ...),
+            ("text", "text", None, ...),
+            ("ttl", "ttl", None, ...),
+            ("updated_at", "updatedAt", None, ...),
+            ("utility", "utility", None, ...),
+            ("object", "object", None, None),
+            ("occurred_at", "occurredAt", None, None),
+            ("predicate", "predicate", None, None),
+            ("provenance", "provenance", Provenance, None),
+            ("session", "session", None, None),
+            ("subject", "subject", None, None),
+            ("tags", "tags", None, list),
+            ("valid_from", "validFrom", None, None),
+            ("valid_to", "validTo", None, None),
+        ]),
+        (ClaimDraft, [
+            ("origin", "origin", None, ...),
+            ("text", "text", None, ...),
+            ("boundary_class", "boundaryClass", None, None),
+            ("confidence", "confidence", None, None),
+            ("content_hash", "contentHash", None, None),
+            ("created_at", "createdAt", None, None),
+            ("decayed_at", "decayedAt", None, None),
+            ("epistemic_status", "epistemicStatus", None, None),
+            ("id", "id", None, None),
+            ("importance", "importance", None, None),
+            ("kind", "kind", None, None),
+            ("last_verified_at", "lastVerifiedAt", None, None),
+            ("object", "object", None, None),
+            ("occurred_at", "occurredAt", None, None),
+            ("pin", "pin", None, None),
+            ("predicate", "predicate", None, None),
+            ("provenance", "provenance", Provenance, None),
+            ("quality", "quality", None, None),
+            ("recency", "recency", None, None),
+            ("recency_anchor", "recencyAnchor", None, None),
+            ("salience", "salience", None, None),
+            ("scope", "scope", None, None),
+            ("session", "session", None, None),
+            ("sources", "sources", None, list),
+            ("state", "state", None, None),
+            ("subject", "subject", None, None),
+            ("tags", "tags", None, list),
+            ("ttl", "ttl", None, None),
+            ("updated_at", "updatedAt", None, None),
+            ("utility", "utility", None, None),
+            ("valid_from", "validFrom", None, None),
+            ("valid_to", "validTo", None, None),
+        ]),
+        (ClaimEvidence, [
+            ("claim_id", "claimId", None, ...),
+            ("id", "id", None, ...),
+            ("method", "method", None, ...),
+            ("note", "note", None, None),
+            ("observation_id", "observationId", None, None),
+        ]),
+        (ClaimScores, [
+            ("confidence", "confidence", None, ...),
+            ("quality", "quality", None, ...),
+            ("recency", "recency", None, ...),
+            ("utility", "utility", None, ...),
+        ]),
+        (Community, [
+            ("id", "id", None, ...),
+            ("keywords", "keywords", None, ...),
+            ("level", "level", None, ...),
+            ("name", "name", None, ...),
+            ("size", "size", None, ...),
+            ("summary", "summary", None, ...),
+            ("parent", "parent", None, None),
+        ]),
+        (Content, [
+            ("text", "text", None, ...),
+            ("context_after", "contextAfter", None, None),
+            ("context_before", "contextBefore", None, None),
+            ("summary", "summary", None, None),
+        ]),
+        (ContextItem, [
+            ("claim", "claim", None, ...),
+            ("rank", "rank", None, ...),
+            ("score", "score", None, ...),
+        ]),
+        (ContextPack, [
+            ("budget", "budget", None, ...),
+            ("sections", "sections", [PackSection], ...),
+            ("text", "text", None, ...),
+            ("tokens", "tokens", None, ...),
+        ]),
+        (ContextRequest, [
+            ("query", "query", RecallQuery, ...),
+            ("context", "context", None, list),
+            ("window", "window", None, None),
+        ]),
+        (CorrectionOutcome, [
+            ("found", "found", None, ...),
+            ("kept", "kept", None, ...),
+            ("repair", "repair", None, ...),
+        ]),
+        (CragPlan, [
+            ("candidates", "candidates", None, ...),
+            ("repairs", "repairs", None, ...),
+            ("budget", "budget", Duration, None),
+        ]),
+        (CragReport, [
+            ("actions", "actions", None, ...),
+            ("basis", "basis", None, ...),
+            ("confidence", "confidence", None, ...),
+            ("needs_web_search", "needsWebSearch", None, ...),
+            ("relevance", "relevance", None, ...),
+            ("repairs", "repairs", [CorrectionOutcome], ...),
+            ("refined_query", "refinedQuery", None, None),
+            ("web", "web", [WebPage], list),
+        ]),
+        (CragScore, [
+            ("confidence", "confidence", None, ...),
+            ("needs_web_search", "needsWebSearch", None, ...),
+            ("relevance", "relevance", None, ...),
+            ("refined_query", "refinedQuery", None, None),
+        ]),
+        (DateRange, [
+            ("end", "end", datetime.date, ...),
+            ("start", "start", datetime.date, ...),
+        ]),
+        (Degraded, [
+            ("reason", "reason", None, ...),
+            ("stage", "stage", None, ...),
+        ]),
+        (Document, [
+            ("body", "body", None, ...),
+            ("path", "path", None, ...),
+            ("date", "date", datetime.date, None),
+            ("embedding", "embedding", None, None),
+            ("format", "format", None, None),
+            ("language", "language", None, None),
+            ("metadata", "metadata", None, dict),
+            ("tags", "tags", None, list),
+            ("title", "title", None, None),
+        ]),
+        (Duration, [
+            ("nanos", "nanos", None, ...),
+            ("secs", "secs", None, ...),
+        ]),
+        (EngineStats, [
+            ("absent", "absent", [Degraded], ...),
+            ("background", "background", [Degraded], ...),
+            ("bytes", "bytes", None, ...),
+            ("cached_embeddings", "cachedEmbeddings", None, ...),
+            ("change", "change", None, ...),
+            ("chunks", "chunks", None, ...),
+            ("embedded", "embedded", None, ...),
+            ("files", "files", None, ...),
+            ("graph_lag", "graphLag", None, ...),
+            ("jobs", "jobs", JobCounts, ...),
+            ("languages", "languages", None, ...),
+            ("model", "model", None, ...),
+            ("parents", "parents", None, ...),
+            ("rows", "rows", None, ...),
+            ("store_bytes", "storeBytes", None, ...),
+        ]),
+        (EntityFacet, [
+            ("entity", "entity", NamedEntity, ...),
+            ("results", "results", None, ...),
+        ]),
+        (EntityFacts, [
+            ("aliases", "aliases", None, ...),
+            ("chunks", "chunks", None, ...),
+            ("degree", "degree", None, ...),
+            ("importance", "importance", None, ...),
+            ("kinds", "kinds", None, ...),
+        ]),
+        (EntityView, [
+            ("aliases", "aliases", None, ...),
+            ("chunks", "chunks", None, ...),
+            ("degree", "degree", None, ...),
+            ("description", "description", None, ...),
+            ("entity", "entity", NamedEntity, ...),
+            ("importance", "importance", None, ...),
+            ("related", "related", [RelatedEntity], ...),
+        ]),
+        (Explanation, [
+            ("retrievers", "retrievers", [RetrieverHit], ...),
+            ("stages", "stages", [StagePlace], ...),
+        ]),
+        (Feedback, [
+            ("claim_id", "claimId", None, ...),
+            ("id", "id", None, ...),
+            ("signal", "signal", None, ...),
+            ("ts", "ts", None, ...),
+            ("score", "score", None, None),
+        ]),
+        (FeedbackInput, [
+            ("claim", "claim", None, ...),
+            ("signal", "signal", None, ...),
+            ("duplicate_of", "duplicateOf", None, None),
+            ("score", "score", None, None),
+        ]),
+        (FeedbackOutcome, [
+            ("previous", "previous", ClaimScores, ...),
+            ("updated", "updated", ClaimScores, ...),
+            ("feedback", "feedback", Feedback, None),
+            ("representative", "representative", None, None),
+        ]),
+        (FileInfo, [
+            ("id", "id", None, ...),
+            ("path", "path", None, ...),
+            ("tags", "tags", None, ...),
+            ("title", "title", None, ...),
+            ("date", "date", datetime.date, None),
+            ("metadata", "metadata", None, dict),
+        ]),
+        (FindOptions, [
+            ("layer", "layer", None, None),
+            ("limit", "limit", None, None),
+            ("since", "since", None, None),
+            ("types", "types", None, list),
+        ]),
+        (Finding, [
+            ("fault", "fault", None, ...),
+            ("next", "next", None, ...),
+            ("part", "part", None, ...),
+        ]),
+        (ForgetReceipt, [
+            ("bytes_scanned", "bytesScanned", None, ...),
+            ("files", "files", [ScannedFile], ...),
+            ("hits", "hits", None, ...),
+            ("removed", "removed", None, ...),
+            ("searched", "searched", None, ...),
+        ]),
+        (FoundUnits, [
+            ("degraded", "degraded", [Degraded], ...),
+            ("tokens", "tokens", None, ...),
+            ("views", "views", [View], ...),
+        ]),
+        (GitProvenance, [
+            ("commit", "commit", None, ...),
+            ("repo", "repo", None, ...),
+            ("files", "files", None, None),
+            ("url", "url", None, None),
+        ]),
+        (HealthReport, [
+            ("results", "results", [CheckResult], ...),
+        ]),
+        (Highlight, [
+            ("field", "field", None, ...),
+            ("fragment", "fragment", None, ...),
+            ("offsets", "offsets", [Offsets], ...),
+        ]),
+        (Ingested, [
+            ("chunks_added", "chunksAdded", None, ...),
+            ("chunks_removed", "chunksRemoved", None, ...),
+            ("kept", "kept", [Kept], ...),
+            ("removed", "removed", None, ...),
+            ("skipped", "skipped", [Skipped], ...),
+            ("unchanged", "unchanged", None, ...),
+            ("written", "written", None, ...),
+        ]),
+        (ItemMetadata, [
+            ("heading_path", "headingPath", None, ...),
+            ("language", "language", None, ...),
+            ("lines", "lines", LineSpan, ...),
+            ("path", "path", None, ...),
+            ("tags", "tags", None, ...),
+            ("title", "title", None, ...),
+            ("date", "date", datetime.date, None),
+            ("metadata", "metadata", None, dict),
+        ]),
+        (JobCounts, [
+            ("failed", "failed", None, ...),
+            ("running", "running", None, ...),
+            ("waiting", "waiting", None, ...),
+        ]),
+        (Kept, [
+            ("indexed", "indexed", None, ...),
+            ("missing", "missing", None, ...),
+            ("path", "path", None, ...),
+        ]),
+        (KeyEvent, [
+            ("at", "at", None, ...),
+            ("text", "text", None, ...),
+            ("unit", "unit", None, ...),
+        ]),
+        (LineSpan, [
+            ("end", "end", None, ...),
+            ("start", "start", None, ...),
+        ]),
+        (LinkedClaim, [
+            ("id", "id", None, ...),
+            ("inverse", "inverse", None, ...),
+            ("kind", "kind", None, ...),
+            ("relation", "relation", None, ...),
+            ("text", "text", None, ...),
+        ]),
+        (Lost, [
+            ("chunk", "chunk", None, ...),
+            ("explanation", "explanation", Explanation, ...),
+            ("reason", "reason", None, ...),
+            ("lost_at", "lostAt", None, None),
+        ]),
+        (MaintenanceReport, [
+            ("at", "at", None, ...),
+            ("decayed", "decayed", None, ...),
+            ("dry_run", "dryRun", None, ...),
+            ("steps", "steps", [MaintenanceStep], ...),
+        ]),
+        (MaintenanceStep, [
+            ("deed", "deed", None, ...),
+            ("id", "id", None, ...),
+            ("reason", "reason", None, ...),
+        ]),
+        (MemoryEntity, [
+            ("id", "id", None, ...),
+            ("name", "name", None, ...),
+            ("roles", "roles", None, ...),
+            ("type", "type", None, ...),
+            ("attrs", "attrs", None, dict),
+            ("canonical_key", "canonical_key", None, None),
+        ]),
+        (MemoryRelation, [
+            ("count", "count", None, ...),
+            ("first_seen_at", "firstSeenAt", None, ...),
+            ("id", "id", None, ...),
+            ("last_seen_at", "lastSeenAt", None, ...),
+            ("relation", "relation", None, ...),
+            ("source", "source", None, ...),
+            ("target", "target", None, ...),
+            ("weight", "weight", None, ...),
+            ("evidence_claim_id", "evidenceClaimId", None, None),
+            ("valid_from", "validFrom", None, None),
+            ("valid_to", "validTo", None, None),
+        ]),
+        (ModelInfo, [
+            ("languages", "languages", None, ...),
+            ("license", "license", None, ...),
+            ("name", "name", None, ...),
+            ("path", "path", None, ...),
+            ("present", "present", None, ...),
+            ("role", "role", None, ...),
+            ("size", "size", None, ...),
+            ("version", "version", None, ...),
+        ]),
+        (NamedEntity, [
+            ("entity_type", "entityType", None, ...),
+            ("id", "id", None, ...),
+            ("name", "name", None, ...),
+        ]),
+        (Observation, [
+            ("boundary_class", "boundaryClass", None, ...),
+            ("content", "content", None, ...),
+            ("created_at", "createdAt", None, ...),
+            ("id", "id", None, ...),
+            ("kind", "kind", None, ...),
+            ("lifetime_days", "lifetimeDays", None, ...),
+            ("source_type", "sourceType", None, ...),
+            ("actor", "actor", None, None),
+            ("context_note", "contextNote", None, None),
+            ("image_summary", "imageSummary", None, None),
+            ("occurred_at", "occurredAt", None, None),
+            ("proactive", "proactive", None, None),
+            ("reply_text", "replyText", None, None),
+            ("session", "session", None, None),
+            ("source_id", "sourceId", None, None),
+            ("tags", "tags", None, list),
+        ]),
+        (ObservationDraft, [
+            ("content", "content", None, ...),
+            ("actor", "actor", None, None),
+            ("boundary_class", "boundaryClass", None, None),
+            ("context_note", "contextNote", None, None),
+            ("created_at", "createdAt", None, None),
+            ("id", "id", None, None),
+            ("image_summary", "imageSummary", None, None),
+            ("kind", "kind", None, None),
+            ("lifetime_days", "lifetimeDays", None, None),
+            ("occurred_at", "occurredAt", None, None),
+            ("proactive", "proactive", None, None),
+            ("reply_text", "replyText", None, None),
+            ("session", "session", None, None),
+            ("source_id", "sourceId", None, None),
+            ("source_type", "sourceType", None, None),
+            ("tags", "tags", None, list),
+        ]),
+        (Offsets, [
+            ("end", "end", None, ...),
+            ("start", "start", None, ...),
+        ]),
+        (PackItem, [
+            ("text", "text", None, ...),
+            ("id", "id", None, None),
+        ]),
+        (PackSection, [
+            ("items", "items", [PackItem], ...),
+            ("kind", "kind", None, ...),
+        ]),
+        (PackedContext, [
+            ("context", "context", ActiveContext, ...),
+            ("degraded", "degraded", [Degraded], ...),
+            ("pack", "pack", ContextPack, ...),
+        ]),
+        (PathStep, [
+            ("relations", "relations", [RelationView], ...),
+        ]),
+        (Plan, [
+            ("candidates", "candidates", None, ...),
+            ("fingerprint", "fingerprint", None, ...),
+            ("fusion", "fusion", None, ...),
+            ("limit", "limit", None, ...),
+            ("offset", "offset", None, ...),
+            ("query_type", "queryType", None, ...),
+            ("question", "question", Question, ...),
+            ("retrievers", "retrievers", [PlannedRetriever], ...),
+            ("rrf", "rrf", RrfConfig, ...),
+            ("selection", "selection", Selection, ...),
+            ("classification", "classification", QueryClassification, None),
+            ("crag", "crag", CragPlan, None),
+            ("cursor", "cursor", None, None),
+            ("rerank", "rerank", RerankPlan, None),
+        ]),
+        (PlannedRetriever, [
+            ("depth", "depth", None, ...),
+            ("id", "id", None, ...),
+            ("weight", "weight", None, ...),
+            ("after", "after", None, list),
+        ]),
+        (Proof, [
+            ("chunk_id", "chunkId", None, ...),
+            ("excerpt", "excerpt", None, ...),
+        ]),
+        (Provenance, [
+            ("at", "at", None, ...),
+            ("actor", "actor", None, None),
+            ("git", "git", GitProvenance, None),
+            ("note", "note", None, None),
+            ("signed", "signed", None, None),
+            ("url", "url", None, None),
+        ]),
+        (QueryClassification, [
+            ("confidence", "confidence", None, ...),
+            ("expanded_queries", "expandedQueries", None, ...),
+            ("extracted_entities", "extractedEntities", None, ...),
+            ("original_query", "originalQuery", None, ...),
+            ("suggested_weights", "suggestedWeights", None, ...),
+            ("type", "type", None, ...),
+        ]),
+        (Question, [
+            ("cross_lingual", "crossLingual", None, ...),
+            ("language", "language", None, ...),
+            ("rewrite", "rewrite", None, ...),
+            ("text", "text", None, ...),
+            ("embedding", "embedding", None, None),
+            ("min_similarity", "minSimilarity", None, None),
+            ("other_languages", "otherLanguages", None, list),
+        ]),
+        (RecallQuery, [
+            ("allow", "allow", None, list),
+            ("boundary_classes", "boundaryClasses", None, None),
+            ("diverse", "diverse", None, None),
+            ("include_meta", "includeMeta", None, None),
+            ("profile", "profile", None, None),
+            ("q", "q", None, None),
+            ("recent_turns", "recentTurns", None, list),
+            ("requester", "requester", Requester, None),
+            ("save", "save", None, None),
+            ("scope", "scope", None, None),
+            ("session", "session", None, None),
+            ("top_k", "topK", None, None),
+        ]),
+        (RecalledClaims, [
+            ("claims", "claims", [ScoredClaim], ...),
+            ("context", "context", ActiveContext, ...),
+            ("degraded", "degraded", [Degraded], ...),
+            ("evidences", "evidences", [ClaimEvidence], ...),
+            ("reason", "reason", None, ...),
+            ("scoring_params", "scoringParams", ScoringParams, ...),
+        ]),
+        (RecalledEpisode, [
+            ("observation", "observation", Observation, ...),
+            ("score", "score", None, ...),
+        ]),
+        (RecalledEpisodes, [
+            ("degraded", "degraded", [Degraded], ...),
+            ("episodes", "episodes", [RecalledEpisode], ...),
+        ]),
+        (RecordedEvent, [
+            ("at", "at", None, ...),
+            ("details", "details", None, ...),
+            ("kind", "kind", None, ...),
+        ]),
+        (Reflection, [
+            ("affect", "affect", Affect, ...),
+            ("confidence", "confidence", None, ...),
+            ("reasons", "reasons", None, ...),
+            ("salience", "salience", None, ...),
+        ]),
+        (RelatedEntity, [
+            ("entity", "entity", NamedEntity, ...),
+            ("relations", "relations", [RelationView], ...),
+            ("weight", "weight", None, ...),
+        ]),
+        (RelatedUnit, [
+            ("id", "id", None, ...),
+            ("kind", "kind", None, ...),
+            ("text", "text", None, ...),
+        ]),
+        (RelationView, [
+            ("id", "id", None, ...),
+            ("proofs", "proofs", [Proof], ...),
+            ("relation_type", "relationType", None, ...),
+            ("source", "source", None, ...),
+            ("target", "target", None, ...),
+            ("seen", "seen", Seen, None),
+        ]),
+        (RelationshipPath, [
+            ("entities", "entities", [NamedEntity], ...),
+            ("steps", "steps", [PathStep], ...),
+            ("weight", "weight", None, ...),
+        ]),
+        (Relevance, [
+            ("combined", "combined", None, ...),
+            ("crag", "crag", CragScore, None),
+            ("rerank", "rerank", None, None),
+            ("others", "", None, None),
+        ]),
+        (RepairReport, [
+            ("after", "after", Verification, ...),
+            ("before", "before", Verification, ...),
+            ("rebuilt", "rebuilt", None, ...),
+            ("saved", "saved", Salvaged, ...),
+            ("set_aside", "setAside", None, ...),
+        ]),
+        (Requester, [
+            ("actor", "actor", None, None),
+            ("tool", "tool", None, None),
+        ]),
+        (RerankPlan, [
+            ("batch", "batch", None, ...),
+            ("passages", "passages", None, ...),
+            ("budget", "budget", Duration, None),
+            ("limit", "limit", None, None),
+        ]),
+        (RetrieverHit, [
+            ("rank", "rank", None, ...),
+            ("raw_score", "rawScore", None, ...),
+            ("relevance", "relevance", None, ...),
+            ("retriever", "retriever", None, ...),
+        ]),
+        (RetrieverMetric, [
+            ("enabled", "enabled", None, ...),
+            ("processing_time", "processingTime", None, ...),
+            ("result_count", "resultCount", None, ...),
+            ("top_score", "topScore", None, ...),
+        ]),
+        (RrfConfig, [
+            ("k", "k", None, ...),
+            ("normalize_scores", "normalizeScores", None, ...),
+        ]),
+        (Salvaged, [
+            ("graph", "graph", None, ...),
+            ("incomplete", "incomplete", None, ...),
+            ("tables", "tables", [TableSaved], ...),
+        ]),
+        (ScannedFile, [
+            ("bytes", "bytes", None, ...),
+            ("hits", "hits", None, ...),
+            ("path", "path", None, ...),
+        ]),
+        (ScoreBreakdown, [
+            ("combined", "combined", None, ...),
+            ("confidence", "confidence", None, ...),
+            ("g", "g", None, ...),
+            ("quality", "quality", None, ...),
+            ("recency", "recency", None, ...),
+            ("text", "text", None, ...),
+            ("utility", "utility", None, ...),
+            ("vector", "vector", None, ...),
+            ("tokens", "tokens", None, None),
+        ]),
+        (ScoredClaim, [
+            ("claim", "claim", Claim, ...),
+            ("score", "score", None, ...),
+            ("breakdown", "breakdown", ScoreBreakdown, None),
+        ]),
+        (ScoringParams, [
+            ("alpha", "alpha", None, ...),
+            ("k_final", "kFinal", None, ...),
+            ("k_txt", "kTxt", None, ...),
+            ("k_vec", "kVec", None, ...),
+            ("recency_half_life_days", "recencyHalfLifeDays", None, ...),
+        ]),
+        (SearchFilters, [
+            ("date_range", "dateRange", DateRange, ...),
+            ("entity_types", "entityTypes", None, ...),
+            ("file_ids", "fileIds", None, ...),
+            ("languages", "languages", None, ...),
+            ("min_relevance", "minRelevance", None, ...),
+            ("path_glob", "pathGlob", None, ...),
+            ("tags", "tags", None, ...),
+            ("where", "where", None, None),
+        ]),
+        (SearchOptions, [
+            ("adjoining", "adjoining", None, ...),
+            ("crag_enabled", "cragEnabled", None, ...),
+            ("diverse", "diverse", None, ...),
+            ("explain", "explain", None, ...),
+            ("include_highlights", "includeHighlights", None, ...),
+            ("include_metadata", "includeMetadata", None, ...),
+            ("limit", "limit", None, ...),
+            ("offset", "offset", None, ...),
+            ("rerank_enabled", "rerankEnabled", None, ...),
+            ("strategies", "strategies", None, ...),
+            ("cursor", "cursor", None, None),
+            ("min_similarity", "minSimilarity", None, None),
+            ("per_file", "perFile", None, None),
+            ("result_types", "resultTypes", None, list),
+            ("timeout_ms", "timeoutMs", None, None),
+            ("weights", "weights", None, None),
+        ]),
+        (SearchQuery, [
+            ("filters", "filters", SearchFilters, ...),
+            ("options", "options", SearchOptions, ...),
+            ("text", "text", None, ...),
+            ("embedding", "embedding", None, None),
+            ("type", "type", None, None),
+        ]),
+        (Hit, [
+            ("content", "content", Content, ...),
+            ("highlights", "highlights", [Highlight], ...),
+            ("id", "id", None, ...),
+            ("relevance", "relevance", Relevance, ...),
+            ("score", "score", None, ...),
+            ("sources", "sources", Sources, ...),
+            ("type", "type", None, ...),
+            ("entity", "entity", EntityFacts, None),
+            ("explanation", "explanation", Explanation, None),
+            ("document", "metadata", ItemMetadata, None),
+        ]),
+        (Seen, [
+            ("count", "count", None, ...),
+            ("first_seen_at", "firstSeenAt", None, ...),
+            ("last_seen_at", "lastSeenAt", None, ...),
+            ("weight", "weight", None, ...),
+        ]),
+        (Selection, [
+            ("adjoining", "adjoining", None, ...),
+            ("diverse", "diverse", None, ...),
+            ("min_relevance", "minRelevance", None, ...),
+            ("passages", "passages", None, ...),
+            ("per_file", "perFile", None, None),
+        ]),
+        (Session, [
+            ("id", "id", None, ...),
+            ("project_path", "projectPath", None, ...),
+            ("started_at", "startedAt", None, ...),
+            ("token_count", "tokenCount", None, ...),
+            ("ended_at", "endedAt", None, None),
+            ("owner", "owner", None, None),
+            ("summary", "summary", None, None),
+        ]),
+        (SharedLoop, [
+            ("text", "text", None, ...),
+            ("due_at", "dueAt", None, None),
+        ]),
+        (SharedState, [
+            ("facts", "facts", None, ...),
+            ("open_loops", "openLoops", [SharedLoop], ...),
+        ]),
+        (Skipped, [
+            ("path", "path", None, ...),
+            ("reason", "reason", None, ...),
+        ]),
+        (Snapshot, [
+            ("bytes", "bytes", None, ...),
+            ("change", "change", None, ...),
+            ("id", "id", None, ...),
+            ("model", "model", None, ...),
+        ]),
+        (SourcePassage, [
+            ("chunk_id", "chunkId", None, ...),
+            ("excerpt", "excerpt", None, ...),
+            ("lines", "lines", LineSpan, ...),
+            ("path", "path", None, ...),
+        ]),
+        (Sources, [
+            ("entity_ids", "entityIds", None, ...),
+            ("relation_ids", "relationIds", None, ...),
+            ("chunk_id", "chunkId", None, None),
+            ("community_id", "communityId", None, None),
+            ("file_id", "fileId", None, None),
+            ("passages", "passages", [SourcePassage], list),
+        ]),
+        (StageMetric, [
+            ("duration", "duration", None, ...),
+            ("in_", "in", None, ...),
+            ("out", "out", None, ...),
+            ("stage", "stage", None, ...),
+        ]),
+        (StagePlace, [
+            ("rank", "rank", None, ...),
+            ("score", "score", None, ...),
+            ("stage", "stage", None, ...),
+        ]),
+        (StoredChunk, [
+            ("bytes", "bytes", ByteSpan, ...),
+            ("file", "file", FileInfo, ...),
+            ("heading_path", "headingPath", None, ...),
+            ("id", "id", None, ...),
+            ("language", "language", None, ...),
+            ("level", "level", None, ...),
+            ("lines", "lines", LineSpan, ...),
+            ("ordinal", "ordinal", None, ...),
+            ("text", "text", None, ...),
+        ]),
+        (StoredDocument, [
+            ("chunks", "chunks", [StoredChunk], ...),
+            ("id", "id", None, ...),
+            ("path", "path", None, ...),
+            ("tags", "tags", None, ...),
+            ("title", "title", None, ...),
+            ("date", "date", datetime.date, None),
+            ("metadata", "metadata", None, dict),
+        ]),
+        (Subgraph, [
+            ("edges", "edges", [SubgraphEdge], ...),
+            ("nodes", "nodes", [SubgraphNode], ...),
+        ]),
+        (SubgraphEdge, [
+            ("source", "source", None, ...),
+            ("target", "target", None, ...),
+            ("weight", "weight", None, ...),
+        ]),
+        (SubgraphNode, [
+            ("chunks", "chunks", None, ...),
+            ("entity", "entity", NamedEntity, ...),
+            ("importance", "importance", None, ...),
+            ("community", "community", None, None),
+        ]),
+        (SummaryBody, [
+            ("key_events", "keyEvents", [KeyEvent], ...),
+            ("shared_state", "sharedState", SharedState, ...),
+            ("summary_text", "summaryText", None, ...),
+        ]),
+        (TableSaved, [
+            ("lost", "lost", None, ...),
+            ("saved", "saved", None, ...),
+            ("table", "table", None, ...),
+        ]),
+        (UnitRecord, [
+            ("boundary_class", "boundaryClass", None, ...),
+            ("entities", "entities", [MemoryEntity], ...),
+            ("events", "events", [RecordedEvent], ...),
+            ("feedback", "feedback", [Feedback], ...),
+            ("id", "id", None, ...),
+            ("kind", "kind", None, ...),
+            ("links", "links", [LinkedClaim], ...),
+            ("made", "made", [RelatedUnit], ...),
+            ("made_from", "madeFrom", [RelatedUnit], ...),
+            ("mentions", "mentions", None, ...),
+            ("relations", "relations", [MemoryRelation], ...),
+            ("state", "state", None, ...),
+            ("text", "text", None, ...),
+            ("archived_as", "archivedAs", None, None),
+            ("claim", "claim", Claim, None),
+            ("observation", "observation", Observation, None),
+            ("reflection", "reflection", Reflection, None),
+            ("summary", "summary", SummaryBody, None),
+        ]),
+        (Verification, [
+            ("change", "change", None, ...),
+            ("findings", "findings", [Finding], ...),
+            ("lagging", "lagging", None, ...),
+            ("rows", "rows", None, ...),
+            ("sound", "sound", None, ...),
+        ]),
+        (View, [
+            ("id", "id", None, ...),
+            ("score", "score", None, ...),
+            ("text", "text", None, ...),
+            ("tokens", "tokens", None, ...),
+            ("happened_at", "happenedAt", None, None),
+            ("kind", "kind", None, None),
+            ("related", "related", None, list),
+            ("session", "session", None, None),
+        ]),
+        (WebMetadata, [
+            ("service", "service", None, ...),
+            ("trust", "trust", None, ...),
+        ]),
+        (WebPage, [
+            ("metadata", "metadata", WebMetadata, ...),
+            ("snippet", "snippet", None, ...),
+            ("title", "title", None, ...),
+            ("url", "url", None, ...),
+        ]),
+        (WeightedTerm, [
+            ("term", "term", None, ...),
+            ("weight", "weight", None, ...),
+        ]),
+    ]
+)
+"""What makes objects of JSON."""

@@ -13,7 +13,7 @@ __all__: list[str] = []
 def dumps(value: Any) -> bytes:
     """Return the JSON of a value, or say what cannot be JSON."""
     try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=_other).encode()
+        return _ENCODER.encode(value).encode()
     except RecursionError:
         reason = "it is nested too deep"
     except InvalidInput:
@@ -32,6 +32,9 @@ def _other(value: Any) -> Any:
     if callable(item) and getattr(value, "ndim", None) == 0:
         return item()
     raise TypeError(f"a {type(value).__name__} is no JSON")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_other)
 
 
 def loads(data: bytes) -> Any:

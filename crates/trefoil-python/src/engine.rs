@@ -20,23 +20,28 @@ use crate::{
     embedder::{PythonEmbedder, Raised},
     failure::Failure,
     leaving, long_call,
+    objects::Reader,
     process::Owned,
     reranker::PythonReranker,
     settings::Settings,
     vectors::floats,
 };
 
-/// An engine whose calls take and give JSON. It belongs to the process that opened it.
+/// An engine whose calls take and give JSON, and which answers a question with an object. It
+/// belongs to the process that opened it.
 #[pyclass(frozen, name = "NativeEngine", module = "trefoil_search")]
 #[derive(Debug)]
-pub(crate) struct NativeEngine(Owned<Opened>);
+pub(crate) struct NativeEngine {
+    opened: Owned<Opened>,
+    reader: Py<Reader>,
+}
 
 impl NativeEngine {
     /// Fails if the engine waits for an embedder that this thread runs.
     fn check_waits_not_here(&self, py: Python<'_>) -> PyResult<()> {
         let runs_here =
             |opened: &Opened| opened.embedder.as_ref().is_some_and(|one| one.runs_here());
-        match self.0.with(runs_here) {
+        match self.opened.with(runs_here) {
             Ok(true) => Err(Failure::Reentered.into_exception(py)),
             Ok(false) | Err(_) => Ok(()),
         }
@@ -44,7 +49,7 @@ impl NativeEngine {
 
     fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
         self.check_waits_not_here(py)?;
-        self.0.get().map_err(|failure| failure.into_exception(py))
+        self.opened.get().map_err(|failure| failure.into_exception(py))
     }
 
     /// Runs a call that is over soon, detached from the interpreter.
@@ -81,12 +86,14 @@ impl NativeEngine {
 
 #[pymethods]
 impl NativeEngine {
-    /// Opens an engine. `embed` and `score` are what is written in Python.
+    /// Opens an engine, whose answers `reader` makes objects of. `embed` and `score` are what is
+    /// written in Python.
     #[new]
-    #[pyo3(signature = (settings, embed=None, score=None))]
+    #[pyo3(signature = (settings, reader, embed=None, score=None))]
     fn new(
         py: Python<'_>,
         settings: &[u8],
+        reader: Py<Reader>,
         embed: Option<Py<PyAny>>,
         score: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
@@ -96,7 +103,7 @@ impl NativeEngine {
             opened.unwrap_or_else(|payload| Err(Failure::panicked("opening", payload.as_ref())))
         });
         let opened = opened.map_err(|failure| failure.into_exception(py))?;
-        Ok(Self(Owned::new(opened)))
+        Ok(Self { opened: Owned::new(opened), reader })
     }
 
     /// Answers a call by its name.
@@ -122,38 +129,38 @@ impl NativeEngine {
 
     /// Answers a question, with its vector if that is given.
     #[pyo3(signature = (query, vector=None))]
-    fn search(
+    fn search<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         query: &[u8],
-        vector: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<Py<PyBytes>> {
+        vector: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let vector = vector.map(|vector| floats(&vector)).transpose()?;
-        let json = self.run(py, |opened| {
+        let answer = self.run(py, |opened| {
             let mut query: SearchQuery = serde_json::from_slice(query)?;
             if let Some(vector) = vector {
                 query.embedding = Some(Embedding::new(vector)?);
             }
-            write(&opened.engine.search(&query)?)
+            Ok(opened.engine.search(&query)?)
         })?;
-        Ok(PyBytes::new(py, &json).unbind())
+        self.reader.get().answer(py, &answer)
     }
 
     /// Finds what is nearest to a vector.
-    fn search_vector(
+    fn search_vector<'py>(
         &self,
-        py: Python<'_>,
-        vector: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        vector: &Bound<'py, PyAny>,
         filters: &[u8],
         options: &[u8],
-    ) -> PyResult<Py<PyBytes>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let vector = floats(vector)?;
-        let json = self.run(py, |opened| {
+        let answer = self.run(py, |opened| {
             let filters: SearchFilters = serde_json::from_slice(filters)?;
             let options: SearchOptions = serde_json::from_slice(options)?;
-            write(&opened.engine.search_by_embedding(&vector, filters, options)?)
+            Ok(opened.engine.search_by_embedding(&vector, filters, options)?)
         })?;
-        Ok(PyBytes::new(py, &json).unbind())
+        self.reader.get().answer(py, &answer)
     }
 
     /// Indexes documents. The vectors of some of them, by their places, are the rows of a buffer.
@@ -196,13 +203,13 @@ impl NativeEngine {
     /// Closes the engine: calls that run end first, and work in the background stops.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_waits_not_here(py)?;
-        self.0.close(py).map_err(|failure| failure.into_exception(py))
+        self.opened.close(py).map_err(|failure| failure.into_exception(py))
     }
 
     /// Whether it was closed.
     #[getter]
     fn closed(&self) -> bool {
-        matches!(self.0.get(), Err(Failure::Closed))
+        matches!(self.opened.get(), Err(Failure::Closed))
     }
 }
 

@@ -1,5 +1,5 @@
 //! The native half of the Python package `trefoil_search`: an engine whose calls take and give
-//! JSON. What a person sees is written in Python, in `python/trefoil_search`.
+//! JSON, and what makes objects of it. What a person sees is written in Python, in `python/trefoil_search`.
 
 mod calls;
 mod care;
@@ -8,6 +8,7 @@ mod engine;
 mod failure;
 mod leaving;
 mod long_call;
+mod objects;
 mod process;
 mod reranker;
 mod schemas;
@@ -24,7 +25,7 @@ mod _native {
     use pyo3::{Bound, Py, PyAny, PyResult, Python, pyfunction, types::PyBytes};
 
     #[pymodule_export]
-    use crate::engine::NativeEngine;
+    use crate::{engine::NativeEngine, objects::Reader};
 
     use crate::{care, leaving, long_call, settings};
 
