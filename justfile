@@ -25,7 +25,8 @@ conformance: build
 mcp-clients: build
     tests/mcp/run.sh clients
 
-# A server is stopped (rounds) or killed (rounds) amid its work, crowded (connections), and shared
+# A server is stopped (rounds) or killed (rounds) amid its work, crowded (connections), watched (its
+# memory, seconds), and shared
 # by five clients over standard input and output (seconds).
 serve KIND COUNT:
     cargo build --release -p trefoil-cli

@@ -14,6 +14,9 @@ write; then it ends with its client, however that goes.
 `campaign.py crowd CONNECTIONS PROGRAM`: so many connections of one address are opened and left.
 Those beyond its share are closed, and other clients are answered as before.
 
+`campaign.py memory SECONDS PROGRAM`: four clients search and one writes, replaces and removes. What
+the server holds in memory at the end, against what it held after a tenth of the time.
+
 TREFOIL_MODEL names the embedding model; none without it.
 """
 
@@ -357,6 +360,57 @@ def crowd(count, place):
     print(f"{count} connections: {closed} closed, others answered")
 
 
+def memory(seconds, place):
+    server, over, writes, errors = Server(place), threading.Event(), Writes(), []
+    searched = [0] * 4
+
+    def search(number):
+        connection, chance = server.connect(), random.Random(number)
+        try:
+            while not over.is_set():
+                text = f"{chance.choice(QUESTIONS)} walrus{chance.randrange(writes.version + 1)}"
+                status, said = server.ask("POST", "/v1/search", {"text": text, "options": {"rerankEnabled": False}}, connection)
+                assert status in (200, 503), said
+                searched[number] += status == 200
+                time.sleep(0.02)
+        except Exception as error:  # noqa: BLE001 - told by the main thread
+            errors.append(f"client {number}: {error!r}")
+
+    def write():
+        connection = server.connect()
+        try:
+            while not over.is_set():
+                writes.one(server, connection)
+                time.sleep(0.2)
+        except Exception as error:  # noqa: BLE001 - told by the main thread
+            errors.append(f"writer: {error!r}")
+
+    threads = [threading.Thread(target=search, args=(number,)) for number in range(4)] + [threading.Thread(target=write)]
+    for thread in threads:
+        thread.start()
+    began, seen = time.monotonic(), []
+    while time.monotonic() < began + seconds and not errors:
+        time.sleep(max(seconds / 120, 0.5))
+        seen.append(resident_mb(server.process.pid))
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    writes.check(server)
+    tenth = max(len(seen) // 10, 1)
+    median = lambda values: sorted(values)[len(values) // 2]
+    first, last = median(seen[tenth : 2 * tenth] or seen), median(seen[-tenth:])
+    server.process.terminate()
+    server.process.wait()
+    told = f"{sum(searched)} searches, {writes.acknowledged} writes in {seconds} s"
+    print(f"{told}: {first:.1f} MB after a tenth of the time, {last:.1f} MB at the end, {last / first - 1:+.1%}")
+
+
+def resident_mb(pid):
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
+
+
 def is_alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -407,4 +461,4 @@ def stdio(seconds, place):
 if __name__ == "__main__":
     campaign, count, program = sys.argv[1:]
     with Place(str(Path(program).resolve())) as place:
-        {"stop": stop, "kill": kill, "stdio": stdio, "crowd": crowd}[campaign](int(count), place)
+        {"stop": stop, "kill": kill, "stdio": stdio, "crowd": crowd, "memory": memory}[campaign](int(count), place)
