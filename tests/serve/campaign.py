@@ -372,7 +372,7 @@ def memory(seconds, place):
                 status, said = server.ask("POST", "/v1/search", {"text": text, "options": {"rerankEnabled": False}}, connection)
                 assert status in (200, 503), said
                 searched[number] += status == 200
-                time.sleep(0.02)
+                time.sleep(0.1)
         except Exception as error:  # noqa: BLE001 - told by the main thread
             errors.append(f"client {number}: {error!r}")
 

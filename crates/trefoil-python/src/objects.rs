@@ -13,7 +13,7 @@ use pyo3::{
     Bound, Py, PyAny, PyResult, Python,
     exceptions::PyTypeError,
     pyclass, pymethods,
-    types::{PyAnyMethods, PyList, PyTuple, PyType},
+    types::{PyAnyMethods, PyList, PyTuple, PyType, PyTypeMethods},
 };
 use serde::Serialize;
 
@@ -94,7 +94,7 @@ impl Reader {
         Ok(Self { shapes, places, date, answer: 0 })
     }
 
-    /// Makes an instance of a class of JSON, or `None` of null.
+    /// Makes an instance of a class of JSON.
     #[pyo3(signature = (class_, json))]
     fn read<'py>(
         &self,
@@ -108,6 +108,10 @@ impl Reader {
         })?;
         let value: serde_json::Value = serde_json::from_slice(json)
             .map_err(|error| Failure::from(error).into_exception(py))?;
+        if !value.is_object() {
+            let reason = format!("this is no `{}`", class_.name()?);
+            return Err(Failure::Arguments(reason).into_exception(py));
+        }
         self.make(py, &Kind::Class(place), &value)
     }
 }
