@@ -16,7 +16,7 @@ __all__ = [
     "schemas",
 ]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 @final
 class Reader:
@@ -26,7 +26,7 @@ class Reader:
             tuple[type[Any], list[tuple[str, str, Any, type[Any] | EllipsisType | None]]]
         ],
     ) -> Reader: ...
-    def read(self, class_: type[T], json: bytes) -> T: ...
+    def read(self, class_: type[_T], json: bytes) -> _T: ...
 
 @final
 class NativeEngine:
