@@ -111,4 +111,4 @@ PLAIN = some.recursive(
 def test_fields_of_the_callers_own_are_those_of_json(metadata: dict[str, Any]) -> None:
     made = ItemMetadata.from_wire({**METADATA, "metadata": metadata})
     assert made.metadata == json.loads(json.dumps(metadata))
-    assert [type(one) for one in made.metadata.values()] == [type(one) for one in metadata.values()]
+    assert all(type(made.metadata[name]) is type(one) for name, one in metadata.items())

@@ -74,6 +74,27 @@ fn metadata_comes_back_and_filters() {
 }
 
 #[test]
+fn numbers_of_metadata_come_back_as_they_were_given() {
+    let (_folder, engine) = open();
+    // Read without care, each is off by its last bit.
+    let numbers = [0.038_556_999_999_999_994, 0.1 + 0.2, 5e-324, f64::MAX, 1.0 / 3.0];
+    let given: Vec<Document> = numbers
+        .iter()
+        .map(|number| Document::new(number.to_string(), "A walrus."))
+        .zip(numbers)
+        .map(|(document, number)| document.metadata(metadata(json!({"number": number}))))
+        .collect();
+    engine.ingest(&given).unwrap();
+    for (document, number) in given.iter().zip(numbers) {
+        let stored = engine.document(&document.path).unwrap().unwrap();
+        assert_eq!(stored.metadata, metadata(json!({"number": number})));
+        let written = serde_json::to_string(&stored).unwrap();
+        let read: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(read["metadata"]["number"].as_f64(), Some(number));
+    }
+}
+
+#[test]
 fn documents_are_listed_page_by_page() {
     let (_folder, engine) = open();
     let documents = ["1", "1/a", "1/b", "10", "2"]
