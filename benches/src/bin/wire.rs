@@ -75,15 +75,15 @@ impl Place {
         search_query(self.question(round), SearchStrategy::Hybrid)
     }
 
-    fn settings(&self) -> IndexSettings {
+    fn settings(&self, reranks: bool) -> IndexSettings {
         let (dir, engine) = self.index.opened_by();
         let mut engine = engine.clone();
-        // The tool `search` would rerank.
-        engine.rerank.enabled = false;
+        engine.rerank.enabled = reranks;
         IndexSettings { name: "main".to_owned(), dir: dir.to_owned(), engine }
     }
 
-    fn serve(&self, folder: &Path) -> Outcome<Served> {
+    /// A server of the index. Where it does not rerank, the tool `search` of it does not either.
+    fn serve(&self, folder: &Path, reranks: bool) -> Outcome<Served> {
         // Nobody is told to wait: that is measured by tests.
         let limits = Limits {
             burst: u32::MAX,
@@ -95,7 +95,7 @@ impl Place {
         };
         let server = Server::bind(ServerSettings {
             addr: ([127, 0, 0, 1], 0).into(),
-            indexes: vec![self.settings()],
+            indexes: vec![self.settings(reranks)],
             read_only: true,
             no_auth: true,
             no_mcp: false,
@@ -118,7 +118,7 @@ impl Place {
 
     fn stdio(&self) -> trefoil::Result<()> {
         serve_stdio(McpSettings {
-            index: self.settings(),
+            index: self.settings(false),
             tools: ToolSet::DEFAULT.to_vec(),
             read_only: true,
             alone: true,
@@ -194,14 +194,19 @@ impl Connection {
             body.len()
         );
         self.0.get_mut().write_all(request.as_bytes())?;
-        let mut line = String::new();
-        while self.0.read_line(&mut line)? > 0 {
-            if line.trim_end() == format!("event: {name}") {
-                return Ok(began.elapsed());
+        let mut told = String::new();
+        loop {
+            let before = told.len();
+            if self.0.read_line(&mut told)? == 0 {
+                return Err(format!("`{name}` did not come for {body}: {told}").into());
             }
-            line.clear();
+            if told.get(before..).is_some_and(|line| line.trim_end() == format!("event: {name}")) {
+                let took = began.elapsed();
+                // The next one has the server to itself.
+                self.0.read_to_string(&mut told)?;
+                return Ok(took);
+            }
         }
-        Err("the event did not come".into())
     }
 }
 
@@ -234,7 +239,7 @@ fn call(question: &str) -> String {
 #[expect(clippy::print_stdout, reason = "the table is what it is for")]
 fn added(place: &Place, rounds: usize) -> Outcome {
     let folder = tempfile::tempdir()?;
-    let served = place.serve(folder.path())?;
+    let served = place.serve(folder.path(), false)?;
     let mut child = Command::new(env::current_exe()?)
         .args(["stdio", &place.chunks.to_string()])
         .stdin(Stdio::piped())
@@ -325,7 +330,7 @@ fn asked_by(
 #[expect(clippy::print_stdout, reason = "the table is what it is for")]
 fn load(place: &Place, seconds: u64) -> Outcome {
     let folder = tempfile::tempdir()?;
-    let served = place.serve(folder.path())?;
+    let served = place.serve(folder.path(), false)?;
     let cores = thread::available_parallelism()?.get();
     let [ok, busy, other] = [const { AtomicUsize::new(0) }; 3];
     let (mut library, mut over_http, mut health) = (0.0, 0.0, Vec::new());
@@ -414,11 +419,14 @@ fn ready(place: &Place) -> Outcome {
     for _ in 0..5 {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
-        let served = place.serve(folder.path())?;
+        let served = place.serve(folder.path(), true)?;
         answered(Connection::open(served.address)?.ask("GET", "/readyz", "")?)?;
         starts.push(began.elapsed().as_secs_f64() * 1_000.0);
         for round in 0..100 {
-            let body = serde_json::to_string(&place.query(round)?)?;
+            // What is read anew has an order before that, which is told at once.
+            let mut query = place.query(round)?;
+            query.options.rerank_enabled = true;
+            let body = serde_json::to_string(&query)?;
             let first = Connection::open(served.address)?.first_event(&body, "provisional")?;
             shown.push(first.as_secs_f64() * 1_000.0);
         }
