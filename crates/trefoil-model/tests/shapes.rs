@@ -64,7 +64,7 @@ impl Place {
             format!("name = 'tiny'\nrole = 'reranker'\nlicense = 'MIT'\n{card}\n"),
         );
         let reranker = OnnxReranker::open(&self.home, &self.source(), 2)?;
-        Ok(reranker.score(question, passages)?.into_iter().map(|score| score.get()).collect())
+        Ok(reranker.score(question, passages)?.into_iter().map(trefoil_core::Score::get).collect())
     }
 }
 

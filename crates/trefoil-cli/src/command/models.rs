@@ -108,10 +108,8 @@ fn add(home: &ModelHome, args: &AddArgs, console: Console) -> anyhow::Result<Out
     remark(&added.remarks, console);
     console.show(&added, |added| format!("{}\n{}", card_text(&added.card), checks(added)))?;
     let name = &added.card.name;
-    let flag = match added.card.role {
-        ModelRole::Embedder => "--model",
-        _ => "--rerank-model",
-    };
+    let embeds = added.card.role == ModelRole::Embedder;
+    let flag = if embeds { "--model" } else { "--rerank-model" };
     console.status(format_args!("added; use it with `{flag} {name}`"));
     Ok(Outcome::Found)
 }

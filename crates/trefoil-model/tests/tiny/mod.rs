@@ -118,14 +118,14 @@ impl Tiny {
         let ids = graph.input("input_ids", self.ids, &whole);
         let mut hidden = graph.op("Gather", &[&table, &ids], &[]);
         for name in &self.inputs {
-            hidden = self.with_input(&mut graph, name, hidden);
+            hidden = self.with_input(&mut graph, name, &hidden);
         }
         let mut cache = None;
         for layer in 0..self.layers {
             for part in ["key", "value"] {
                 let name = format!("past_key_values.{layer}.{part}");
                 let past = self.cache(&mut graph, &name);
-                hidden = shifted(&mut graph, hidden, &past);
+                hidden = shifted(&mut graph, &hidden, &past);
                 cache.get_or_insert(past);
             }
         }
@@ -135,7 +135,7 @@ impl Tiny {
         fs::write(path, graph.into_model("tiny", "test")).unwrap();
     }
 
-    fn with_input(&self, graph: &mut Graph, name: &str, hidden: String) -> String {
+    fn with_input(&self, graph: &mut Graph, name: &str, hidden: &str) -> String {
         let whole = [Axis::Named("batch"), Axis::Named("sequence")];
         match name {
             "attention_mask" => {
@@ -147,7 +147,7 @@ impl Tiny {
                 let half = graph.floats("mask.half", &[], &[0.5]);
                 let mask = graph.op("Mul", &[&mask, &half], &[]);
                 let mask = graph.op("Add", &[&mask, &half], &[]);
-                graph.op("Mul", &[&hidden, &mask], &[])
+                graph.op("Mul", &[hidden, &mask], &[])
             }
             "token_type_ids" | "position_ids" => {
                 let input = graph.input(name, self.ids, &whole);
@@ -155,17 +155,17 @@ impl Tiny {
                 let numbers: Vec<f32> = (0..PLACES).flat_map(small).map(|x| x * 0.02).collect();
                 let table = graph.floats(&format!("{name}.table"), &[PLACES, WIDTH], &numbers);
                 let rows = graph.op("Gather", &[&table, &input], &[]);
-                graph.op("Add", &[&hidden, &rows], &[])
+                graph.op("Add", &[hidden, &rows], &[])
             }
             "use_cache_branch" => {
                 let branch = graph.input(name, Element::Bool, &[Axis::Fixed(1)]);
                 let branch = graph.op("Cast", &[&branch], &[TO_FLOAT]);
-                graph.op("Add", &[&hidden, &branch], &[])
+                graph.op("Add", &[hidden, &branch], &[])
             }
             other => {
                 let input = graph.input(other, Element::Int64, &[Axis::Fixed(1)]);
                 let input = graph.op("Cast", &[&input], &[TO_FLOAT]);
-                graph.op("Add", &[&hidden, &input], &[])
+                graph.op("Add", &[hidden, &input], &[])
             }
         }
     }
@@ -252,14 +252,14 @@ impl Tiny {
 }
 
 /// `hidden` and 100 for each token that `past` is of: it is to be empty.
-fn shifted(graph: &mut Graph, hidden: String, past: &str) -> String {
+fn shifted(graph: &mut Graph, hidden: &str, past: &str) -> String {
     let shape = graph.op("Shape", &[past], &[]);
     let place = graph.sizes(&format!("{past}.axis"), &[2]);
     let length = graph.op("Gather", &[&shape, &place], &[]);
     let length = graph.op("Cast", &[&length], &[TO_FLOAT]);
     let hundred = graph.floats(&format!("{past}.hundred"), &[], &[100.0]);
     let shift = graph.op("Mul", &[&length, &hundred], &[]);
-    graph.op("Add", &[&hidden, &shift], &[])
+    graph.op("Add", &[hidden, &shift], &[])
 }
 
 const TO_FLOAT: Attribute<'_> = Attribute::Int("to", Element::Float as i64);
