@@ -155,6 +155,7 @@ _OF_CODE: dict[str, type[TrefoilError]] = {
     "malformed_request": InvalidInput,
     "model_mismatch": ModelMismatch,
     "model_missing": ModelMissing,
+    "model_unusable": InvalidInput,
     "not_found": NotFound,
     "policy_missing": NotFound,
     "read_only": ReadOnly,

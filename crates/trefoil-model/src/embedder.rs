@@ -1,16 +1,21 @@
+pub(crate) mod pool;
+
 use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},
 };
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::Array2;
 use trefoil_core::{
-    Deadline, Embedder, EmbeddingSpace, Error, Language, LanguageMeans, Part, Pooling, Result,
-    Role, TokenCodes, TokenCounter, TokenSpace,
+    Deadline, Embedder, EmbeddingSpace, Error, Language, LanguageMeans, Part, Result, Role,
+    TokenCodes, TokenCounter, TokenSpace,
 };
 
+use self::pool::{pool, token_matrix, unit, word_vectors};
 use crate::{
     card::{Card, EmbeddingCard},
+    dense::Projection,
+    file,
     home::ModelHome,
     measured::Measured,
     model::{Model, ModelSource, Output},
@@ -32,13 +37,17 @@ impl Default for ModelSource {
 }
 
 /// Texts to unit vectors with an ONNX model, one text a run, as many runs at once as
-/// there are threads. Opening it reads the card only; the runtime and the model load
-/// at the first text. Means of its questions in each language are those of `languages.toml`
+/// there are threads. Opening it reads the card, and the dense layers after it if it has
+/// any; the runtime and the model load at the first text. Means of its questions in each language are those of `languages.toml`
 /// next to the model, and its token space that of `tokens.toml`; or those built in for models of
 /// the manifest.
 #[derive(Debug)]
 pub struct OnnxEmbedder {
     space: EmbeddingSpace,
+    /// Length of a vector of the model, of which the first numbers are taken.
+    width: usize,
+    /// Dense layers after pooling.
+    projection: Projection,
     cosine_range: (f32, f32),
     short_cosine_range: Option<(f32, f32)>,
     language_means: Option<LanguageMeans>,
@@ -57,18 +66,25 @@ impl OnnxEmbedder {
     /// # Errors
     /// [`Error::ModelMissing`] if a file of the model or the runtime is not there,
     /// [`Error::Corrupt`] for a bad card, [`Error::InvalidConfig`] if the model does
-    /// not embed.
+    /// not embed, [`Error::ModelUnusable`] if its cosine range was not measured.
     pub fn open(home: &ModelHome, source: &ModelSource, threads: usize) -> Result<Self> {
         let (model, card) = Model::open(home, source, threads)?;
-        let Card { name, max_tokens, sha256, embedding, .. } = card;
+        Self::of(model, card)
+    }
+
+    /// The embedder of a model with its card.
+    pub(crate) fn of(model: Model, card: Card) -> Result<Self> {
+        let Card { name, max_tokens, output, embedding, .. } = card;
         let Some(EmbeddingCard {
             dimensions,
+            model_dimensions,
             pooling,
             query_prefix,
             passage_prefix,
             quantization,
             cosine_range,
             short_cosine_range,
+            dense,
         }) = embedding
         else {
             return Err(Error::InvalidConfig {
@@ -77,9 +93,26 @@ impl OnnxEmbedder {
                 allowed: "a model whose role is `embedder`",
             });
         };
+        let Some(cosine_range) = cosine_range else {
+            let folder = model.folder().display();
+            let reason = format!(
+                "its card has no `cosine-range`; run `trefoil models add {folder}`, which \
+                 measures it"
+            );
+            return Err(Error::ModelUnusable { name, reason });
+        };
+        let width = model_dimensions.unwrap_or(dimensions);
+        let projection = Projection::load(model.folder(), &dense, width)?;
         let language_means = LanguageMeans::of_model(&name, model.folder(), dimensions)?;
         let token_space = TokenSpace::of_model(&name, model.folder(), dimensions)?;
-        let sha256 = sha256.map_or_else(|| model.sha256(), Ok)?;
+        let mut sha256 = model.sha256()?;
+        if output.is_some() || !dense.is_empty() {
+            // Another output, or another way from it to the vector, is another space.
+            let layers = dense.iter().map(|layer| format!("{} {:?}", layer.file, layer.activation));
+            let layers = layers.collect::<Vec<_>>().join(", ");
+            let output = output.unwrap_or_default();
+            sha256 = file::sha256(format!("{sha256} {output:?} {layers}").as_bytes());
+        }
         let space = EmbeddingSpace {
             model: name,
             sha256,
@@ -92,6 +125,8 @@ impl OnnxEmbedder {
         };
         Ok(Self {
             space,
+            width,
+            projection,
             cosine_range: cosine_range.into(),
             short_cosine_range: short_cosine_range.map(Into::into),
             language_means,
@@ -162,8 +197,13 @@ impl OnnxEmbedder {
     /// The unit vector of a text.
     fn pooled<E>(&self, output: &Output<'_, E>) -> Result<Vec<f32>> {
         let Output { text, shape, numbers, .. } = output;
-        pool(self.space.pooling, self.space.dimensions, shape, numbers)
-            .and_then(unit)
+        let width = self.projection.takes().unwrap_or(self.width);
+        pool(self.space.pooling, width, shape, numbers)
+            .and_then(|pooled| {
+                let mut vector = self.projection.apply(pooled);
+                vector.truncate(self.space.dimensions);
+                unit(vector)
+            })
             .map_err(|reason| self.failed(text, reason))
     }
 
@@ -293,73 +333,4 @@ impl TokenCounter for OnnxEmbedder {
             .and_then(|tokenizer| tokenizer.count(text))
             .unwrap_or_else(|_| text.len().div_ceil(4))
     }
-}
-
-/// The unit vectors of the words at `places`, one a row; of a text without words, of all tokens.
-fn word_vectors(vectors: &ArrayView2<'_, f32>, places: &[usize]) -> Result<Array2<f32>, String> {
-    let all: Vec<usize> = (0..vectors.nrows()).collect();
-    let rows = if places.is_empty() { &all } else { places };
-    let mut words = vectors.select(Axis(0), rows);
-    for mut row in words.rows_mut() {
-        let unit = unit(row.to_vec())?;
-        row.assign(&ArrayView1::from(&unit));
-    }
-    Ok(words)
-}
-
-/// One vector of the model's output: token vectors \[1, tokens, dimensions\], or a
-/// vector that the model has pooled itself \[1, dimensions\].
-fn pool(
-    pooling: Pooling,
-    dimensions: usize,
-    shape: &[i64],
-    numbers: &[f32],
-) -> Result<Vec<f32>, String> {
-    let (pooled, vectors) = match *shape {
-        [1, width] => (true, token_matrix(dimensions, &[1, 1, width], numbers)?),
-        _ => (false, token_matrix(dimensions, shape, numbers)?),
-    };
-    let mut rows = vectors.rows().into_iter();
-    let Some(mut vector) = rows.next().map(|first| first.to_owned()) else {
-        return Err(format!("its output has the shape {shape:?}, without any token"));
-    };
-    if !pooled && pooling == Pooling::Mean {
-        // The length of the sum does not matter: it is brought to 1 next.
-        rows.for_each(|row| vector += &row);
-    }
-    Ok(vector.to_vec())
-}
-
-/// The model's output \[1, tokens, dimensions\] as a matrix, one token a row.
-fn token_matrix<'n>(
-    dimensions: usize,
-    shape: &[i64],
-    numbers: &'n [f32],
-) -> Result<ArrayView2<'n, f32>, String> {
-    let expected = || {
-        format!("its output has the shape {shape:?}, expected tokens of {dimensions} dimensions")
-    };
-    let [1, tokens, width] = *shape else { return Err(expected()) };
-    match [tokens, width].map(usize::try_from) {
-        [Ok(tokens), Ok(width)] if width == dimensions => {
-            ArrayView2::from_shape((tokens, width), numbers).map_err(|_| expected())
-        }
-        _ => Err(expected()),
-    }
-}
-
-/// The vector with length 1.
-#[expect(clippy::cast_possible_truncation, reason = "components of a unit vector")]
-fn unit(mut vector: Vec<f32>) -> Result<Vec<f32>, String> {
-    let length = vector.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
-    if !length.is_finite() {
-        return Err("its output is not finite".to_owned());
-    }
-    if length < f64::from(f32::MIN_POSITIVE) {
-        return Err("its output is zero".to_owned());
-    }
-    for value in &mut vector {
-        *value = (f64::from(*value) / length) as f32;
-    }
-    Ok(vector)
 }

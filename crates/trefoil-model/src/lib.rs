@@ -1,7 +1,7 @@
 //! ONNX models by name: fetched once, checked, and run on the CPU.
 //!
-//! [`ModelHome`] is the folder they are kept in; its [`pull`](ModelHome::pull) is the
-//! only thing here that touches a network. [`OnnxEmbedder`] turns texts into vectors,
+//! [`ModelHome`] is the folder they are kept in; its [`pull`](ModelHome::pull) and
+//! [`add`](ModelHome::add) are the only things here that touch a network. [`OnnxEmbedder`] turns texts into vectors,
 //! and counts tokens, with a model of that folder or of one of your own.
 //!
 //! ```no_run
@@ -21,9 +21,11 @@
 //! Without models nothing panics: every call that needs one says which is missing and
 //! where it was looked for ([`Error::ModelMissing`](trefoil_core::Error::ModelMissing)).
 
+mod add;
 mod card;
 mod convert;
-mod cross_encoder;
+mod dense;
+mod draft;
 mod embedder;
 mod file;
 mod home;
@@ -36,20 +38,26 @@ mod optimized;
 mod parallel;
 mod progress;
 mod pull;
+mod rerank;
 mod session;
 mod source;
-mod token_reranker;
 mod tokenizer;
 mod vocabulary;
-mod window;
+mod weights;
 
-pub use card::{Card, EmbeddingCard, ModelRole};
-pub use cross_encoder::OnnxReranker;
+pub use add::{AddSource, AddedModel, LanguageCheck, ModelCheck, TranslationCheck};
+pub use card::{
+    Card, DecoderCard, DenseCard, EmbeddingCard, FileCard, LateInteractionCard, ModelRole,
+    RerankerScores, RerankingCard,
+};
+pub use dense::Activation;
+pub use draft::{AddOptions, Draft, DraftFile};
 pub use embedder::OnnxEmbedder;
 pub use home::{ModelHome, ModelStatus};
 pub use model::ModelSource;
 pub use progress::PullProgress;
 pub use pull::PullOptions;
-#[cfg(feature = "hub")]
-pub use source::hub::HubModel;
-pub use token_reranker::TokenReranker;
+pub use rerank::{
+    cross_encoder::OnnxReranker, late_interaction::LateInteractionReranker, open_reranker,
+    token_reranker::TokenReranker,
+};

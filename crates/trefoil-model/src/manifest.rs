@@ -82,7 +82,7 @@ impl Manifest {
             let reason = if name == RUNTIME {
                 format!("there is no build for {}; give the path of your own", host())
             } else {
-                format!("it is not in the manifest, which has {}", names.join(", "))
+                format!("it was not added, and the manifest has {}", names.join(", "))
             };
             Error::ModelMissing { name: name.to_owned(), reason }
         })
@@ -123,7 +123,9 @@ impl Entry {
     pub(crate) fn folder(&self) -> String {
         match self.card.role {
             ModelRole::Runtime => format!("runtime/{}-{}", self.card.name, self.source.version()),
-            ModelRole::Embedder | ModelRole::Reranker => format!("models/{}", self.card.name),
+            ModelRole::Embedder | ModelRole::Reranker | ModelRole::LateInteraction => {
+                format!("models/{}", self.card.name)
+            }
             ModelRole::Dictionary => format!("dictionaries/{}", self.card.name),
         }
     }
@@ -146,6 +148,8 @@ mod tests {
             entry.card.check().unwrap_or_else(|reason| panic!("{name}: {reason}"));
             assert!(!entry.card.license.is_empty(), "{name}");
             assert!(!entry.files.is_empty(), "{name}");
+            let embedding = entry.card.embedding.as_ref();
+            assert!(embedding.is_none_or(|card| card.cosine_range.is_some()), "{name}");
             assert_eq!(
                 entry.convert.is_some(),
                 entry.files.iter().all(|f| f.from.is_none()),

@@ -4,23 +4,26 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use trefoil_core::{Deadline, Error, Part, Result};
+use trefoil_core::{Deadline, Error, Part, Pooling, Result};
 
 use crate::{
-    card::Card,
-    file,
+    card::{Card, FileCard, ModelRole},
     home::ModelHome,
     lending::{Loan, Purpose},
-    manifest::Manifest,
     parallel,
-    session::Sessions,
+    session::{
+        InputOutput, Sessions,
+        output::{OutputChoice, POOLED, TOKENS},
+    },
     tokenizer::{Tokenizer, TokenizerFile, Tokens},
+    weights::Weights,
 };
 
 /// Where a model is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelSource {
-    /// A name of the manifest; the files are in the [`ModelHome`].
+    /// A name of the manifest, or of a model that was [added](ModelHome::add); the files are in
+    /// the [`ModelHome`].
     Name(String),
     /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
     Folder(PathBuf),
@@ -30,19 +33,14 @@ pub enum ModelSource {
 /// runtime, the tokenizer and the model load at the first text.
 #[derive(Debug)]
 pub(crate) struct Model {
-    files: Files,
+    folder: PathBuf,
+    weights: Weights,
+    /// SHA-256 of the tokenizer, where it is known.
+    tokenizer_sha256: Option<String>,
     max_tokens: usize,
     threads: usize,
     tokenizer: Mutex<Option<Arc<Tokenizer>>>,
     sessions: Sessions,
-}
-
-/// The folder of a model and, where they are known, the SHA-256 of its files.
-#[derive(Debug)]
-struct Files {
-    folder: PathBuf,
-    weights_sha256: Option<String>,
-    tokenizer_sha256: Option<String>,
 }
 
 /// What one run of a model gave.
@@ -69,30 +67,64 @@ impl Model {
         source: &ModelSource,
         threads: usize,
     ) -> Result<(Self, Card)> {
-        let (card, files) = match source {
-            ModelSource::Name(name) => in_home(home, name)?,
-            ModelSource::Folder(folder) => in_folder(folder)?,
-        };
-        let weights = files.folder.join("model.onnx");
-        let sha256 = files.weights_sha256.clone();
+        match source {
+            ModelSource::Name(name) => {
+                let (card, folder, tokenizer_sha256) = home.find(name)?;
+                Self::of(home, card, &folder, tokenizer_sha256, threads)
+            }
+            ModelSource::Folder(folder) => {
+                Self::of(home, Card::read(&folder.join("card.toml"))?, folder, None, threads)
+            }
+        }
+    }
+
+    /// The model of a card whose files are in `folder`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn of(
+        home: &ModelHome,
+        card: Card,
+        folder: &Path,
+        tokenizer_sha256: Option<String>,
+        threads: usize,
+    ) -> Result<(Self, Card)> {
+        let mut files = card.files.clone();
+        for layer in card.dense() {
+            if files.iter().all(|file| file.name != layer.file) {
+                files.push(FileCard { name: layer.file.clone(), sha256: None });
+            }
+        }
+        let names = files.iter().map(|file| file.name.as_str());
+        for file in ["model.onnx", "tokenizer.json"].into_iter().chain(names) {
+            let path = folder.join(file);
+            std::fs::metadata(&path).map_err(|error| Error::ModelMissing {
+                name: card.name.clone(),
+                reason: format!("no `{}`: {error}", path.display()),
+            })?;
+        }
+        let weights = Weights::new(folder, card.sha256.clone(), files);
+        let io = InputOutput { decoder: card.decoder, output: output(&card) };
         let model = Self {
+            folder: folder.to_owned(),
+            tokenizer_sha256,
             max_tokens: card.max_tokens,
             threads: threads.max(1),
             tokenizer: Mutex::new(None),
-            sessions: Sessions::new(home.runtime()?, weights, sha256, threads),
-            files,
+            sessions: Sessions::new(home.runtime()?, weights.clone(), io, threads),
+            weights,
         };
         Ok((model, card))
     }
 
     /// Where its files are.
     pub(crate) fn folder(&self) -> &Path {
-        &self.files.folder
+        &self.folder
     }
 
-    /// SHA-256 of the weights, read from the file.
+    /// SHA-256 of the weights; what is not known is read from the files.
     pub(crate) fn sha256(&self) -> Result<String> {
-        file::sha256_of_file(&self.files.folder.join("model.onnx"))
+        self.weights.sha256()
     }
 
     /// The tokenizer, loaded at first use; a failure is tried again at the next.
@@ -125,8 +157,8 @@ impl Model {
     }
 
     fn tokenizer_file(&self) -> Result<TokenizerFile> {
-        let sha256 = self.files.tokenizer_sha256.clone();
-        TokenizerFile::of(self.files.folder.join("tokenizer.json"), sha256)
+        let sha256 = self.tokenizer_sha256.clone();
+        TokenizerFile::of(self.folder.join("tokenizer.json"), sha256)
     }
 
     /// Tokenises `texts` with `encode` and runs the model once for each, as many at once
@@ -221,26 +253,20 @@ fn not_lent() -> Error {
     Error::backend(Part::Model, "run", "there is no session")
 }
 
-/// Card and files of a model of the manifest.
-fn in_home(home: &ModelHome, name: &str) -> Result<(Card, Files)> {
-    let entry = Manifest::built_in()?.entry(name)?;
-    let folder = home.present(entry)?;
-    let sha256 = |name| entry.file(name).map(|file| file.sha256.clone());
-    let weights_sha256 = sha256("model.onnx");
-    let card = Card { sha256: weights_sha256.clone(), ..entry.card.clone() };
-    Ok((card, Files { folder, weights_sha256, tokenizer_sha256: sha256("tokenizer.json") }))
-}
-
-/// Card and files of a model of the user's own.
-fn in_folder(folder: &Path) -> Result<(Card, Files)> {
-    let card = Card::read(&folder.join("card.toml"))?;
-    for file in ["model.onnx", "tokenizer.json"] {
-        let path = folder.join(file);
-        std::fs::metadata(&path).map_err(|error| Error::ModelMissing {
-            name: card.name.clone(),
-            reason: format!("no `{}`: {error}", path.display()),
-        })?;
+/// Which output of the model of a card is read.
+fn output(card: &Card) -> OutputChoice {
+    if let Some(name) = &card.output {
+        return OutputChoice::Named(name.clone());
     }
-    let weights_sha256 = card.sha256.clone();
-    Ok((card, Files { folder: folder.to_owned(), weights_sha256, tokenizer_sha256: None }))
+    match card.role {
+        ModelRole::Embedder => match card.embedding.as_ref().map(|embedding| embedding.pooling) {
+            Some(Pooling::None) => OutputChoice::Preferred(POOLED),
+            Some(Pooling::Mean | Pooling::Cls | Pooling::LastToken) | None => {
+                OutputChoice::Preferred(TOKENS)
+            }
+        },
+        ModelRole::LateInteraction => OutputChoice::Preferred(TOKENS),
+        ModelRole::Reranker => OutputChoice::Preferred(&["logits"]),
+        ModelRole::Runtime | ModelRole::Dictionary => OutputChoice::First,
+    }
 }

@@ -181,9 +181,10 @@ fn converted(
     progress.begin(&format!("convert {}", entry.card.name), entry.size());
     let contents = match entry.card.role {
         ModelRole::Dictionary => convert::dictionary(package, &source, entry)?,
-        ModelRole::Runtime | ModelRole::Embedder | ModelRole::Reranker => {
-            convert::model(&source, entry)?
-        }
+        ModelRole::Runtime
+        | ModelRole::Embedder
+        | ModelRole::Reranker
+        | ModelRole::LateInteraction => convert::model(&source, entry)?,
     };
     for (file, bytes) in entry.files.iter().zip(&contents) {
         file::check_sha256(&package.join(&file.name), file, file::sha256(bytes))?;

@@ -1,5 +1,9 @@
 //! ONNX Runtime: loaded once a process, with sessions of one thread each.
 
+pub(crate) mod input;
+pub(crate) mod output;
+pub(crate) mod signature;
+
 use std::{
     path::{Path, PathBuf},
     sync::{Mutex, OnceLock, PoisonError},
@@ -13,16 +17,21 @@ use ort::{
         Session,
         builder::{GraphOptimizationLevel, SessionBuilder},
     },
-    value::TensorRef,
 };
 use trefoil_core::{Deadline, Error, Part, Result};
 
+use self::{
+    input::{Counters, Input},
+    output::{OutputChoice, numbers},
+    signature::{Signature, Slot},
+};
 use crate::{
-    file,
+    card::DecoderCard,
     lending::{Lending, Loan, Purpose},
     manifest::RUNTIME,
     optimized::{Optimized, WEIGHTS},
     tokenizer::Tokens,
+    weights::Weights,
 };
 
 /// ONNX Runtime on disk.
@@ -37,12 +46,18 @@ pub(crate) struct Runtime {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     runtime: Runtime,
-    model: PathBuf,
-    /// SHA-256 of the model, if it is known.
-    sha256: Option<String>,
+    weights: Weights,
+    io: InputOutput,
     /// The optimised files, if there are any that are whole; looked for once.
     optimized: OnceLock<Option<Optimized>>,
     lending: Lending<Loaded>,
+}
+
+/// What a model is fed and what is read of it, as its card says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputOutput {
+    pub(crate) decoder: Option<DecoderCard>,
+    pub(crate) output: OutputChoice,
 }
 
 /// A session and what it is fed.
@@ -50,28 +65,24 @@ pub(crate) struct Loaded {
     session: Session,
     inputs: Vec<Input>,
     output: String,
-    /// As many ones as the longest text has had tokens.
-    mask: Vec<i64>,
+    counters: Counters,
+    /// Numbers of an output that are not 32 bits long, made so.
+    buffer: Vec<f32>,
 }
 
-/// Inputs that a text model may have.
-#[derive(Clone, Copy, Debug)]
-enum Input {
-    Ids,
-    Mask,
-    Types,
+/// Why a session could not be opened.
+enum Refusal {
+    /// The runtime cannot read the file.
+    Damaged(String),
+    /// It can, and the model is of a kind that is not run.
+    Unusable(String),
 }
 
 impl Sessions {
     /// Loads nothing yet. Batches run `most` texts at once.
-    pub(crate) fn new(
-        runtime: Runtime,
-        model: PathBuf,
-        sha256: Option<String>,
-        most: usize,
-    ) -> Self {
+    pub(crate) fn new(runtime: Runtime, weights: Weights, io: InputOutput, most: usize) -> Self {
         let (optimized, lending) = (OnceLock::new(), Lending::new(most));
-        Self { runtime, model, sha256, optimized, lending }
+        Self { runtime, weights, io, optimized, lending }
     }
 
     /// A session that is idle, or a new one, or the next that is returned; none if none is until
@@ -129,22 +140,26 @@ impl Sessions {
         let optimized = self.optimized.get_or_init(|| match self.usable() {
             Ok(optimized) => Some(optimized),
             Err(error) => {
-                let (model, error) = (self.model.display(), error.chain());
+                let (model, error) = (self.weights.model().display(), error.chain());
                 tracing::warn!("`{model}` is loaded as it is, without an optimised form: {error}");
                 None
             }
         });
+        let open = |path: &Path, level| Loaded::open(&environment, path, level, &self.io);
         if let Some(optimized) = optimized {
-            match Loaded::open(&environment, &optimized.graph(), GraphOptimizationLevel::Disable) {
+            match open(&optimized.graph(), GraphOptimizationLevel::Disable) {
                 Ok(loaded) => return Ok(loaded),
-                Err(reason) => {
+                Err(Refusal::Unusable(reason)) => return Err(self.unusable(reason)),
+                Err(Refusal::Damaged(reason)) => {
                     let path = optimized.graph();
                     tracing::warn!("`{}` is not used: {reason}", path.display());
                 }
             }
         }
-        Loaded::open(&environment, &self.model, GraphOptimizationLevel::All)
-            .map_err(|reason| self.damaged(&reason))
+        open(self.weights.model(), GraphOptimizationLevel::All).map_err(|refusal| match refusal {
+            Refusal::Damaged(reason) => self.damaged(&reason),
+            Refusal::Unusable(reason) => self.unusable(reason),
+        })
     }
 
     /// The optimised files, made if need be.
@@ -160,51 +175,50 @@ impl Sessions {
     }
 
     fn optimized(&self) -> Result<Optimized> {
-        let sha256 = match &self.sha256 {
-            Some(sha256) => sha256.clone(),
-            None => file::sha256_of_file(&self.model)?,
-        };
-        Optimized::of(&self.model, &sha256, &self.runtime.version)
+        let sha256 = self.weights.sha256()?;
+        Optimized::of(self.weights.model(), &sha256, &self.runtime.version)
     }
 
     fn write(&self, optimized: &Optimized) -> Result<()> {
         let environment = environment(&self.runtime.library)?;
         optimized.make(|path| {
-            optimize(&environment, &self.model, path)
+            optimize(&environment, self.weights.model(), path)
                 .map_err(|error| self.damaged(&error.to_string()))
         })
     }
 
     fn damaged(&self, reason: &str) -> Error {
-        let model = self.model.display();
+        let model = self.weights.model().display();
         let reason = format!("`{model}`: {reason}; delete it and run `trefoil models pull`");
         Error::Corrupt { part: Part::Model, reason }
+    }
+
+    fn unusable(&self, reason: String) -> Error {
+        Error::ModelUnusable { name: self.weights.model().display().to_string(), reason }
     }
 }
 
 impl Loaded {
-    /// Opens a file; the error is a reason.
+    /// Opens a file.
     fn open(
         environment: &Environment,
         model: &Path,
         level: GraphOptimizationLevel,
-    ) -> Result<Self, String> {
+        io: &InputOutput,
+    ) -> Result<Self, Refusal> {
         let session = builder(environment, level)
             .and_then(|mut builder| builder.commit_from_file(model))
-            .map_err(|error| error.to_string())?;
-        let inputs = session
-            .inputs()
-            .iter()
-            .map(|outlet| {
-                let known = Input::ALL.into_iter().find(|input| input.name() == outlet.name());
-                known.ok_or_else(|| format!("input `{}` is not one of a text model", outlet.name()))
-            })
-            .collect::<Result<_, _>>()?;
-        // The token vectors where there are any, else whatever comes first.
-        let names = || session.outputs().iter().map(ort::value::Outlet::name);
-        let output = names().find(|name| *name == "last_hidden_state").or_else(|| names().next());
-        let output = output.ok_or("it has no output")?.to_owned();
-        Ok(Self { session, inputs, output, mask: Vec::new() })
+            .map_err(|error| Refusal::Damaged(error.to_string()))?;
+        let signature = Signature {
+            inputs: session.inputs().iter().map(Slot::of).collect(),
+            outputs: session.outputs().iter().map(Slot::of).collect(),
+        };
+        let inputs = Input::all(&signature.inputs, io.decoder.as_ref());
+        let output = io.output.of(&signature.outputs);
+        let (inputs, output) =
+            inputs.and_then(|inputs| Ok((inputs, output?))).map_err(Refusal::Unusable)?;
+        let (counters, buffer) = (Counters::default(), Vec::new());
+        Ok(Self { session, inputs, output, counters, buffer })
     }
 
     /// Runs one text; `read` is given the shape and the numbers of the model's output.
@@ -216,39 +230,19 @@ impl Loaded {
         tokens: &Tokens,
         read: impl FnOnce(&[i64], &[f32]) -> Result<T>,
     ) -> Result<T> {
-        let Self { session, inputs, output, mask } = self;
-        let length = tokens.ids.len();
-        mask.resize(length.max(mask.len()), 1);
-        let mask = mask.get(..length).unwrap_or_default();
+        let Self { session, inputs, output, counters, buffer } = self;
         let failed = |error: ort::Error| Error::backend(Part::Model, "run", error);
-        let mut values = Vec::with_capacity(inputs.len());
-        for input in inputs.iter() {
-            let data = match input {
-                Input::Ids => tokens.ids.as_slice(),
-                Input::Mask => mask,
-                Input::Types => tokens.types.as_slice(),
-            };
-            let tensor = TensorRef::from_array_view(([1, length], data)).map_err(failed)?;
-            values.push((input.name(), tensor));
-        }
+        counters.reach(tokens.ids.len());
+        let values: Vec<_> = inputs
+            .iter()
+            .map(|input| input.value(tokens, counters))
+            .collect::<ort::Result<_>>()
+            .map_err(failed)?;
         let outputs = session.run(values).map_err(failed)?;
         let value = outputs.get(output.as_str()).ok_or_else(|| {
             Error::backend(Part::Model, "run", format!("there is no output `{output}`"))
         })?;
-        let (shape, numbers) = value.try_extract_tensor::<f32>().map_err(failed)?;
-        read(shape, numbers)
-    }
-}
-
-impl Input {
-    const ALL: [Self; 3] = [Self::Ids, Self::Mask, Self::Types];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ids => "input_ids",
-            Self::Mask => "attention_mask",
-            Self::Types => "token_type_ids",
-        }
+        numbers(value, buffer, read).map_err(failed)?
     }
 }
 

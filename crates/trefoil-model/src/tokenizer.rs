@@ -9,8 +9,8 @@ use self::model::{Pipeline, pipeline};
 use crate::{
     file,
     mapped_file::MappedFile,
+    rerank::window,
     vocabulary::{self, MappedVocabulary},
-    window,
 };
 
 /// Bytes of a text that are looked at for each token that a model takes. No language
@@ -40,6 +40,8 @@ pub(crate) struct Tokenizer {
 pub(crate) struct Tokens {
     pub(crate) ids: Vec<i64>,
     pub(crate) types: Vec<i64>,
+    /// So many tokens at the end that the others do not see.
+    pub(crate) unseen: usize,
 }
 
 /// Tokens of one text with a prefix, and where those of the text's own words stand:
@@ -48,6 +50,27 @@ pub(crate) struct Tokens {
 pub(crate) struct Words {
     pub(crate) tokens: Tokens,
     pub(crate) places: Vec<usize>,
+}
+
+/// What a model of late interaction puts into a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Marking {
+    /// The token after the first.
+    pub(crate) marker: Option<i64>,
+    /// What follows after the text.
+    pub(crate) fill: Option<Fill>,
+    /// Whether punctuation is compared.
+    pub(crate) with_punctuation: bool,
+}
+
+/// What a text is filled with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    /// Tokens that it has then.
+    pub(crate) length: usize,
+    pub(crate) token: i64,
+    /// Whether the tokens of the text see them.
+    pub(crate) attends: bool,
 }
 
 impl AsRef<Tokens> for Tokens {
@@ -208,20 +231,65 @@ impl Tokenizer {
         Ok(self.words(self.encoded(&format!("{prefix}{text}"))?, prefix_length))
     }
 
+    /// Tokens of the [`window`](Self::window) of a text that suits a question best, marked as a
+    /// model of late interaction wants it, `length` in all; and the places of those that are
+    /// compared: all, or all but punctuation.
+    pub(crate) fn encode_marked(
+        &self,
+        marking: &Marking,
+        question: &str,
+        text: &str,
+        length: usize,
+    ) -> Result<Words> {
+        let length = length.min(self.max_tokens);
+        let marks = self.marks + usize::from(marking.marker.is_some());
+        let asked = self.bare(question, length)?;
+        let text = self.window(asked.get_ids(), text, length.saturating_sub(marks))?;
+        let encoding = self.inner.post_process(text, None, true).map_err(failed)?;
+        let special = encoding.get_special_tokens_mask();
+        let compared = |(&token, &special): (&u32, &u32)| {
+            special == 1 || marking.with_punctuation || self.is_word(token)
+        };
+        let mut compared: Vec<bool> =
+            encoding.get_ids().iter().zip(special).map(compared).collect();
+        let at = usize::from(special.first() == Some(&1));
+        let mut tokens: Tokens = encoding.into();
+        if let Some(marker) = marking.marker {
+            tokens.ids.insert(at, marker);
+            tokens.types.insert(at, 0);
+            compared.insert(at, true);
+        }
+        if let Some(Fill { length, token, attends }) = marking.fill {
+            let missing = length.min(self.max_tokens).saturating_sub(tokens.ids.len());
+            tokens.ids.extend(std::iter::repeat_n(token, missing));
+            tokens.types.extend(std::iter::repeat_n(0, missing));
+            compared.extend(std::iter::repeat_n(true, missing));
+            tokens.unseen = if attends { 0 } else { missing };
+        }
+        let places = (0..).zip(compared).filter_map(|(place, is)| is.then_some(place)).collect();
+        Ok(Words { tokens, places })
+    }
+
+    /// The number of a token, if there is one with that text.
+    pub(crate) fn id(&self, token: &str) -> Option<i64> {
+        self.inner.token_to_id(token).map(i64::from)
+    }
+
+    /// Whether a token has a letter or a digit.
+    fn is_word(&self, token: u32) -> bool {
+        // By number: `encode_fast` leaves the texts of tokens out.
+        let text = self.inner.id_to_token(token);
+        text.is_some_and(|text| text.chars().any(char::is_alphanumeric))
+    }
+
     /// Finds the words behind a prefix of so many tokens.
     fn words(&self, encoding: Encoding, prefix_length: usize) -> Words {
-        // By number: `encode_fast` leaves the texts of tokens out.
-        let is_word = |&token: &u32| {
-            self.inner
-                .id_to_token(token)
-                .is_some_and(|text| text.chars().any(char::is_alphanumeric))
-        };
         let places = (0..)
             .zip(encoding.get_special_tokens_mask())
             .zip(encoding.get_ids())
             .filter(|((_, special), _)| **special == 0)
             .skip(prefix_length)
-            .filter_map(|((place, _), token)| is_word(token).then_some(place))
+            .filter_map(|((place, _), token)| self.is_word(*token).then_some(place))
             .collect();
         Words { tokens: encoding.into(), places }
     }
@@ -267,6 +335,7 @@ impl From<Encoding> for Tokens {
         Self {
             ids: encoding.get_ids().iter().copied().map(i64::from).collect(),
             types: encoding.get_type_ids().iter().copied().map(i64::from).collect(),
+            unseen: 0,
         }
     }
 }
@@ -367,5 +436,26 @@ mod tests {
         );
         let cut = tokenizer.encode_words("query : ", "gold", &"oak ".repeat(9), 6).unwrap();
         assert_eq!((shown(&cut.tokens).as_str(), cut.places), ("< query : oak oak >", vec![3, 4]));
+    }
+
+    #[test]
+    fn a_text_of_late_interaction_is_marked_and_filled() {
+        let tokenizer = tokenizer();
+        let id = |token: &str| tokenizer.id(token).unwrap();
+        let fill = |attends| Some(Fill { length: 7, token: id("oak"), attends });
+        let encode = |marker: Option<&str>, fill, with_punctuation, text: &str| {
+            let marking = Marking { marker: marker.map(id), fill, with_punctuation };
+            tokenizer.encode_marked(&marking, "gold", text, 64)
+        };
+        let asked = encode(Some("query"), fill(false), true, "gold .").unwrap();
+        assert_eq!(shown(&asked.tokens), "< query gold . > oak oak");
+        assert_eq!((asked.places.len(), asked.tokens.unseen), (7, 2));
+        assert_eq!(asked.tokens.types.len(), 7);
+        assert_eq!(encode(Some("query"), fill(true), true, "gold").unwrap().tokens.unseen, 0);
+        let read = encode(Some("passage"), None, false, "the . gold").unwrap();
+        assert_eq!(shown(&read.tokens), "< passage the . gold >");
+        assert_eq!((read.places, read.tokens.unseen), (vec![0, 1, 2, 4, 5], 0));
+        assert_eq!(shown(&encode(None, None, true, "gold").unwrap().tokens), "< gold >");
+        assert_eq!(tokenizer.id("[Q]"), None);
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn models(json: &[u8]) -> PyResult<ModelsAsked> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelInfo {
     name: String,
-    /// `runtime`, `embedder`, `reranker` or `dictionary`.
+    /// `runtime`, `embedder`, `reranker`, `late-interaction` or `dictionary`.
     role: String,
     version: String,
     license: String,

@@ -185,7 +185,7 @@ pub enum Model {
     /// The default model, `multilingual-e5-small`, once it has been pulled.
     #[default]
     Default,
-    /// A model of the manifest, by name.
+    /// A model of the manifest, or one that was added, by name.
     Named(String),
     /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
     Folder(PathBuf),
@@ -250,7 +250,8 @@ pub enum Rerankers {
     /// The model that [`RerankConfig`] names, once it has been pulled.
     #[default]
     Default,
-    /// The cross-encoder in a folder with `model.onnx`, `tokenizer.json` and `card.toml`.
+    /// The cross-encoder, or the model of late interaction, in a folder with `model.onnx`,
+    /// `tokenizer.json` and `card.toml`.
     Folder(PathBuf),
     /// The caller's own: the first that reads the question and all of the passages.
     Custom(Vec<Arc<dyn Reranker>>),

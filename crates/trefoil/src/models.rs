@@ -134,7 +134,7 @@ fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> 
 
 #[cfg(feature = "onnx")]
 mod onnx {
-    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, TokenReranker};
+    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, TokenReranker, open_reranker};
 
     use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result, language_of};
 
@@ -149,7 +149,7 @@ mod onnx {
         Ok(Arc::new(OnnxEmbedder::open(&home(config)?, &source, threads(config))?))
     }
 
-    /// The cross-encoder that is configured and, for what it does not read, the tokens of
+    /// The reranker that is configured and, for what it does not read, the tokens of
     /// the embedder.
     pub(super) fn rerankers(
         config: &EngineConfig,
@@ -163,8 +163,8 @@ mod onnx {
             }
         };
         let is_named = matches!(source, ModelSource::Name(_));
-        match OnnxReranker::open(&home(config)?, &source, threads(config)) {
-            Ok(reranker) => found.rerankers.push(Arc::new(reranker)),
+        match open_reranker(&home(config)?, &source, threads(config)) {
+            Ok(reranker) => found.rerankers.push(reranker),
             Err(Error::ModelMissing { name, .. }) if is_named => {
                 found.missing = Some(format!("no model; run `trefoil models pull {name}`"));
             }

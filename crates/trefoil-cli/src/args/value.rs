@@ -29,6 +29,17 @@ pub(super) const RESULT_TYPES: Choices = &[
     ("community", "What a part of the documents is about, in short"),
 ];
 
+pub(super) const ROLES: Choices = &[
+    ("embedder", "texts to vectors"),
+    ("reranker", "a question and a passage to a score"),
+    ("late-interaction", "texts to a vector for each token"),
+];
+pub(super) const POOLINGS: Choices = &[
+    ("mean", "the mean over the tokens"),
+    ("cls", "the first token"),
+    ("last-token", "the last token"),
+    ("none", "the model pools itself"),
+];
 pub(super) const TOKEN_VECTORS: Choices = &[
     ("off", "of none"),
     ("auto", "of memory, and of Japanese and Korean documents"),

@@ -1,6 +1,6 @@
 use std::fs;
 
-use trefoil::{Engine, Error, IngestOptions, Model};
+use trefoil::{Engine, Error, IngestOptions, Model, model::Rerankers};
 
 use super::{
     Outcome,
@@ -39,11 +39,18 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outco
     Ok(Outcome::Found)
 }
 
-/// Fetches the model that the settings name, unless it is here.
+/// Fetches the models that the settings name, unless they are here.
 pub(super) fn pull_missing(settings: &Settings) -> anyhow::Result<()> {
-    match &settings.engine.model {
+    let Settings { home, engine, console, .. } = settings;
+    match &engine.model {
         Model::None | Model::Folder(_) | Model::Custom(_) | Model::External { .. } => Ok(()),
-        Model::Default => pull(&settings.home, &[], false, settings.console),
-        Model::Named(name) => pull(&settings.home, &[name], false, settings.console),
+        Model::Default => pull(home, &[], false, *console),
+        Model::Named(name) => {
+            let is_read = engine.rerank.enabled && matches!(engine.rerankers, Rerankers::Default);
+            let reranker = is_read.then_some(engine.rerank.model.as_str());
+            let names = [Some(name.as_str()), reranker].into_iter().flatten();
+            let absent: Vec<&str> = names.filter(|name| home.path(name).is_err()).collect();
+            if absent.is_empty() { Ok(()) } else { pull(home, &absent, false, *console) }
+        }
     }
 }

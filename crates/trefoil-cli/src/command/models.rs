@@ -2,11 +2,14 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use trefoil::model::{ModelHome, ModelRole, ModelStatus, PullOptions};
+use trefoil::model::{
+    AddSource, AddedModel, Card, Draft, LanguageCheck, ModelHome, ModelRole, ModelStatus,
+    PullOptions, TranslationCheck,
+};
 
 use super::Outcome;
 use crate::{
-    args::ModelsCommand,
+    args::{AddArgs, ModelsCommand},
     console::{Console, print, print_json},
     interrupt::say_on_ctrl_c,
     progress::{PullBars, bytes},
@@ -64,6 +67,12 @@ pub(super) fn run(command: &ModelsCommand, settings: &Settings) -> anyhow::Resul
             settings.console.show(&path, |_| format!("{}\n", path.display()))?;
             Ok(Outcome::Found)
         }
+        ModelsCommand::Add(args) => add(home, args, settings.console),
+        ModelsCommand::Remove { name } => {
+            let folder = home.remove(name)?;
+            settings.console.show(&folder, |_| format!("removed {}\n", folder.display()))?;
+            Ok(Outcome::Found)
+        }
     }
 }
 
@@ -78,6 +87,69 @@ pub(super) fn pull(
     let pulled = home.pull(names, &bars, PullOptions { offline });
     bars.finish();
     Ok(pulled?)
+}
+
+/// Adds a model in sight of a person, or shows what would be added.
+fn add(home: &ModelHome, args: &AddArgs, console: Console) -> anyhow::Result<Outcome> {
+    let source: AddSource = args.source.parse()?;
+    let (options, pull) = (args.options(), PullOptions { offline: args.offline });
+    let bars = PullBars::new(console);
+    if args.dry_run {
+        let draft = home.draft(&source, &options, &bars, pull);
+        bars.finish();
+        let Draft { card, unknown, .. } = &draft?;
+        remark(unknown, console);
+        console.show(&draft_json(card, unknown), |_| card_text(card))?;
+        return Ok(Outcome::Found);
+    }
+    let added = home.add(&source, &options, &bars, pull);
+    bars.finish();
+    let added = added?;
+    remark(&added.remarks, console);
+    console.show(&added, |added| format!("{}\n{}", card_text(&added.card), checks(added)))?;
+    let name = &added.card.name;
+    let embeds = added.card.role == ModelRole::Embedder;
+    let flag = if embeds { "--model" } else { "--rerank-model" };
+    console.status(format_args!("added; use it with `{flag} {name}`"));
+    Ok(Outcome::Found)
+}
+
+/// What a person has to look up.
+fn remark(remarks: &[String], console: Console) {
+    for remark in remarks {
+        console.note(remark);
+    }
+}
+
+/// The card as it is in its file.
+fn card_text(card: &Card) -> String {
+    toml::to_string(card).unwrap_or_default()
+}
+
+fn draft_json<'a>(card: &'a Card, unknown: &'a [String]) -> impl Serialize + 'a {
+    #[derive(Serialize)]
+    struct Drafted<'a> {
+        card: &'a Card,
+        unknown: &'a [String],
+    }
+    Drafted { card, unknown }
+}
+
+/// What was measured, a line each.
+fn checks(added: &AddedModel) -> String {
+    let mut text = String::new();
+    for LanguageCheck { language, questions, found } in &added.check.languages {
+        _ = writeln!(text, "{language}: {found} of {questions} questions have their answer first");
+    }
+    for TranslationCheck { from, to, texts, nearest } in &added.check.translations {
+        _ = writeln!(
+            text,
+            "{from} → {to}: {nearest} of {texts} texts are nearest to their translation"
+        );
+    }
+    let [unrelated, perfect] = added.check.range;
+    _ = writeln!(text, "unrelated texts score {unrelated}, perfect matches {perfect}");
+    text
 }
 
 fn list(home: &ModelHome, console: Console) -> anyhow::Result<Outcome> {

@@ -50,6 +50,7 @@ kinds! {
     WebSearch => "web_search", 500;
     LanguageModel => "language_model", 500;
     ModelMissing => "model_missing", 503;
+    ModelUnusable => "model_unusable", 422;
     ModelMismatch => "model_mismatch", 409;
     Cancelled => "cancelled", 500;
     TimedOut => "timed_out", 504;

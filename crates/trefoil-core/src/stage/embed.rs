@@ -23,12 +23,16 @@ pub enum Role {
 
 /// How token vectors become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Pooling {
     /// The mean over the tokens.
     Mean,
     /// The vector of the first token.
     Cls,
+    /// The vector of the last token, as decoders have it.
+    LastToken,
+    /// None: the model pools its token vectors itself.
+    None,
 }
 
 /// Arithmetic of the model's matrix products.
@@ -37,6 +41,8 @@ pub enum Pooling {
 pub enum Quantization {
     /// 32-bit floating point.
     F32,
+    /// 16-bit floating point.
+    F16,
     /// 8-bit integers, activations scaled for each run.
     Int8,
     /// 4-bit weights in blocks.

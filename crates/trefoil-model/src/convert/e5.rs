@@ -258,10 +258,10 @@ impl Encoder<'_> {
                 let scale = graph.op("Mul", &[scale, &scales], &[]);
                 graph.op("Mul", &[&product, &scale], &[])
             }
-            Quantization::Int4 => {
+            Quantization::Int4 | Quantization::F16 => {
                 return Err(Error::InvalidConfig {
                     field: "quantization",
-                    value: "int4".to_owned(),
+                    value: format!("{:?}", self.quantization).to_lowercase(),
                     allowed: "`int8` or `f32` for a converted model",
                 });
             }

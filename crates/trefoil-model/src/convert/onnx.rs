@@ -14,7 +14,11 @@ pub(crate) enum Element {
     Float = 1,
     Uint8 = 2,
     Int8 = 3,
+    #[cfg(test)]
+    Int32 = 6,
     Int64 = 7,
+    #[cfg(test)]
+    Bool = 9,
     Float16 = 10,
 }
 
@@ -73,6 +77,31 @@ impl Graph {
         }
         tensor.int(2, element as i64).bytes(8, name).bytes(9, data);
         self.bytes += data.len();
+        self.tensors.push(tensor);
+        name.to_owned()
+    }
+
+    /// Adds a constant that is in a file next to the model, from byte `offset` on.
+    #[cfg(test)]
+    pub(crate) fn external(
+        &mut self,
+        name: &str,
+        element: Element,
+        shape: &[usize],
+        [location, offset, length]: [&str; 3],
+    ) -> String {
+        const EXTERNAL: i64 = 1;
+        let mut tensor = Message::default();
+        for &size in shape {
+            tensor.size(1, size);
+        }
+        tensor.int(2, element as i64).bytes(8, name);
+        for (key, value) in [("location", location), ("offset", offset), ("length", length)] {
+            let mut entry = Message::default();
+            entry.bytes(1, key).bytes(2, value);
+            tensor.bytes(13, entry);
+        }
+        tensor.int(14, EXTERNAL);
         self.tensors.push(tensor);
         name.to_owned()
     }

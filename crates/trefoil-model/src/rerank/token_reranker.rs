@@ -3,7 +3,8 @@ use std::sync::Arc;
 use ndarray::Array2;
 use trefoil_core::{Deadline, Embedder, Language, Reranker, Result, Role, Score, TokenSpace};
 
-use crate::{cross_encoder::WINDOW, embedder::OnnxEmbedder};
+use super::cross_encoder::WINDOW;
+use crate::embedder::OnnxEmbedder;
 
 /// Scores texts for a question with the token vectors of an embedder, in every language that it
 /// knows, where those of the texts are not kept: it runs the model over each text.

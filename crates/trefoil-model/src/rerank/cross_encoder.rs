@@ -1,7 +1,7 @@
 use trefoil_core::{Deadline, Error, Reranker, Result, Score};
 
 use crate::{
-    card::{Card, ModelRole},
+    card::{Card, ModelRole, RerankerScores, RerankingCard},
     home::ModelHome,
     model::{Model, ModelSource, Output},
 };
@@ -19,6 +19,7 @@ pub(crate) const WINDOW: usize = 128;
 pub struct OnnxReranker {
     name: String,
     english_only: bool,
+    reranking: RerankingCard,
     model: Model,
 }
 
@@ -32,7 +33,12 @@ impl OnnxReranker {
     /// not rerank.
     pub fn open(home: &ModelHome, source: &ModelSource, threads: usize) -> Result<Self> {
         let (model, card) = Model::open(home, source, threads)?;
-        let Card { name, role, languages, .. } = card;
+        Self::of(model, card)
+    }
+
+    /// The reranker of a model with its card.
+    pub(crate) fn of(model: Model, card: Card) -> Result<Self> {
+        let Card { name, role, languages, reranking, .. } = card;
         if role != ModelRole::Reranker {
             return Err(Error::InvalidConfig {
                 field: "rerank.model",
@@ -41,7 +47,7 @@ impl OnnxReranker {
             });
         }
         let english_only = languages == ["en"];
-        Ok(Self { name, english_only, model })
+        Ok(Self { name, english_only, reranking: reranking.unwrap_or_default(), model })
     }
 }
 
@@ -54,14 +60,15 @@ impl Reranker for OnnxReranker {
     /// Latin: a symbol or a name may be cross-lingual. A model whose card names more languages
     /// is taken to read everything.
     fn reads(&self, text: &str) -> bool {
-        !self.english_only || is_latin(text)
+        reads(self.english_only, text)
     }
 
     fn load(&self) -> Result<()> {
         self.model.load()
     }
 
-    /// The sigmoid of the model's logit.
+    /// The sigmoid of the model's logit, brought to the scale of the default reranker where its
+    /// range was measured.
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<Score>> {
         self.score_until(question, passages, &Deadline::NEVER)
     }
@@ -73,30 +80,83 @@ impl Reranker for OnnxReranker {
         passages: &[&str],
         deadline: &Deadline,
     ) -> Result<Vec<Score>> {
+        let logits = self.logits_until(question, passages, deadline)?;
+        let range = self.reranking.logit_range;
+        Ok(logits
+            .into_iter()
+            .map(|logit| Score::clamped(sigmoid(on_scale(range, logit))))
+            .collect())
+    }
+}
+
+impl OnnxReranker {
+    /// What the model says of each passage, as log-odds, not brought to any scale; of the first, as
+    /// many as were begun until `deadline`.
+    ///
+    /// # Errors
+    /// Those of [`score`](Reranker::score).
+    pub(crate) fn logits_until(
+        &self,
+        question: &str,
+        passages: &[&str],
+        deadline: &Deadline,
+    ) -> Result<Vec<f32>> {
         self.model.run_until(
             passages,
             deadline,
             |tokenizer, passage| tokenizer.encode_pair(question, passage, WINDOW),
             |Output { text, shape, numbers, .. }| {
-                let failed = |reason| Error::RerankFailed {
+                self.log_odds(shape, numbers).map_err(|reason| Error::RerankFailed {
                     model: self.name.clone(),
                     bytes: text.len(),
                     reason,
-                };
-                match *numbers {
-                    [logit] if logit.is_finite() => Ok(Score::clamped(sigmoid(logit))),
-                    [_] => Err(failed("its output is not finite".to_owned())),
-                    _ => Err(failed(format!(
-                        "its output has the shape {shape:?}, expected one number"
-                    ))),
-                }
+                })
             },
         )
     }
+
+    /// The output of the model as log-odds. The error is a reason.
+    fn log_odds(&self, shape: &[i64], numbers: &[f32]) -> Result<f32, String> {
+        if numbers.iter().any(|number| !number.is_finite()) {
+            return Err("its output is not finite".to_owned());
+        }
+        match (self.reranking.scores, numbers) {
+            (RerankerScores::Logits, &[logit]) => Ok(logit),
+            // The softmax over no and yes is the sigmoid of their difference.
+            (RerankerScores::Logits, &[no, yes]) => Ok(yes - no),
+            (RerankerScores::Probability, &([p] | [_, p])) if (0.0..=1.0).contains(&p) => {
+                let p = p.clamp(f32::EPSILON, 1.0 - f32::EPSILON);
+                Ok((p / (1.0 - p)).ln())
+            }
+            (RerankerScores::Probability, &([p] | [_, p])) => {
+                Err(format!("its output is {p}, no probability; set `scores` in its card"))
+            }
+            _ => Err(format!(
+                "its output has the shape {shape:?}, expected one number, or one for no and one \
+                 for yes"
+            )),
+        }
+    }
+}
+
+/// The logits of the default reranker for unrelated passages and for perfect matches, measured as
+/// those of a model that is added. Fused scores are blended with logits on this scale.
+pub(crate) const SCALE: [f32; 2] = [-11.3, 7.0];
+
+/// A logit, or whatever else was measured, on the scale of the default reranker.
+pub(crate) fn on_scale(range: Option<[f32; 2]>, logit: f32) -> f32 {
+    let Some([unrelated, perfect]) = range else { return logit };
+    let [from, to] = SCALE;
+    from + (logit - unrelated) / (perfect - unrelated) * (to - from)
 }
 
 pub(crate) fn sigmoid(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())
+}
+
+/// Whether a model of English alone, or of more languages, reads a text.
+pub(crate) fn reads(english_only: bool, text: &str) -> bool {
+    !english_only || is_latin(text)
 }
 
 /// Whether at most a tenth of the letters are not Latin. A text without letters is Latin.
@@ -126,6 +186,15 @@ mod tests {
         check("useState는 어떻게 쓰나요", false);
         check("Кто открыл Америку?", false);
         check("The word さようなら means goodbye", false);
+    }
+
+    #[test]
+    fn a_logit_is_brought_to_the_scale_of_the_default() {
+        let [from, to] = SCALE;
+        let on = |logit| on_scale(Some([-2.0, 3.0]), logit);
+        assert!((on(-2.0) - from).abs() < 1e-5 && (on(3.0) - to).abs() < 1e-5);
+        assert!((on(0.5) - f32::midpoint(from, to)).abs() < 1e-5);
+        assert_eq!(on_scale(None, 1.25), 1.25);
     }
 
     #[test]
