@@ -140,7 +140,7 @@ mod tests {
         let log = find("change_log").unwrap();
         assert_eq!(log.tombstone.map(|at| log.columns[at].name.as_str()), Some("removed"));
         assert!(tables.iter().all(|table| !table.key.is_empty()));
-        assert_eq!(tables.len(), 31);
+        assert_eq!(tables.len(), 32);
         assert_eq!(format(), 9);
     }
 }
