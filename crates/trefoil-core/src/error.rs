@@ -249,6 +249,12 @@ pub enum Error {
         path.display()
     )]
     NodeCache { path: PathBuf },
+    /// An index of its own is where the cache of a node was to be opened.
+    #[error(
+        "`{}` holds an index of its own and no cache of the shard; name another folder for the cache",
+        path.display()
+    )]
+    NotNodeCache { path: PathBuf },
     /// There is no such shard in the database that holds the truth.
     #[error("there is no shard {shard}; make it with `trefoil cluster init`")]
     ShardMissing { shard: String },

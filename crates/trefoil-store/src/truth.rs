@@ -6,16 +6,29 @@
 //! threads, so that a database, a test in memory and a simulation take the same place.
 //! The reasons are in `docs/decisions/025-truth.md`.
 
+mod append;
+mod apply;
+mod cache;
 mod cluster;
+mod memory;
+mod node;
 mod place;
+pub(crate) mod replica;
 mod rows;
 mod schema;
+#[cfg(test)]
+mod tests;
+mod touch;
 
 use std::{fmt::Debug, time::Duration};
 
 use trefoil_core::Result;
 
+pub use append::{Append, AppendAnswer, AppendStep, Appended};
+pub use cache::Followed;
 pub use cluster::{Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Request, RequestId};
+pub use memory::{MemoryShard, MemoryTruth};
+pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};
 pub use rows::{Done, RowSink, Sequences, Touched, TouchedTable, Value};
 pub use schema::{Column, ColumnKind, Table, format, tables};

@@ -82,6 +82,7 @@ kinds! {
     NotLeading => "not_leading", 421;
     Behind => "behind", 503;
     NodeCache => "node_cache", 409;
+    NotNodeCache => "not_node_cache", 409;
     ShardMissing => "shard_missing", 404;
     Io => "io", 500;
     Backend => "backend", 500;

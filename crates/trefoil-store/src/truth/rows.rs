@@ -1,13 +1,14 @@
 //! Rows on their way between a store and the truth.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::Result;
 
 use super::{Place, RequestId, Start, Table};
 
-/// A value of a column, one of SQLite's five kinds.
-#[derive(Clone, Debug, PartialEq, PartialOrd)]
+/// A value of a column, one of SQLite's five kinds. Two are equal if they are of one kind and the
+/// same to the bit.
+#[derive(Clone, Debug)]
 pub enum Value {
     /// No value.
     Null,
@@ -21,12 +22,51 @@ pub enum Value {
     Blob(Vec<u8>),
 }
 
+impl Value {
+    /// The order of the kinds.
+    const fn rank(&self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Integer(_) => 1,
+            Self::Real(_) => 2,
+            Self::Text(_) => 3,
+            Self::Blob(_) => 4,
+        }
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Integer(one), Self::Integer(other)) => one.cmp(other),
+            (Self::Real(one), Self::Real(other)) => one.total_cmp(other),
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Blob(one), Self::Blob(other)) => one.cmp(other),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Value {}
+
 /// The last row number that was given in each table that never gives one twice: the content of
 /// SQLite's `sqlite_sequence`, whole.
 pub type Sequences = BTreeMap<String, i64>;
 
 /// What one transaction has touched: the last state of each row.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Table by table, by name; none without a row.
     pub tables: Vec<TouchedTable>,
@@ -45,7 +85,7 @@ impl Touched {
 
 /// What a transaction has touched in one table. Keys and rows are in order of the key, each key
 /// once, in one of both lists.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedTable {
     /// The table.
     pub table: Arc<Table>,
