@@ -31,6 +31,10 @@ serve KIND COUNT:
     cargo build --release -p trefoil-cli
     tests/serve/campaign.py {{KIND}} {{COUNT}} target/release/trefoil
 
+# What runs against a PostgreSQL, that of the wheel or Debian's.
+postgres SERVER="wheel":
+    TREFOIL_POSTGRES_REQUIRED=1 tests/postgres/start.py {{SERVER}} cargo test -p trefoil-postgres
+
 build:
     cargo build
 
