@@ -137,5 +137,9 @@ leak CASES="100000": (campaign "leak" CASES)
 # Threads and processes that write and search at the same time.
 soak MINUTES="60": (campaign "soak" MINUTES)
 
+# Nodes that lead and follow, by so many seeds: crashes, pauses, calls that are late, lost or doubled.
+sim SEEDS="10000":
+    TREFOIL_COUNT={{SEEDS}} cargo test --profile campaign -p trefoil-store --lib simulation -- --nocapture
+
 # Hostile input for every parser and file reader.
 fuzz SECONDS="600": (campaign "fuzz" SECONDS)

@@ -99,7 +99,16 @@ impl Store {
     pub(crate) fn open_file(path: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
         let _use = Use::begin();
         let writer = match access {
-            Access::ReadWrite | Access::Follow => Some(Mutex::new(open_writer(path)?)),
+            Access::ReadWrite => {
+                let writer = open_writer(path)?;
+                let place = meta::get(&writer, meta::PLACE);
+                // What it wrote would be lost, or would look as if it were true.
+                if place.map_err(|error| fault(path, "open", error))?.is_some() {
+                    return Err(Error::NodeCache { path: path.to_path_buf() });
+                }
+                Some(Mutex::new(writer))
+            }
+            Access::Follow => Some(Mutex::new(open_writer(path)?)),
             Access::ReadOnly => None,
         };
         let store = Self {
@@ -110,13 +119,8 @@ impl Store {
             replica: None,
             admitted_rows: Recent::new(FILTERS),
         };
-        match access {
-            Access::ReadOnly => store.check_readable()?,
-            // What it wrote would be lost, or would look as if it were true.
-            Access::ReadWrite if store.meta(meta::PLACE)?.is_some() => {
-                return Err(Error::NodeCache { path: path.to_path_buf() });
-            }
-            Access::ReadWrite | Access::Follow => {}
+        if access == Access::ReadOnly {
+            store.check_readable()?;
         }
         Ok(store)
     }
@@ -301,6 +305,9 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if let Some(replica) = &self.replica {
+            replica.resign();
+        }
         let _use = Use::begin();
         locked(&self.readers).idle.clear();
         self.writer = None;

@@ -68,7 +68,8 @@ pub trait Truth: Debug + Send + Sync {
     /// Holds the lease for so long from now on.
     ///
     /// # Errors
-    /// [`Error::Fenced`](trefoil_core::Error::Fenced) if the shard has another epoch or writer.
+    /// [`Error::Fenced`](trefoil_core::Error::Fenced) if the shard has another epoch or writer, or
+    /// has fewer transactions than `place`: then it has lost some.
     fn renew(&self, place: Place, lease: Duration) -> Result<()>;
 
     /// Gives the lease back, so that another node may lead at once. Nothing happens if the shard
@@ -94,9 +95,10 @@ pub trait Truth: Debug + Send + Sync {
     fn pull(&self, after: Place, into: &mut dyn RowSink) -> Result<Place>;
 
     /// Forgets what is only kept for nodes that are not further than `upto`: keys that are gone,
-    /// rows that only tell of something that is gone ([`Table::tombstone`]), and epochs that were
-    /// over by then. A node before it starts from nothing the next time. Nothing happens if it was
-    /// pruned further already.
+    /// and rows that only tell of something that is gone ([`Table::tombstone`]). A node before it
+    /// starts from nothing the next time. Nothing happens if it was pruned further already. Epochs
+    /// stay for good: there are as many as connections that led, and without them nobody could say
+    /// whether a node that comes back after a long time has lost something.
     ///
     /// # Errors
     /// [`Error::Fenced`](trefoil_core::Error::Fenced) if the shard has another epoch or writer.

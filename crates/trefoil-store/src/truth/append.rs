@@ -28,6 +28,12 @@ enum State {
     Looking(Place),
     /// It is written at this place, on a connection that is gone.
     Regaining(Place),
+    /// The shard has lost what the writer knows, and stands here in the epoch of the writer: what
+    /// is refused now could still be taken from a late copy of the call.
+    Closing {
+        at: Place,
+        head: Place,
+    },
     Ended(Appended),
 }
 
@@ -100,7 +106,9 @@ impl Append {
         }
         match self.state {
             State::Asking(place) => AppendStep::Append(place),
-            State::Doubting(place) | State::Regaining(place) => AppendStep::Lead(place),
+            State::Doubting(place)
+            | State::Regaining(place)
+            | State::Closing { head: place, .. } => AppendStep::Lead(place),
             State::Pausing { until, .. } => AppendStep::Wait(until),
             State::Looking(_) => AppendStep::Look,
             State::Ended(how) => AppendStep::End(how),
@@ -113,10 +121,13 @@ impl Append {
             (State::Asking(_), AppendAnswer::Appended(at)) => {
                 State::Ended(Appended::Written { at: *at, leads: Some(*at) })
             }
-            (State::Asking(_), AppendAnswer::Fenced) => State::Ended(Appended::Fenced),
+            (State::Asking(at), AppendAnswer::Fenced) => {
+                // The refused one may be a second copy of a call that was heard before.
+                self.doubt_from(now);
+                State::Looking(at)
+            }
             (State::Asking(at), AppendAnswer::InDoubt) => {
-                // The time counts from the first doubt on.
-                self.give_up_at = self.give_up_at.min(now.saturating_add(self.patience));
+                self.doubt_from(now);
                 State::Doubting(at)
             }
             (State::Asking(at), _) => State::Ended(Appended::Failed(at)),
@@ -128,19 +139,32 @@ impl Append {
                     State::Regaining(at.next())
                 } else if shard.head == at {
                     self.pause(now, at)
+                } else if (shard.head.epoch, shard.head.by) == (at.epoch, at.by) {
+                    State::Closing { at, head: shard.head }
                 } else {
                     State::Ended(Appended::Fenced)
                 }
             }
-            (State::Doubting(at) | State::Looking(at) | State::Pausing { at, .. }, _) => {
-                self.pause(now, at)
-            }
+            // That epoch is over.
+            (State::Closing { .. }, AppendAnswer::Led(Some(_))) => State::Ended(Appended::Fenced),
+            (
+                State::Closing { at, .. }
+                | State::Doubting(at)
+                | State::Looking(at)
+                | State::Pausing { at, .. },
+                _,
+            ) => self.pause(now, at),
             (State::Regaining(at), AppendAnswer::Led(leads)) => {
                 State::Ended(Appended::Written { at, leads: *leads })
             }
             (State::Regaining(at), _) => State::Ended(Appended::Written { at, leads: None }),
             (State::Ended(how), _) => State::Ended(how),
         };
+    }
+
+    /// The time counts from the first doubt on.
+    fn doubt_from(&mut self, now: Duration) {
+        self.give_up_at = self.give_up_at.min(now.saturating_add(self.patience));
     }
 
     fn pause(&self, now: Duration, at: Place) -> State {

@@ -27,7 +27,12 @@ pub(crate) struct Applier<'c> {
     reached: Option<Place>,
     /// How many have come.
     rows: usize,
+    /// Something was erased: the files of this node hold bytes of it until they are rewritten.
+    is_erased: bool,
 }
+
+/// Holds what was erased and is still to be looked for.
+const ERASED: &str = "erased_runs";
 
 #[derive(Debug)]
 struct Statements {
@@ -51,7 +56,7 @@ impl<'c> Applier<'c> {
         let statements =
             tables.iter().map(|table| (table.name.as_str(), Self::statements_of(table)));
         let statements = statements.collect();
-        Self { tx, path, statements, expected, reached: None, rows: 0 }
+        Self { tx, path, statements, expected, reached: None, rows: 0, is_erased: false }
     }
 
     /// Where the rows lead to, and how many came; none if not all did.
@@ -84,8 +89,9 @@ impl<'c> Applier<'c> {
         }
     }
 
-    fn run(&self, sql: &str, values: &[Value]) -> Result<()> {
-        let run = || self.tx.prepare_cached(sql)?.execute(params_from_iter(values)).map(drop);
+    /// How many rows it changed.
+    fn run(&self, sql: &str, values: &[Value]) -> Result<usize> {
+        let run = || self.tx.prepare_cached(sql)?.execute(params_from_iter(values));
         run().map_err(|error| fault(self.path, DOING, error))
     }
 
@@ -93,7 +99,7 @@ impl<'c> Applier<'c> {
         self.statements.get(table).ok_or_else(|| unexpected(&format!("table `{table}`")))
     }
 
-    fn delete(&self, of: &Statements, key: &[Value]) -> Result<()> {
+    fn delete(&self, of: &Statements, key: &[Value]) -> Result<usize> {
         if let Some(unmake) = of.unmake {
             self.run(unmake, key)?;
         }
@@ -116,11 +122,15 @@ impl RowSink for Applier<'_> {
         if key.len() != of.key.len() {
             return Err(unexpected(&format!("a key of `{table}` with {} values", key.len())));
         }
-        self.delete(of, key)
+        let is_new = self.delete(of, key)? == 0;
+        // One that was there was seen when it came.
+        self.is_erased |= table == ERASED && is_new;
+        Ok(())
     }
 
     fn row(&mut self, table: &str, values: &[Value]) -> Result<()> {
         self.rows += 1;
+        self.is_erased |= table == ERASED;
         let of = self.statements(table)?;
         if values.len() != of.columns {
             return Err(unexpected(&format!("a row of `{table}` with {} values", values.len())));
@@ -130,7 +140,7 @@ impl RowSink for Applier<'_> {
                 of.key.iter().filter_map(|&place| values.get(place)).cloned().collect();
             self.delete(of, &key)?;
         }
-        self.run(&of.insert, values)
+        self.run(&of.insert, values).map(drop)
     }
 
     fn end(&mut self, head: Place, sequences: &Sequences) -> Result<()> {
@@ -139,7 +149,13 @@ impl RowSink for Applier<'_> {
             let row = [Value::Text(table.clone()), Value::Integer(*seq)];
             self.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", &row)?;
         }
-        set_place(self.tx, head).map_err(|error| fault(self.path, DOING, error))?;
+        let note = || {
+            if self.is_erased {
+                meta::set(self.tx, meta::UNCLEANED, "1")?;
+            }
+            set_place(self.tx, head)
+        };
+        note().map_err(|error| fault(self.path, DOING, error))?;
         self.reached = Some(head);
         Ok(())
     }

@@ -94,7 +94,8 @@ impl Store {
 
     /// Takes over what was written since the place of the cache. Where that is all, into a new
     /// file, which takes the place of the old one when it is whole: `before_replacing` is called
-    /// then, and nothing is replaced where it fails. A node that leads has everything.
+    /// then, and nothing is replaced where it fails. A node that leads has everything. Whoever calls
+    /// this sees to it that nobody else does, or calls [`lead`](Self::lead), at the same time.
     ///
     /// # Errors
     /// [`Error::Unavailable`], and those of the file system: the cache is as it was.
@@ -103,8 +104,9 @@ impl Store {
         before_replacing: &mut dyn FnMut(Option<Lost>) -> Result<()>,
     ) -> Result<Followed> {
         let replica = self.replica(FOLLOW)?;
-        self.write_alone_with(FOLLOW, |connection| {
-            let failed = |error| fault(self.path(), FOLLOW, error);
+        let failed = |error| fault(self.path(), FOLLOW, error);
+        let file = self.path().with_file_name(PULLED);
+        let pulled = self.write_alone_with(FOLLOW, |connection| {
             if let Some(place) = replica.leading() {
                 return Ok(Followed::Same(place));
             }
@@ -115,19 +117,23 @@ impl Store {
             match replica.truth.shard()?.start(at) {
                 start @ Start::After(_) => {
                     set_references(connection, false).map_err(failed)?;
-                    let pulled = pull(connection, self.path(), replica, at, start);
-                    let (to, rows) = pulled?;
+                    let (to, rows) = pull(connection, self.path(), replica, at, start)?;
                     Ok(Followed::Advanced { to, rows })
                 }
                 start @ Start::Nothing { lost } => {
-                    let file = self.path().with_file_name(PULLED);
-                    let to = pull_all(&file, replica, start)?;
-                    before_replacing(lost)?;
-                    self.replace(connection, &file)?;
-                    Ok(Followed::Remade { to, lost })
+                    Ok(Followed::Remade { to: pull_all(&file, replica, start)?, lost })
                 }
             }
-        })
+        })?;
+        if let Followed::Remade { lost, .. } = pulled {
+            // Not under the lock: whoever follows has locks of its own.
+            before_replacing(lost)?;
+            self.write_alone_with(FOLLOW, |connection| {
+                replica.set_leading(None);
+                self.replace(connection, &file)
+            })?;
+        }
+        Ok(pulled)
     }
 
     /// Asks to lead from the place of the cache: from then on the store accepts writes. False if

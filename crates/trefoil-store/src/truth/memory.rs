@@ -172,7 +172,7 @@ impl Truth for MemoryTruth {
     fn renew(&self, place: Place, lease: Duration) -> Result<()> {
         let now = (self.time)();
         let mut shard = self.lock();
-        if !shard.is_led_at(place) {
+        if !shard.is_led_at(place) || shard.head.tx < place.tx {
             return Err(self.fenced());
         }
         shard.renew(now, Some(lease));
@@ -257,9 +257,6 @@ impl Truth for MemoryTruth {
         shard.pruned = upto;
         shard.gone.retain(|_, tx| *tx > upto);
         shard.rows.retain(|_, row| !row.is_tombstone || row.tx > upto);
-        // An epoch is over when the next one begins.
-        let over = shard.epochs.iter().skip(1).take_while(|next| next.tx <= upto).count();
-        shard.epochs.drain(..over);
         Ok(())
     }
 }

@@ -59,8 +59,6 @@ pub struct Node {
     ask_at: Duration,
     lead_at: Duration,
     renew_at: Duration,
-    /// Nobody has answered since.
-    silent: bool,
 }
 
 impl Node {
@@ -73,7 +71,6 @@ impl Node {
             ask_at: Duration::ZERO,
             lead_at: Duration::ZERO,
             renew_at: Duration::ZERO,
-            silent: false,
         }
     }
 
@@ -97,7 +94,6 @@ impl Node {
     /// The head was asked for.
     pub fn asked(&mut self, now: Duration, head: Option<Place>) {
         self.head = head;
-        self.silent = head.is_none();
         self.ask_at = now + if head.is_some() { self.times.poll } else { self.times.retry };
     }
 
@@ -106,20 +102,19 @@ impl Node {
         self.asked(now, reached);
     }
 
-    /// It asked to lead: with an epoch of its own it does; none if it must not, or if nobody
-    /// answered.
-    pub fn led(&mut self, now: Duration, place: Option<Place>) {
+    /// It asked to lead, and does or does not: another node leads, or nobody answered.
+    pub fn led(&mut self, now: Duration, leads: bool) {
         self.head = None;
         self.ask_at = now;
-        match place {
-            Some(_) => self.renew_at = now + self.times.renew,
-            None => self.lead_at = now + self.times.retry,
+        if leads {
+            self.renew_at = now + self.times.renew;
+        } else {
+            self.lead_at = now + self.times.retry;
         }
     }
 
     /// It renewed its lease, or wrote, which renews it too; or nobody answered.
     pub fn renewed(&mut self, now: Duration, answered: bool) {
-        self.silent = !answered;
         self.renew_at = now + if answered { self.times.renew } else { self.times.retry };
     }
 
@@ -133,9 +128,62 @@ impl Node {
     pub fn behind(&self, place: Place) -> u64 {
         self.head.map_or(0, |head| head.tx.saturating_sub(place.tx))
     }
+}
 
-    /// True if nobody answered when it last asked.
-    pub const fn is_silent(&self) -> bool {
-        self.silent
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(tx: u64) -> Place {
+        Place { epoch: 1, by: 7, tx }
+    }
+
+    const fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn a_node_that_follows_asks_takes_over_and_asks_again_after_a_while() {
+        let times = NodeTimes { poll: seconds(1), retry: seconds(5), ..NodeTimes::default() };
+        let mut node = Node::new(times, false);
+        assert_eq!(node.next(seconds(0), at(2), false), NodeStep::AskHead);
+        node.asked(seconds(0), Some(at(5)));
+        assert_eq!(node.behind(at(2)), 3);
+        assert_eq!(node.next(seconds(0), at(2), false), NodeStep::Pull);
+        node.pulled(seconds(0), Some(at(5)));
+        assert_eq!(node.next(seconds(0), at(5), false), NodeStep::Wait(seconds(1)));
+        assert_eq!(node.next(seconds(1), at(5), false), NodeStep::AskHead);
+        // Nobody answers: it asks less often.
+        node.asked(seconds(1), None);
+        assert_eq!(node.next(seconds(2), at(5), false), NodeStep::Wait(seconds(6)));
+        // A head that is before its own place, or of another writer, is another history.
+        node.asked(seconds(6), Some(at(4)));
+        assert_eq!(node.next(seconds(6), at(5), false), NodeStep::Pull);
+        node.asked(seconds(6), Some(Place { by: 8, ..at(5) }));
+        assert_eq!(node.next(seconds(6), at(5), false), NodeStep::Pull);
+    }
+
+    #[test]
+    fn a_node_asks_to_lead_only_with_everything_and_not_all_the_time() {
+        let times = NodeTimes { poll: seconds(1), retry: seconds(5), ..NodeTimes::default() };
+        let mut node = Node::new(times, true);
+        node.asked(seconds(0), Some(at(5)));
+        assert_eq!(node.next(seconds(0), at(4), false), NodeStep::Pull);
+        assert_eq!(node.next(seconds(0), at(5), false), NodeStep::Lead);
+        node.led(seconds(0), false);
+        node.asked(seconds(0), Some(at(5)));
+        assert_eq!(node.next(seconds(0), at(5), false), NodeStep::Wait(seconds(1)));
+        node.asked(seconds(5), Some(at(5)));
+        assert_eq!(node.next(seconds(5), at(5), false), NodeStep::Lead);
+        node.led(seconds(5), true);
+        // It renews in time, and sooner where nobody answers.
+        assert_eq!(node.next(seconds(5), at(6), true), NodeStep::Wait(seconds(8)));
+        assert_eq!(node.next(seconds(8), at(6), true), NodeStep::Renew);
+        node.renewed(seconds(8), true);
+        assert_eq!(node.next(seconds(8), at(6), true), NodeStep::Wait(seconds(11)));
+        node.renewed(seconds(11), false);
+        assert_eq!(node.next(seconds(11), at(6), true), NodeStep::Wait(seconds(16)));
+        node.deposed(seconds(16));
+        assert_eq!(node.next(seconds(16), at(6), false), NodeStep::AskHead);
     }
 }

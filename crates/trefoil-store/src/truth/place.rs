@@ -38,7 +38,7 @@ pub struct Shard {
     pub format: u32,
     /// The transaction up to which keys that are gone are forgotten.
     pub pruned: u64,
-    /// Where each epoch began, ascending; those that were over at `pruned` may be missing.
+    /// Where each epoch began, ascending.
     pub epochs: Vec<Place>,
     /// The node that leads; none if the lease has run out.
     pub writer: Option<String>,
@@ -75,9 +75,7 @@ impl Shard {
                 let end = next.map_or(self.head.tx, |next| next.tx.min(self.head.tx));
                 if place.tx <= end { None } else { lost(end) }
             }
-            // An epoch that is over and forgotten, and before `pruned`: such a node starts from
-            // nothing. Whether it has lost something, nobody can say.
-            None if next.is_some() && place.tx <= self.pruned => None,
+            // An epoch of a head that is lost.
             _ => lost(next.map_or(self.head.tx, |next| next.tx)),
         }
     }
@@ -146,7 +144,6 @@ mod tests {
         let mut shard = shard();
         assert_eq!(shard.start(Place::NOTHING), Start::Nothing { lost: None });
         shard.pruned = 6;
-        shard.epochs.remove(0);
         assert_eq!(shard.start(place(1, 11, 4)), Start::Nothing { lost: None });
         assert_eq!(shard.start(place(2, 22, 5)), Start::Nothing { lost: None });
         assert_eq!(shard.start(place(2, 22, 6)), Start::After(place(2, 22, 6)));

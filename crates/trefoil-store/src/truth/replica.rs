@@ -47,6 +47,14 @@ impl Replica {
         *self.lock() = place;
     }
 
+    /// Lets another node lead at once, where the truth answers.
+    pub(crate) fn resign(&self) {
+        if let Some(place) = self.lock().take() {
+            // If this fails, the lease runs out.
+            drop(self.truth.resign(place));
+        }
+    }
+
     /// Notes that the node leads no more in the epoch of `place`; nothing if it has another one.
     pub(super) fn depose(&self, place: Place) {
         let mut leading = self.lock();
@@ -67,22 +75,22 @@ impl Replica {
     pub(crate) fn commit(&self, tx: WriteTx<'_>, path: &Path, doing: &'static str) -> Result<()> {
         let failed = |error| fault(path, doing, error);
         let touched = touch::read(&tx, &self.tables).map_err(failed)?;
-        let mut leads = None;
-        if !touched.is_empty() {
-            let (at, leads_at) = self.append(self.leads_at(doing)?, &touched)?;
-            #[cfg(feature = "failpoints")]
-            fail::fail_point!("truth-appended");
-            // Until this commits, the cache is behind the truth, and a node must not lead so.
-            self.set_leading(None);
-            set_place(&tx, leads_at.unwrap_or(at)).map_err(failed)?;
-            leads = Some(leads_at);
+        if touched.is_empty() {
+            touch::forget(&tx).map_err(failed)?;
+            return tx.commit().map_err(failed);
         }
-        touch::forget(&tx).map_err(failed)?;
-        tx.commit().map_err(failed)?;
-        if let Some(leads) = leads {
-            self.set_leading(leads);
-        }
-        Ok(())
+        let (at, leads) = self.append(self.leads_at(doing)?, &touched)?;
+        #[cfg(feature = "failpoints")]
+        fail::fail_point!("truth-appended");
+        let finish = || {
+            set_place(&tx, leads.unwrap_or(at))?;
+            touch::forget(&tx)?;
+            tx.commit()
+        };
+        // A cache that is behind the truth does not lead: it follows first.
+        let finished = finish();
+        self.set_leading(leads.filter(|_| finished.is_ok()));
+        finished.map_err(failed)
     }
 
     /// Makes a transaction durable here that no other node is to know of.

@@ -14,6 +14,7 @@ use crate::{
     store::file_in,
 };
 mod doubt;
+mod simulation;
 
 /// A node with a cache in a folder of its own.
 pub(super) struct TestNode {
@@ -351,6 +352,8 @@ fn a_cache_whose_transactions_were_lost_is_made_again_and_says_so() {
     let fenced = first.store.put_files(&[file("c", &["three"])]).unwrap_err();
     assert!(matches!(fenced, Error::Fenced { .. }), "{fenced:?}");
     assert_eq!(first.store.leads(), None);
+    // No late copy of the call is taken any more.
+    assert!(truth.head().unwrap().epoch > at.epoch);
     let mut told = None;
     let followed = second
         .store
@@ -463,4 +466,29 @@ fn readers_of_the_file_before_see_one_state_to_the_end() {
         })
         .unwrap();
     assert_eq!(second.store.files().unwrap().len(), 1);
+}
+
+#[test]
+fn whoever_takes_over_an_erasure_is_told_that_its_files_are_unclean() {
+    let truth = MemoryTruth::new("a");
+    let writer = TestNode::leading(truth.clone());
+    let [near, far] = ["b", "c"].map(|name| TestNode::new(truth.node(name)));
+    writer.store.put_files(&[file("a", &["a text of more than sixteen bytes"])]).unwrap();
+    for node in [&near, &far] {
+        node.follow();
+        assert!(!node.store.is_unclean().unwrap());
+    }
+    writer.store.erase_file("a").unwrap().unwrap();
+    near.follow();
+    assert!(near.store.is_unclean().unwrap());
+    near.store.clean().unwrap();
+    near.store.set_clean().unwrap();
+    writer.store.set_clean().unwrap();
+    writer.store.set_nothing_left().unwrap();
+    // One that had it once is told once, and one that was away is told all the same.
+    near.follow();
+    assert!(!near.store.is_unclean().unwrap());
+    far.follow();
+    assert!(far.store.is_unclean().unwrap());
+    assert_eq!(far.dump(), writer.dump());
 }
