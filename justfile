@@ -32,6 +32,10 @@ serve KIND COUNT:
     cargo build --release -p trefoil-cli
     tests/serve/campaign.py {{KIND}} {{COUNT}} target/release/trefoil
 
+# What runs against a PostgreSQL, that of the wheel or Debian's.
+postgres SERVER="wheel":
+    TREFOIL_POSTGRES_REQUIRED=1 tests/postgres/start.py {{SERVER}} cargo test -p trefoil-postgres
+
 build:
     cargo build
 
@@ -133,6 +137,10 @@ leak CASES="100000": (campaign "leak" CASES)
 
 # Threads and processes that write and search at the same time.
 soak MINUTES="60": (campaign "soak" MINUTES)
+
+# Nodes that lead and follow, by so many seeds: crashes, pauses, calls that are late, lost or doubled.
+sim SEEDS="10000":
+    TREFOIL_COUNT={{SEEDS}} cargo test --profile campaign -p trefoil-store --lib simulation -- --nocapture
 
 # Hostile input for every parser and file reader.
 fuzz SECONDS="600": (campaign "fuzz" SECONDS)

@@ -9,10 +9,11 @@ use std::{
 use crate::source_files::{code, reached, uses};
 
 /// Which crates of the workspace a crate may depend on.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("trefoil-core", &[]),
     ("trefoil-text", &["trefoil-core"]),
     ("trefoil-store", &["trefoil-core"]),
+    ("trefoil-postgres", &["trefoil-core", "trefoil-store"]),
     ("trefoil-keyword", &["trefoil-core", "trefoil-text"]),
     ("trefoil-semantic", &["trefoil-core"]),
     ("trefoil-model", &["trefoil-core"]),
@@ -42,9 +43,10 @@ const LAYERS: [(&str, &[&str]); 15] = [
 ];
 
 /// Which crates of the workspace may name a third-party crate.
-const FOREIGN: [(&[&str], &[&str]); 11] = [
+const FOREIGN: [(&[&str], &[&str]); 12] = [
     (&["trefoil-text"], &["icu_segmenter", "lindera", "text-splitter", "unicode-normalization"]),
     (&["trefoil-store"], &["rusqlite"]),
+    (&["trefoil-postgres"], &["rustls", "tokio-postgres", "tokio-postgres-rustls"]),
     (&["trefoil-keyword"], &["tantivy"]),
     (&["trefoil-semantic"], &["hnsw_rs"]),
     (&["trefoil-graph"], &["petgraph"]),

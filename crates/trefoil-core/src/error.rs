@@ -228,6 +228,39 @@ pub enum Error {
     /// A document's language cannot be handled by what was asked.
     #[error("{doing} does not handle `{language}`")]
     UnsupportedLanguage { doing: &'static str, language: Language },
+    /// Another node writes to the shard now, and what this one wrote was undone.
+    #[error("another node leads {shard} now; nothing was written, write again through that node")]
+    Fenced { shard: String },
+    /// Nobody can say whether a write reached the truth.
+    #[error(
+        "whether {shard} has the last write is not known: {reason}; \
+         look for it before you write again"
+    )]
+    InDoubt { shard: String, reason: String },
+    /// The database that holds the truth does not answer.
+    #[error("cannot {doing}: {truth} does not answer; searches go on, write again later")]
+    Unavailable { truth: String, doing: &'static str, source: BoxError },
+    /// A write was asked of a node that follows another one.
+    #[error("cannot {doing}: this node follows {shard}; write through the node that leads it")]
+    NotLeading { shard: String, doing: &'static str },
+    /// A node has not yet what a caller wants to see.
+    #[error("this node is {transactions} transactions behind; search again, or ask for less fresh")]
+    Behind { transactions: u64 },
+    /// The cache of a node was to be written as if it were an index of its own.
+    #[error(
+        "`{}` is a node's cache of a shard; open it together with the store that holds the shard",
+        path.display()
+    )]
+    NodeCache { path: PathBuf },
+    /// An index of its own is where the cache of a node was to be opened.
+    #[error(
+        "`{}` holds an index of its own and no cache of the shard; name another folder for the cache",
+        path.display()
+    )]
+    NotNodeCache { path: PathBuf },
+    /// There is no such shard in the database that holds the truth.
+    #[error("there is no shard {shard}; make it with `trefoil cluster init`")]
+    ShardMissing { shard: String },
     /// Reading or writing a file failed.
     #[error("cannot {doing} `{}`", path.display())]
     Io { doing: &'static str, path: PathBuf, source: std::io::Error },

@@ -220,11 +220,13 @@ pub enum Stage {
     Present,
     /// What is learnt of memory in the background.
     Memory,
+    /// A node that follows the store that it shares with others.
+    Follow,
 }
 
 impl Stage {
     /// Every stage that is no retriever, and its name.
-    const OTHERS: [(Self, &str); 11] = [
+    const OTHERS: [(Self, &str); 12] = [
         (Self::Classify, "classify"),
         (Self::Plan, "plan"),
         (Self::Filter, "filter"),
@@ -236,6 +238,7 @@ impl Stage {
         (Self::Select, "select"),
         (Self::Present, "present"),
         (Self::Memory, "memory"),
+        (Self::Follow, "follow"),
     ];
 
     /// Its name; of a retriever, the name of that.

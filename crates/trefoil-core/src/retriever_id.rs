@@ -42,9 +42,9 @@ impl RetrieverId {
 
     /// Names that stand for something else where a retriever is named: the other stages of a
     /// search, and all retrievers together.
-    const RESERVED: [&str; 12] = [
+    const RESERVED: [&str; 13] = [
         "hybrid", "classify", "plan", "filter", "fuse", "read", "rerank", "grade", "web", "select",
-        "present", "memory",
+        "present", "memory", "follow",
     ];
 
     /// Checks a name.

@@ -87,7 +87,8 @@ impl Store {
     }
 
     /// Forgets the removals up to `upto`, which every index has passed, once they are `at_least`
-    /// so many, and tells how many. An index that starts empty needs none of them.
+    /// so many, and tells how many. An index that starts empty needs none of them. A node does so
+    /// for itself: another one may have indexes that are not so far.
     pub fn compact_log(&self, upto: Seq, at_least: usize) -> Result<usize> {
         let upto = upto.get().cast_signed();
         let known = self.read("read the change log", |tx| {
@@ -102,7 +103,7 @@ impl Store {
         if known == 0 || known < at_least {
             return Ok(0);
         }
-        self.write("compact the change log", |tx, _| {
+        self.write_here("compact the change log", |tx| {
             let mut forgotten = 0;
             for collection in Collection::ALL {
                 let given = params![collection.code(), upto];
@@ -129,8 +130,8 @@ impl Store {
 /// The setting that holds what [`Store::log_compacted`] tells.
 const fn compacted_key(collection: Collection) -> &'static str {
     match collection {
-        Collection::Documents => "log_compacted_documents",
-        Collection::Memory => "log_compacted_memory",
+        Collection::Documents => meta::COMPACTED_DOCUMENTS,
+        Collection::Memory => meta::COMPACTED_MEMORY,
     }
 }
 

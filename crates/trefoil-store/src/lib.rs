@@ -69,6 +69,7 @@ mod meta;
 mod model_migration;
 mod stats;
 mod store;
+pub mod truth;
 mod verify;
 mod write;
 

@@ -4,6 +4,23 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::WriteTx;
 
+/// Says that the pages of the file have checksums.
+pub(crate) const PAGE_CHECKSUMS: &str = "page_checksums";
+/// How far the log of changes of documents is compacted.
+pub(crate) const COMPACTED_DOCUMENTS: &str = "log_compacted_documents";
+/// How far that of memory is.
+pub(crate) const COMPACTED_MEMORY: &str = "log_compacted_memory";
+/// How far the store of a node is, as a cache of the truth.
+pub(crate) const PLACE: &str = "place";
+
+/// Says that files of this node may hold bytes of what was erased.
+pub(crate) const UNCLEANED: &str = "uncleaned_files";
+
+/// Settings that say something of this file only, and not of what is in it: no other node of a
+/// shard is told of them.
+pub(crate) const LOCAL: [&str; 5] =
+    [COMPACTED_DOCUMENTS, COMPACTED_MEMORY, PAGE_CHECKSUMS, PLACE, UNCLEANED];
+
 pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
         .query_row([key], |row| row.get(0))

@@ -12,12 +12,14 @@ use trefoil_core::{Error, Part, Recent, Result, RowSet, SearchFilters, Seq, priv
 use crate::{
     Clock, WriteTx,
     disk::{
+        folder,
         fork::Use,
         migration::{self, Format},
         pages,
     },
     fault::fault,
     meta,
+    truth::replica::Replica,
 };
 
 /// How long a write waits for another process, and a read for a checkpoint.
@@ -39,6 +41,9 @@ pub enum Access {
     ReadWrite,
     /// Reading only, also while a writer in another process is at work.
     ReadOnly,
+    /// Following a truth: rows come from there, and are written by this store only while its node
+    /// leads. [`Store::open_node`] says which truth.
+    Follow,
 }
 
 /// The open store: one connection that writes, some that read. Share it by reference.
@@ -48,10 +53,20 @@ pub struct Store {
     pub(crate) clock: Arc<dyn Clock>,
     /// Closed before the writer: only a connection that writes moves the log into the file when
     /// it is the last to go.
-    readers: Mutex<Vec<Connection>>,
+    readers: Mutex<Readers>,
     writer: Option<Mutex<Connection>>,
+    /// What writes have to be told to before they count; none in a store of its own.
+    pub(crate) replica: Option<Replica>,
     /// What filters admit, after a change of texts.
     pub(crate) admitted_rows: Recent<(Seq, SearchFilters), Arc<RowSet>>,
+}
+
+/// Connections that wait for something to read.
+#[derive(Debug, Default)]
+struct Readers {
+    /// How often the file was replaced: a connection reads the one that it was opened on.
+    file: u64,
+    idle: Vec<Connection>,
 }
 
 impl Store {
@@ -84,14 +99,24 @@ impl Store {
     pub(crate) fn open_file(path: &Path, access: Access, clock: Arc<dyn Clock>) -> Result<Self> {
         let _use = Use::begin();
         let writer = match access {
-            Access::ReadWrite => Some(Mutex::new(open_writer(path)?)),
+            Access::ReadWrite => {
+                let writer = open_writer(path)?;
+                let place = meta::get(&writer, meta::PLACE);
+                // What it wrote would be lost, or would look as if it were true.
+                if place.map_err(|error| fault(path, "open", error))?.is_some() {
+                    return Err(Error::NodeCache { path: path.to_path_buf() });
+                }
+                Some(Mutex::new(writer))
+            }
+            Access::Follow => Some(Mutex::new(open_writer(path)?)),
             Access::ReadOnly => None,
         };
         let store = Self {
             path: path.to_path_buf(),
             clock,
-            readers: Mutex::new(Vec::new()),
+            readers: Mutex::default(),
             writer,
+            replica: None,
             admitted_rows: Recent::new(FILTERS),
         };
         if access == Access::ReadOnly {
@@ -151,15 +176,18 @@ impl Store {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let _use = Use::begin();
-        let idle = locked(&self.readers).pop();
+        let (file, idle) = {
+            let mut readers = locked(&self.readers);
+            (readers.file, readers.idle.pop())
+        };
         let run = || {
             let connection = idle.map_or_else(|| open_reader(&self.path), Ok)?;
             let tx = Transaction::new_unchecked(&connection, TransactionBehavior::Deferred)?;
             let value = work(&tx)?;
             tx.commit()?;
             let mut readers = locked(&self.readers);
-            if readers.len() < IDLE_READERS {
-                readers.push(connection);
+            if readers.file == file && readers.idle.len() < IDLE_READERS {
+                readers.idle.push(connection);
             }
             Ok(value)
         };
@@ -167,21 +195,47 @@ impl Store {
     }
 
     /// The one door of every write: runs `work` in a transaction that is durable, or undone, when
-    /// this returns. `work` is given the time.
+    /// this returns. `work` is given the time. In the store of a node it is true in the truth
+    /// first, and refused unless the node leads.
     pub(crate) fn write<T>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let now = self.clock.now();
-        self.write_alone(doing, |connection| {
-            let tx = WriteTx::begin(connection)?;
-            let value = work(&tx, now)?;
+        self.write_alone_with(doing, |connection| {
+            if let Some(replica) = &self.replica {
+                replica.leads_at(doing)?;
+            }
+            let failed = |error| fault(&self.path, doing, error);
+            let tx = WriteTx::begin(connection).map_err(failed)?;
+            let value = work(&tx, now).map_err(failed)?;
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-written");
-            tx.commit()?;
+            match &self.replica {
+                None => tx.commit().map_err(failed)?,
+                Some(replica) => replica.commit(tx, &self.path, doing)?,
+            }
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-committed");
+            Ok(value)
+        })
+    }
+
+    /// The same for what concerns this file alone and not the rows of the truth.
+    pub(crate) fn write_here<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&WriteTx<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.write_alone(doing, |connection| {
+            let tx = WriteTx::begin(connection)?;
+            let value = work(&tx)?;
+            if let Some(replica) = &self.replica {
+                replica.commit_here(tx)?;
+            } else {
+                tx.commit()?;
+            }
             Ok(value)
         })
     }
@@ -193,12 +247,38 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        self.write_alone_with(doing, |connection| {
+            work(connection).map_err(|error| fault(&self.path, doing, error))
+        })
+    }
+
+    /// The same for what fails in other ways too. `work` may put another connection in its place.
+    pub(crate) fn write_alone_with<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
         let Some(writer) = &self.writer else {
             return Err(Error::ReadOnly { path: self.path.clone(), doing });
         };
-        let writer = locked(writer);
+        let mut writer = locked(writer);
         let _use = Use::begin();
-        work(&writer).map_err(|error| fault(&self.path, doing, error))
+        work(&mut writer)
+    }
+
+    /// Puts the store in the file `by`, which nobody has open, in the place of this one. `writer`
+    /// is the connection that [`write_alone_with`](Self::write_alone_with) gives.
+    pub(crate) fn replace(&self, writer: &mut Connection, by: &Path) -> Result<()> {
+        let failed = |error| fault(&self.path, "replace the store", error);
+        let mut readers = locked(&self.readers);
+        readers.idle.clear();
+        // Closed, so that its log is not taken for that of the new file.
+        *writer = Connection::open_in_memory().map_err(failed)?;
+        let replaced = folder::replace(by, &self.path);
+        *writer = open_writer(&self.path)?;
+        readers.file += 1;
+        self.admitted_rows.forget();
+        replaced
     }
 
     fn check_readable(&self) -> Result<()> {
@@ -225,8 +305,11 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        if let Some(replica) = &self.replica {
+            replica.resign();
+        }
         let _use = Use::begin();
-        locked(&self.readers).clear();
+        locked(&self.readers).idle.clear();
         self.writer = None;
     }
 }
@@ -244,7 +327,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open_writer(path: &Path) -> Result<Connection> {
+pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let failed = |error| fault(path, "open", error);
     // The files next to it get the permissions of the file itself.
     let made = private_file().write(true).create(true).truncate(false).open(path);

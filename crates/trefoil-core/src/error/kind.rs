@@ -77,6 +77,14 @@ kinds! {
     ContextExpired => "context_expired", 410;
     InvalidState => "invalid_state", 409;
     UnsupportedLanguage => "unsupported_language", 500;
+    Fenced => "fenced", 503;
+    InDoubt => "in_doubt", 503;
+    Unavailable => "unavailable", 503;
+    NotLeading => "not_leading", 421;
+    Behind => "behind", 503;
+    NodeCache => "node_cache", 409;
+    NotNodeCache => "not_node_cache", 409;
+    ShardMissing => "shard_missing", 404;
     Io => "io", 500;
     Backend => "backend", 500;
 }

@@ -38,6 +38,11 @@ impl<K: PartialEq, V: Clone> Recent<K, V> {
         held.truncate(self.most);
         value
     }
+
+    /// Forgets all of it.
+    pub fn forget(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
 }
 
 #[cfg(test)]
@@ -55,5 +60,7 @@ mod tests {
         assert_eq!([1, 2, 3].map(|key| recent.get(&key)), [Some("one"), None, Some("three")]);
         recent.keep(3, "drei");
         assert_eq!([1, 3].map(|key| recent.get(&key)), [Some("one"), Some("drei")]);
+        recent.forget();
+        assert_eq!(recent.get(&1), None);
     }
 }

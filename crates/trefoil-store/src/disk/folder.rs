@@ -72,13 +72,24 @@ pub fn set_aside(dir: &Path, aside: &Path) -> Result<()> {
 /// # Errors
 /// Those of the file system.
 pub fn replace_with_salvaged(dir: &Path) -> Result<()> {
+    replace(&dir.join(SAVED), &file_in(dir))
+}
+
+/// Puts the store in the file `by` in the place of that in the file `path`. There is one at any
+/// moment.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn replace(by: &Path, path: &Path) -> Result<()> {
+    let dir = path.parent().unwrap_or(Path::new("."));
     // The log of the one is none of the other.
     for suffix in SIDE_FILES {
-        remove_if_there(&dir.join(format!("{FILE_NAME}{suffix}")))?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        remove_if_there(Path::new(&name))?;
     }
     sync(dir)?;
-    let path = file_in(dir);
-    fs::rename(dir.join(SAVED), &path).map_err(|error| Error::io("replace", path, error))?;
+    fs::rename(by, path).map_err(|error| Error::io("replace", path, error))?;
     sync(dir)
 }
 

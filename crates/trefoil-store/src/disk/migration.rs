@@ -118,7 +118,7 @@ pub(crate) fn older(path: &Path, found: u32) -> Error {
     Error::OlderFormat { path: path.to_path_buf(), found, supported: supported() }
 }
 
-fn supported() -> u32 {
+pub(crate) fn supported() -> u32 {
     u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
 }
 

@@ -156,7 +156,7 @@ pub(crate) fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn promise(connection: &Connection) -> rusqlite::Result<()> {
     if !is_promised(connection)? {
         let tx = WriteTx::begin(connection)?;
-        meta::set(&tx, PROMISE, "crc32")?;
+        meta::set(&tx, meta::PAGE_CHECKSUMS, "crc32")?;
         tx.commit()?;
     }
     Ok(())
@@ -194,7 +194,7 @@ pub(crate) fn had_checksums(path: &Path, connection: &Connection) -> bool {
 
 fn is_promised(connection: &Connection) -> rusqlite::Result<bool> {
     let mut select = connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?;
-    select.exists([PROMISE])
+    select.exists([meta::PAGE_CHECKSUMS])
 }
 
 /// True if the header of the file says that it has no checksums. A file that is still empty
@@ -209,9 +209,6 @@ fn has_checksums(header: &[u8]) -> bool {
     header.starts_with(MAGIC)
         && header.get(RESERVED_AT).is_some_and(|&bytes| usize::from(bytes) == RESERVED)
 }
-
-/// The key in `meta` under which it is written down that there are checksums.
-const PROMISE: &str = "page_checksums";
 
 /// What stands behind the platform's own file: its methods with two replaced, and the two.
 #[repr(C)]

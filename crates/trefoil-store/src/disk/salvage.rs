@@ -23,6 +23,7 @@ use crate::{
     Access, Clock, Store, WriteTx,
     disk::{fork::Use, migration::leave_tables_to_memory, pages},
     fault::fault,
+    meta,
     store::connect,
 };
 
@@ -155,6 +156,8 @@ impl Salvage<'_> {
         for table in &tables {
             saved.push(TableSaved { table: table.name.clone(), saved: 0, lost: self.copy(table)? });
         }
+        // What is lost makes it another cache than that of the place.
+        meta::forget(self.new, meta::PLACE)?;
         // An older version kept there what chunks say.
         leave_tables_to_memory(self.new)?;
         let said = || {

@@ -21,8 +21,6 @@ use crate::{
     meta,
 };
 
-/// The setting that says that the files have still to be rewritten.
-const UNCLEANED: &str = "uncleaned_files";
 /// The setting that holds the key of the hashes in `erased_runs`.
 const KEY: &str = "erasure_key";
 
@@ -130,7 +128,7 @@ impl Store {
 
     /// True if something was erased and the files have not been rewritten since.
     pub fn is_unclean(&self) -> Result<bool> {
-        Ok(self.meta(UNCLEANED)?.is_some())
+        Ok(self.meta(meta::UNCLEANED)?.is_some())
     }
 
     /// Rewrites the file from what is in it, and empties the write-ahead log: after this
@@ -154,7 +152,7 @@ impl Store {
 
     /// Notes that every file was rewritten.
     pub fn set_clean(&self) -> Result<()> {
-        self.write("note that the files are clean", |tx, _| meta::forget(tx, UNCLEANED))?;
+        self.write_here("note that the files are clean", |tx| meta::forget(tx, meta::UNCLEANED))?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
     }
 
@@ -235,7 +233,7 @@ fn note(tx: &WriteTx<'_>, texts: &[String]) -> rusqlite::Result<()> {
     for (run, Ends { head, tail }) in erased.stored() {
         insert.execute([run, head, tail].map(u64::cast_signed))?;
     }
-    meta::set(tx, UNCLEANED, "1")
+    meta::set(tx, meta::UNCLEANED, "1")
 }
 
 fn key(tx: &Connection) -> rusqlite::Result<Option<[u64; 2]>> {

@@ -1,0 +1,190 @@
+//! What nodes tell each other besides rows: requests, texts to embed, and who is there.
+
+use std::time::Duration;
+
+use tokio_postgres::Row;
+use trefoil_core::{Error, Part, Result};
+use trefoil_store::truth::{
+    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Place, Request, RequestId,
+};
+
+use crate::{
+    PostgresTruth,
+    connection::Parameter,
+    fault::Fault,
+    value::{Reals, escaped, text_at},
+};
+
+impl Cluster for PostgresTruth {
+    fn send(&self, request: &Request) -> Result<()> {
+        let statement =
+            "INSERT INTO trefoil.inbox (shard, id, body) VALUES ($1, $2::text::uuid, $3)
+             ON CONFLICT DO NOTHING";
+        self.ask("send a request", async |session, shard| {
+            let id = request.id.to_string();
+            session.execute(statement, &[&shard, &id, &request.body]).await.map(drop)
+        })
+    }
+
+    fn answer(&self, id: RequestId) -> Result<Option<(u64, Vec<u8>)>> {
+        let statement = "SELECT done, answer FROM trefoil.inbox
+             WHERE shard = $1 AND id = $2::text::uuid AND done IS NOT NULL";
+        self.ask("look for an answer", async |session, shard| {
+            let row = session.row(statement, &[&shard, &id.to_string()]).await?;
+            let Some(row) = row else { return Ok(None) };
+            Ok(Some((row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get(1)?)))
+        })
+    }
+
+    fn requests(&self, limit: usize) -> Result<Vec<Request>> {
+        let statement = "SELECT id::text, body FROM trefoil.inbox
+             WHERE shard = $1 AND done IS NULL ORDER BY sent, id LIMIT $2";
+        self.ask("look for requests", async |session, shard| {
+            let rows = session.rows(statement, &[&shard, &count(limit)]).await?;
+            let request = |row: &Row| -> Result<Request, Fault> {
+                let id = row.try_get::<_, &str>(0)?.replace('-', "");
+                let id = u128::from_str_radix(&id, 16)
+                    .map_err(|error| Error::backend(Part::Store, "read a request", error))?;
+                Ok(Request { id: RequestId(id), body: row.try_get(1)? })
+            };
+            rows.iter().map(request).collect()
+        })
+    }
+
+    fn forget(&self, id: RequestId) -> Result<()> {
+        let statement = "DELETE FROM trefoil.inbox WHERE shard = $1 AND id = $2::text::uuid";
+        self.ask("forget a request", async |session, shard| {
+            session.execute(statement, &[&shard, &id.to_string()]).await.map(drop)
+        })
+    }
+
+    fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
+        let statement = "INSERT INTO trefoil.embed (shard, fingerprint, text_hash, text)
+             SELECT $1, $2, * FROM unnest($3::text[], $4::text[]) ON CONFLICT DO NOTHING";
+        let hashes: Vec<&str> = texts.iter().map(|text| text.text_hash.as_str()).collect();
+        let texts: Vec<_> = texts.iter().map(|text| escaped(&text.text)).collect();
+        self.ask("ask for vectors", async |session, shard| {
+            session.execute(statement, &[&shard, &fingerprint, &hashes, &texts]).await.map(drop)
+        })
+    }
+
+    fn vectors(
+        &self,
+        fingerprint: &str,
+        text_hashes: &[String],
+    ) -> Result<Vec<(String, Vec<f32>)>> {
+        let statement = "SELECT text_hash, vector FROM trefoil.embed
+             WHERE shard = $1 AND fingerprint = $2 AND text_hash = ANY($3)
+                 AND vector IS NOT NULL ORDER BY text_hash";
+        self.ask("fetch vectors", async |session, shard| {
+            let rows = session.rows(statement, &[&shard, &fingerprint, &text_hashes]).await?;
+            rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+        })
+    }
+
+    fn forget_vectors(&self, fingerprint: &str, text_hashes: &[String]) -> Result<()> {
+        let statement = "DELETE FROM trefoil.embed
+             WHERE shard = $1 AND fingerprint = $2 AND text_hash = ANY($3)";
+        self.ask("forget vectors", async |session, shard| {
+            session.execute(statement, &[&shard, &fingerprint, &text_hashes]).await.map(drop)
+        })
+    }
+
+    fn claim_texts(
+        &self,
+        fingerprint: &str,
+        limit: usize,
+        lease: Duration,
+        tries: u32,
+    ) -> Result<Vec<EmbedText>> {
+        let statement = "WITH taken AS (
+                 SELECT text_hash FROM trefoil.embed
+                 WHERE shard = $1 AND fingerprint = $2 AND vector IS NULL
+                     AND until < clock_timestamp() AND tries < $4
+                 LIMIT $3 FOR UPDATE SKIP LOCKED)
+             UPDATE trefoil.embed e SET owner = $5, tries = tries + 1,
+                 until = clock_timestamp() + make_interval(secs => $6)
+             FROM taken
+             WHERE e.shard = $1 AND e.fingerprint = $2 AND e.text_hash = taken.text_hash
+             RETURNING e.text_hash, e.text";
+        let tries = i32::try_from(tries).unwrap_or(i32::MAX);
+        let (limit, lease) = (count(limit), lease.as_secs_f64());
+        self.ask("take texts to embed", async |session, shard| {
+            let node = self.config().node();
+            let rows = session
+                .rows(statement, &[&shard, &fingerprint, &limit, &tries, &node, &lease])
+                .await?;
+            let text = |row: &Row| -> Result<EmbedText, Fault> {
+                Ok(EmbedText { text_hash: row.try_get(0)?, text: text_at(row, 1)? })
+            };
+            rows.iter().map(text).collect()
+        })
+    }
+
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+        let statement = "UPDATE trefoil.embed e
+             SET vector = ($4::real[])[f:t], owner = NULL, until = '-infinity'
+             FROM unnest($3::text[], $5::int[], $6::int[]) AS given (hash, f, t)
+             WHERE e.shard = $1 AND e.fingerprint = $2 AND e.text_hash = given.hash";
+        let hashes: Vec<&str> = vectors.iter().map(|(hash, _)| hash.as_str()).collect();
+        let mut numbers = Reals::default();
+        for (_, vector) in vectors {
+            numbers.push(Some(vector.iter().copied()));
+        }
+        self.ask("store vectors", async |session, shard| {
+            let Reals { all, from, to } = &numbers;
+            let parameters: [Parameter<'_>; 6] = [&shard, &fingerprint, &hashes, all, from, to];
+            session.execute(statement, &parameters).await.map(drop)
+        })
+    }
+
+    fn report(&self, report: &NodeReport) -> Result<()> {
+        let statement = "INSERT INTO trefoil.node AS n
+                 (shard, node, role, address, epoch, by, tx, erased, seen)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+             ON CONFLICT (shard, node) DO UPDATE SET role = excluded.role,
+                 address = excluded.address, epoch = excluded.epoch, by = excluded.by,
+                 tx = excluded.tx, erased = excluded.erased, seen = excluded.seen";
+        let NodeReport { role, address, place, erased } = report;
+        self.ask("tell of this node", async |session, shard| {
+            let numbers = [place.epoch, place.by, place.tx, *erased].map(u64::cast_signed);
+            let [epoch, by, tx, erased] = &numbers;
+            let (node, role) = (self.config().node(), role.as_str());
+            let parameters: [Parameter<'_>; 8] =
+                [&shard, &node, &role, address, epoch, by, tx, erased];
+            session.execute(statement, &parameters).await.map(drop)
+        })
+    }
+
+    fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>> {
+        let statement = "SELECT node, role, address, epoch, by, tx, erased,
+                 greatest(extract(epoch FROM clock_timestamp() - seen), 0)::double precision
+             FROM trefoil.node
+             WHERE shard = $1 AND seen > clock_timestamp() - make_interval(secs => $2)
+             ORDER BY node";
+        self.ask("look for the nodes", async |session, shard| {
+            let rows = session.rows(statement, &[&shard, &within.as_secs_f64()]).await?;
+            rows.iter().map(seen).collect()
+        })
+    }
+}
+
+fn seen(row: &Row) -> Result<NodeSeen, Fault> {
+    let number = |at: usize| row.try_get::<_, i64>(at).map(i64::cast_unsigned);
+    let role: &str = row.try_get(1)?;
+    let roles = [NodeRole::Writer, NodeRole::Searcher, NodeRole::Embedder];
+    let role = roles.into_iter().find(|one| one.as_str() == role).ok_or_else(|| {
+        let reason = format!("`{role}` is no role of a node");
+        Error::Corrupt { part: Part::Store, reason }
+    })?;
+    let place = Place { epoch: number(3)?, by: number(4)?, tx: number(5)? };
+    Ok(NodeSeen {
+        node: row.try_get(0)?,
+        report: NodeReport { role, address: row.try_get(2)?, place, erased: number(6)? },
+        ago: Duration::from_secs_f64(row.try_get(7)?),
+    })
+}
+
+fn count(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,141 @@
+use std::{collections::BTreeSet, slice, thread, time::Duration};
+
+use trefoil_store::truth::{
+    Cluster, Done, EmbedText, NodeReport, NodeRole, Place, Request, RequestId, Touched, Truth,
+};
+
+use crate::{
+    collected::{Collected, setting},
+    database::Database,
+};
+
+fn request(id: u128) -> Request {
+    Request { id: RequestId(id), body: vec![0, 1, 255] }
+}
+
+#[test]
+fn a_request_is_done_once_in_the_transaction_that_does_it() {
+    let Some(database) = Database::with_tables() else { return };
+    let (writer, other) = (database.truth("a"), database.truth("b"));
+    let (first, second) = (request(u128::MAX - 5), request(7));
+    for request in [&first, &first, &second, &first] {
+        other.send(request).unwrap();
+    }
+    other.send(&Request { body: Vec::new(), ..second.clone() }).unwrap();
+    assert_eq!(writer.requests(10).unwrap(), [first.clone(), second.clone()]);
+    assert_eq!(writer.requests(1).unwrap(), slice::from_ref(&first));
+    assert_eq!(other.answer(first.id).unwrap(), None);
+    let place = writer.lead(Place::NOTHING, Duration::ZERO).unwrap().unwrap();
+    let done = vec![Done { id: first.id, answer: vec![9, 0] }];
+    let touched = Touched { done, ..setting("k", "v") };
+    // A transaction that was fenced has done nothing.
+    writer.append(place.next(), &touched).unwrap_err();
+    assert_eq!(writer.requests(10).unwrap().len(), 2);
+    let place = writer.append(place, &touched).unwrap();
+    assert_eq!(other.answer(first.id).unwrap(), Some((place.tx, vec![9, 0])));
+    assert_eq!(writer.requests(10).unwrap(), slice::from_ref(&second));
+    other.send(&first).unwrap();
+    assert_eq!(writer.requests(10).unwrap(), slice::from_ref(&second));
+    other.forget(first.id).unwrap();
+    other.forget(second.id).unwrap();
+    assert_eq!(other.answer(first.id).unwrap(), None);
+    assert_eq!(writer.requests(10).unwrap(), []);
+    assert_eq!(Collected::of(&other).len(), 1, "requests are no rows");
+}
+
+fn texts(count: usize) -> Vec<EmbedText> {
+    let text = |n| EmbedText { text_hash: format!("{n:04}"), text: format!("\0text\u{1} {n}") };
+    (0..count).map(text).collect()
+}
+
+#[test]
+fn each_text_is_taken_by_one_embedder_and_comes_back_as_a_vector() {
+    let Some(database) = Database::with_tables() else { return };
+    let writer = database.truth("a");
+    let wanted = texts(300);
+    writer.want_vectors("model", &wanted).unwrap();
+    writer.want_vectors("model", &wanted[..50]).unwrap();
+    writer.want_vectors("other", &wanted[..1]).unwrap();
+    let lease = Duration::from_mins(10);
+    let taken: Vec<EmbedText> = thread::scope(|scope| {
+        let work = |node: &'static str| {
+            let database = &database;
+            scope.spawn(move || {
+                let (truth, mut mine) = (database.truth(node), Vec::new());
+                loop {
+                    let some = truth.claim_texts("model", 64, lease, 3).unwrap();
+                    if some.is_empty() {
+                        return mine;
+                    }
+                    assert!(some.len() <= 64);
+                    let vector = |text: &EmbedText| {
+                        let number: f32 = text.text_hash.parse().unwrap();
+                        (text.text_hash.clone(), vec![number; 3 + some.len() % 2])
+                    };
+                    let vectors: Vec<_> = some.iter().map(vector).collect();
+                    truth.put_vectors("model", &vectors).unwrap();
+                    mine.extend(some);
+                }
+            })
+        };
+        let workers = ["b", "c", "d"].map(work);
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert_eq!(taken.len(), 300);
+    let distinct: BTreeSet<&str> = taken.iter().map(|text| text.text.as_str()).collect();
+    assert_eq!(distinct, wanted.iter().map(|text| text.text.as_str()).collect());
+    let hashes: Vec<String> = wanted.iter().map(|text| text.text_hash.clone()).collect();
+    let vectors = writer.vectors("model", &hashes[..200]).unwrap();
+    assert_eq!(vectors.len(), 200);
+    for (hash, vector) in vectors {
+        assert!(vector.len() >= 3 && vector.iter().all(|&n| n == hash.parse::<f32>().unwrap()));
+    }
+    assert_eq!(writer.vectors("other", &hashes).unwrap(), []);
+    writer.forget_vectors("model", &hashes).unwrap();
+    assert_eq!(writer.vectors("model", &hashes).unwrap(), []);
+    assert_eq!(database.value("SELECT count(*) FROM trefoil.embed"), "1");
+    writer.put_vectors("model", &[("0001".into(), vec![1.0])]).unwrap();
+    assert_eq!(writer.vectors("model", &hashes).unwrap(), [], "nobody wants it any more");
+}
+
+#[test]
+fn a_text_whose_embedder_is_gone_is_given_out_again_and_a_bad_one_only_so_often() {
+    let Some(database) = Database::with_tables() else { return };
+    let truth = database.truth("a");
+    truth.want_vectors("model", &texts(1)).unwrap();
+    assert_eq!(truth.claim_texts("model", 64, Duration::from_mins(10), 3).unwrap(), texts(1));
+    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap(), []);
+    database.sql("UPDATE trefoil.embed SET until = clock_timestamp() - interval '1 s'");
+    for _ in 1..3 {
+        assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap().len(), 1);
+    }
+    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap(), []);
+    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 4).unwrap().len(), 1);
+}
+
+#[test]
+fn nodes_tell_of_themselves_and_are_seen_for_a_while() {
+    let Some(database) = Database::with_tables() else { return };
+    let (a, b) = (database.truth("a"), database.truth("b"));
+    let mut report = NodeReport {
+        role: NodeRole::Writer,
+        address: None,
+        place: Place { epoch: 2, by: u64::MAX, tx: 9 },
+        erased: 4,
+    };
+    a.report(&report).unwrap();
+    report.role = NodeRole::Searcher;
+    b.report(&report).unwrap();
+    report.address = Some("https://b.example".into());
+    report.erased = 9;
+    b.report(&report).unwrap();
+    let day = Duration::from_hours(24);
+    let nodes = a.nodes(day).unwrap();
+    assert_eq!(nodes.iter().map(|node| node.node.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(nodes[0].report.role, NodeRole::Writer);
+    assert_eq!(nodes[1].report, report);
+    assert!(nodes.iter().all(|node| node.ago < day));
+    database.sql("UPDATE trefoil.node SET seen = seen - interval '2 days' WHERE node = 'a'");
+    assert_eq!(a.nodes(day).unwrap().len(), 1);
+    assert!(a.nodes(day * 3).unwrap()[0].ago > day);
+}

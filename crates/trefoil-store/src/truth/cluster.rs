@@ -1,0 +1,125 @@
+//! What nodes of a shard tell each other through the truth, besides rows: requests to the one that
+//! writes, texts to be embedded, and who is there.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use trefoil_core::Result;
+
+use super::{Place, Truth};
+
+/// The number of a request, random, made by its sender. Sending it twice asks once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RequestId(pub u128);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// A request that waits in the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Its number.
+    pub id: RequestId,
+    /// What is asked, coded by the engine.
+    pub body: Vec<u8>,
+}
+
+/// A text that waits to be embedded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmbedText {
+    /// The hash that its vector is kept by.
+    pub text_hash: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NodeRole {
+    /// It leads: it alone writes.
+    Writer,
+    /// It follows and answers searches.
+    Searcher,
+    /// It embeds texts for others.
+    Embedder,
+}
+
+impl NodeRole {
+    /// Its name in messages and tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Writer => "writer",
+            Self::Searcher => "searcher",
+            Self::Embedder => "embedder",
+        }
+    }
+}
+
+/// What a node says of itself. Its name is that of its connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// What it does.
+    pub role: NodeRole,
+    /// Where others reach it, if they do.
+    pub address: Option<String>,
+    /// How far its cache is, in memory and on disk.
+    pub place: Place,
+    /// The transaction up to which nothing that was erased is left in its files.
+    pub erased: u64,
+}
+
+/// A node, as the others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// Its name.
+    pub node: String,
+    /// What it last said.
+    pub report: NodeReport,
+    /// How long ago that was, by the clock of the truth.
+    pub ago: Duration,
+}
+
+/// The rest of what the nodes of a shard share.
+///
+/// # Errors
+/// As those of [`Truth`]. A call that ends with an error may be made again: each is idempotent.
+pub trait Cluster: Truth {
+    /// Puts a request into the inbox, unless one with this number is there already.
+    fn send(&self, request: &Request) -> Result<()>;
+    /// What became of a request: the transaction that did it, and the answer. None while it waits,
+    /// or if there is none.
+    fn answer(&self, id: RequestId) -> Result<Option<(u64, Vec<u8>)>>;
+    /// At most `limit` requests that are not done, in an order that serves all of them in the end.
+    /// They are done by [`Touched::done`](super::Touched::done), in the transaction that does them.
+    fn requests(&self, limit: usize) -> Result<Vec<Request>>;
+    /// Removes a request, done or not: its sender has the answer, or gave up.
+    fn forget(&self, id: RequestId) -> Result<()>;
+
+    /// Asks for vectors of texts by the model of a fingerprint, unless they are asked for already.
+    fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()>;
+    /// The vectors that are there, of these texts.
+    fn vectors(&self, fingerprint: &str, text_hashes: &[String])
+    -> Result<Vec<(String, Vec<f32>)>>;
+    /// Removes texts with their vectors.
+    fn forget_vectors(&self, fingerprint: &str, text_hashes: &[String]) -> Result<()>;
+    /// Takes at most `limit` texts without a vector that nobody else has taken, for so long. One
+    /// that was taken `tries` times without a vector is not given out again.
+    fn claim_texts(
+        &self,
+        fingerprint: &str,
+        limit: usize,
+        lease: Duration,
+        tries: u32,
+    ) -> Result<Vec<EmbedText>>;
+    /// Stores vectors of texts; texts that nobody wants any more are passed over.
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()>;
+
+    /// Tells the others of this node.
+    fn report(&self, report: &NodeReport) -> Result<()>;
+    /// The nodes of the shard that were seen within `within`, by name.
+    fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>>;
+}
