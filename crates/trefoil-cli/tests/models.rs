@@ -1,6 +1,10 @@
 //! Models of one's own on the command line: added, used by their names, removed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on may panic"
+)]
 
 mod place;
 #[path = "../../trefoil-model/tests/tiny/mod.rs"]
