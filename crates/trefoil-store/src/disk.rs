@@ -2,6 +2,7 @@
 //! when it is damaged.
 
 pub(crate) mod copy;
+pub(crate) mod database_file;
 pub(crate) mod folder;
 pub(crate) mod fork;
 pub(crate) mod migration;

@@ -12,7 +12,7 @@ use trefoil_core::{Error, Part, Recent, Result, RowSet, SearchFilters, Seq, priv
 use crate::{
     Clock, WriteTx,
     disk::{
-        folder,
+        database_file,
         fork::Use,
         migration::{self, Format},
         pages,
@@ -274,7 +274,7 @@ impl Store {
         readers.idle.clear();
         // Closed, so that its log is not taken for that of the new file.
         *writer = Connection::open_in_memory().map_err(failed)?;
-        let replaced = folder::replace(by, &self.path);
+        let replaced = database_file::replace(by, &self.path);
         *writer = open_writer(&self.path)?;
         readers.file += 1;
         self.admitted_rows.forget();

@@ -7,7 +7,10 @@ use trefoil_core::{Error, Result, sync};
 
 use crate::{
     Clock, Salvaged, Store,
-    disk::salvage::salvage_file,
+    disk::{
+        database_file::{SIDE_FILES, remove_if_there, replace},
+        salvage::salvage_file,
+    },
     store::{FILE_NAME, file_in},
 };
 
@@ -15,8 +18,6 @@ use crate::{
 const SAVED: &str = "store.saved";
 /// What is being saved.
 const SAVING: &str = "store.saving";
-/// What SQLite adds to the name of a database for the files that it keeps next to it.
-const SIDE_FILES: [&str; 2] = ["-wal", "-shm"];
 
 /// Copies what can be read of the damaged store in `dir` into a new one next to it, which
 /// [`replace_with_salvaged`] puts in its place. The damaged one is not changed. `complete` is
@@ -75,33 +76,8 @@ pub fn replace_with_salvaged(dir: &Path) -> Result<()> {
     replace(&dir.join(SAVED), &file_in(dir))
 }
 
-/// Puts the store in the file `by` in the place of that in the file `path`. There is one at any
-/// moment.
-///
-/// # Errors
-/// Those of the file system.
-pub(crate) fn replace(by: &Path, path: &Path) -> Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    // The log of the one is none of the other.
-    for suffix in SIDE_FILES {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        remove_if_there(Path::new(&name))?;
-    }
-    sync(dir)?;
-    fs::rename(by, path).map_err(|error| Error::io("replace", path, error))?;
-    sync(dir)
-}
-
 /// True if a file of this name, in the directory of an index, is what [`salvage`] has left: no
 /// part of the index, but it holds its texts.
 pub fn is_of_salvage(name: &str) -> bool {
     [SAVED, SAVING].iter().any(|saved| name.starts_with(saved))
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
-        _ => Ok(()),
-    }
 }
