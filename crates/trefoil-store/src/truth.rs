@@ -43,7 +43,7 @@ pub use schema::{Column, ColumnKind, Table, format, tables};
 /// that only reads did nothing, and one that writes did nothing but where it says otherwise. All
 /// but [`shard`](Self::shard) end with
 /// [`Error::UnsupportedFormat`](trefoil_core::Error::UnsupportedFormat) where the rows are of a
-/// newer [`format`].
+/// newer [`format()`].
 pub trait Truth: Debug + Send + Sync {
     /// What the shard is called in messages: the index and its part, never a password.
     fn name(&self) -> String;
