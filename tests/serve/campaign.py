@@ -399,11 +399,13 @@ def memory(seconds, place):
     writes.check(server)
     tenth = max(len(seen) // 10, 1)
     median = lambda values: sorted(values)[len(values) // 2]
+    each = [f"{median(seen[start : start + tenth]):.0f}" for start in range(0, len(seen), tenth)]
     first, last = median(seen[tenth : 2 * tenth] or seen), median(seen[-tenth:])
     server.process.terminate()
     server.process.wait()
     told = f"{sum(searched)} searches, {writes.acknowledged} writes in {seconds} s"
     print(f"{told}: {first:.1f} MB after a tenth of the time, {last:.1f} MB at the end, {last / first - 1:+.1%}")
+    print(f"MB in each tenth: {', '.join(each)}")
 
 
 def resident_mb(pid):
