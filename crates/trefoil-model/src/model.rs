@@ -89,6 +89,13 @@ impl Model {
         tokenizer_sha256: Option<String>,
         threads: usize,
     ) -> Result<(Self, Card)> {
+        if matches!(card.role, ModelRole::Runtime | ModelRole::Dictionary) {
+            return Err(Error::InvalidConfig {
+                field: "model",
+                value: card.name,
+                allowed: "a model that embeds or reranks",
+            });
+        }
         let mut files = card.files.clone();
         for layer in card.dense() {
             if files.iter().all(|file| file.name != layer.file) {
