@@ -89,13 +89,6 @@ impl Model {
         tokenizer_sha256: Option<String>,
         threads: usize,
     ) -> Result<(Self, Card)> {
-        if matches!(card.role, ModelRole::Runtime | ModelRole::Dictionary) {
-            return Err(Error::InvalidConfig {
-                field: "model",
-                value: card.name,
-                allowed: "a model that embeds or reranks",
-            });
-        }
         let mut files = card.files.clone();
         for layer in card.dense() {
             if files.iter().all(|file| file.name != layer.file) {
@@ -103,7 +96,9 @@ impl Model {
             }
         }
         let names = files.iter().map(|file| file.name.as_str());
-        for file in ["model.onnx", "tokenizer.json"].into_iter().chain(names) {
+        let names = ["model.onnx", "tokenizer.json"].into_iter().chain(names);
+        // What is no model has none of them, and who opens it says so.
+        for file in names.filter(|_| card.role.is_model()) {
             let path = folder.join(file);
             std::fs::metadata(&path).map_err(|error| Error::ModelMissing {
                 name: card.name.clone(),
