@@ -1,6 +1,7 @@
 //! The folder that an index is kept in.
 
 mod checksummed_file;
+mod lock;
 mod manifest_file;
 mod merge;
 mod mount;
@@ -8,5 +9,5 @@ mod private;
 mod tombstones;
 
 pub use self::{
-    checksummed_file::*, manifest_file::*, merge::*, mount::*, private::*, tombstones::*,
+    checksummed_file::*, lock::*, manifest_file::*, merge::*, mount::*, private::*, tombstones::*,
 };

@@ -59,9 +59,9 @@ pub use id::{
     ObservationId, RelationId, RowId, Seq, SessionId, SummaryId, tie_break,
 };
 pub use index_folder::{
-    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, ManifestFile, ManifestHeader, Replacing,
-    Size, Tombstones, create_private_folder, is_remote, make_private, plan_merges, private_file,
-    sync,
+    ALIGN, ChecksummedFile, ChecksummedWriter, FileKind, FileLock, ManifestFile, ManifestHeader,
+    Replacing, Size, Tombstones, create_private_folder, is_remote, make_private, plan_merges,
+    private_file, sync,
 };
 pub use language::Language;
 pub use ndarray::{self, Array2};

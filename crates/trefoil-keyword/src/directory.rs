@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    fs::TryLockError,
     io,
     path::{Path, PathBuf},
     sync::{
@@ -13,7 +14,7 @@ use tantivy::directory::{
     WatchHandle, WritePtr,
     error::{DeleteError, LockError, OpenReadError, OpenWriteError},
 };
-use trefoil_core::{is_remote, make_private};
+use trefoil_core::{FileLock, is_remote, make_private};
 
 use crate::checked_file::{CheckedFile, checked};
 
@@ -85,16 +86,19 @@ impl SealedDirectory {
 
 impl Directory for SealedDirectory {
     fn acquire_lock(&self, lock: &Lock) -> Result<DirectoryLock, LockError> {
-        match self.files.acquire_lock(lock) {
-            Err(LockError::IoError(error)) if self.read_only && is_read_only(&error) => {
+        let path = self.folder.join(&lock.filepath);
+        let taken = if lock.is_blocking {
+            FileLock::take(&path).map_err(TryLockError::Error)
+        } else {
+            FileLock::try_take(&path)
+        };
+        match taken {
+            Ok(held) => Ok(DirectoryLock::from(Box::new(held))),
+            Err(TryLockError::WouldBlock) => Err(LockError::LockBusy),
+            Err(TryLockError::Error(error)) if self.read_only && is_read_only(&error) => {
                 Ok(DirectoryLock::from(Box::new(())))
             }
-            Ok(held) if !self.read_only => {
-                make_private(&self.folder.join(&lock.filepath))
-                    .map_err(|error| LockError::IoError(Arc::new(error)))?;
-                Ok(held)
-            }
-            other => other,
+            Err(TryLockError::Error(error)) => Err(LockError::IoError(Arc::new(error))),
         }
     }
 

@@ -1,7 +1,6 @@
 //! What an engine is made of: the data that its parts share.
 
 use std::{
-    fs::File,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError,
@@ -11,7 +10,9 @@ use std::{
 
 #[cfg(feature = "graph")]
 use trefoil_core::EntityExtractor;
-use trefoil_core::{Analyzer, Chunker, Collection, Embedder, Error, Result, TokenCounter};
+use trefoil_core::{
+    Analyzer, Chunker, Collection, Embedder, Error, FileLock, Result, TokenCounter,
+};
 use trefoil_store::{JobCounts, Store};
 
 use crate::{
@@ -55,7 +56,7 @@ pub(crate) struct State {
     pub(crate) read_view: Mutex<Arc<ReadView>>,
     /// Held by whoever makes the next view: it is made from the last.
     pub(crate) updating: Mutex<()>,
-    pub(crate) _lock: Option<File>,
+    pub(crate) _lock: Option<FileLock>,
 }
 
 impl State {

@@ -1,12 +1,12 @@
 //! Opening of a directory: its state, brought up to date by whoever may write.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::TryLockError,
     path::Path,
     sync::{Arc, Mutex, RwLock, atomic::AtomicUsize},
 };
 
-use trefoil_core::{Collection, Error, Result, private_file};
+use trefoil_core::{Collection, Error, FileLock, Result};
 use trefoil_store::{Access, Store};
 
 #[cfg(feature = "graph")]
@@ -34,7 +34,7 @@ const SEARCHES: usize = 4;
 pub(crate) fn open_to_write(
     dir: &Path,
     config: EngineConfig,
-    lock: File,
+    lock: FileLock,
     on_mismatch: OnMismatch,
 ) -> Result<State> {
     let state = open_state(dir, config, Some(lock), on_mismatch)?;
@@ -55,7 +55,7 @@ pub(crate) fn open_to_read(dir: &Path, config: EngineConfig) -> Result<State> {
 fn open_state(
     dir: &Path,
     config: EngineConfig,
-    lock: Option<File>,
+    lock: Option<FileLock>,
     on_mismatch: OnMismatch,
 ) -> Result<State> {
     let write = lock.is_some();
@@ -113,17 +113,10 @@ fn open_state(
 }
 
 /// Takes the writer's lock, which the operating system frees with the process.
-pub(crate) fn lock(dir: &Path) -> Result<File> {
+pub(crate) fn lock(dir: &Path) -> Result<FileLock> {
     let path = dir.join(LOCK);
-    let file = private_file()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|source| Error::io("open the lock file", &path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(Error::io("lock", &path, source)),
-    }
+    FileLock::try_take(&path).map_err(|error| match error {
+        TryLockError::WouldBlock => Error::Locked { path: dir.to_owned() },
+        TryLockError::Error(source) => Error::io("lock", &path, source),
+    })
 }
