@@ -69,6 +69,7 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         let mut store = Self::open_file(&file_in(dir), Access::Follow, clock)?;
+        remove(&store.path().with_file_name(PULLED))?;
         let tables = tables()?;
         if store.place()? == Place::NOTHING && store.has_rows(&tables)? {
             return Err(Error::NotNodeCache { path: dir.to_owned() });
@@ -127,7 +128,10 @@ impl Store {
         })?;
         if let Followed::Remade { lost, .. } = pulled {
             // Not under the lock: whoever follows has locks of its own.
-            before_replacing(lost)?;
+            if let Err(error) = before_replacing(lost) {
+                remove(&file)?;
+                return Err(error);
+            }
             self.write_alone_with(FOLLOW, |connection| {
                 replica.set_leading(None);
                 self.replace(connection, &file)
@@ -250,8 +254,8 @@ fn pull(
     Ok(reached)
 }
 
-/// Takes all rows into a new store at `file`.
-fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
+/// Removes a store on its way, if there is one: it may hold what is erased since.
+fn remove(file: &Path) -> Result<()> {
     for suffix in ["", "-wal", "-shm"] {
         let mut name = file.as_os_str().to_owned();
         name.push(suffix);
@@ -262,6 +266,12 @@ fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// Takes all rows into a new store at `file`.
+fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
+    remove(file)?;
     let connection = open_writer(file)?;
     let failed = |error| fault(file, FOLLOW, error);
     set_references(&connection, false).map_err(failed)?;

@@ -382,6 +382,7 @@ fn a_cache_is_not_replaced_where_its_indexes_cannot_be() {
     let node = TestNode::new(truth.node("b"));
     let refused = node.store.follow(&mut |_| Err(Error::Cancelled));
     assert!(matches!(refused, Err(Error::Cancelled)));
+    assert!(!node.folder.path().join("store.pulled").exists(), "it may hold what is erased later");
     assert_eq!(node.store.place().unwrap(), Place::NOTHING);
     assert_eq!(node.store.files().unwrap(), []);
     node.follow();

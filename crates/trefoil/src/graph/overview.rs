@@ -65,6 +65,11 @@ impl State {
             return Ok(false);
         }
         let made_from = self.made_from(graph.freeze(GraphRetriever::LAG)?);
+        if !self.leads() {
+            // The node that leads makes them.
+            self.refresh_reports()?;
+            return Ok(false);
+        }
         let stored = self.store.meta(REPORTS)?.unwrap_or_default();
         // Without a model, reports are as good whichever model embedded them.
         let stored = made_from.model_of(&stored);

@@ -92,6 +92,8 @@ enum Reply {
 #[derive(Clone, Debug)]
 struct Pulled {
     start: Start,
+    /// The place that it starts from was part of the history.
+    held: bool,
     gone: Vec<i64>,
     rows: Rows,
     head: Place,
@@ -100,7 +102,8 @@ struct Pulled {
 impl Default for Pulled {
     fn default() -> Self {
         let (gone, rows) = Default::default();
-        Self { start: Start::Nothing { lost: None }, gone, rows, head: Place::NOTHING }
+        let start = Start::Nothing { lost: None };
+        Self { start, held: false, gone, rows, head: Place::NOTHING }
     }
 }
 
@@ -242,10 +245,13 @@ struct World {
     down_until: u64,
     truth: MemoryTruth,
     standby: MemoryShard,
+    /// How much of the history the standby has.
+    standby_has: usize,
     table: Arc<Table>,
     nodes: Vec<SimNode>,
-    /// What there is now: each transaction with its place and write.
-    history: Vec<(Place, u64)>,
+    /// The way to what there is now: each place, and the write that led to it; none where an epoch
+    /// began.
+    history: Vec<(Place, Option<u64>)>,
     /// The rows at each place that ever was.
     archive: BTreeMap<Place, Rows>,
     lost: BTreeSet<u64>,
@@ -281,6 +287,7 @@ impl World {
             is_synchronous,
             down_until: 0,
             standby: truth.state(),
+            standby_has: 0,
             truth,
             table: Arc::new(table),
             nodes,
@@ -415,7 +422,10 @@ impl World {
             Event::Pause(node) => {
                 self.nodes[node].paused_until = now + self.rng.u64(100..5_000);
             }
-            Event::Replicate => self.standby = self.truth.state(),
+            Event::Replicate => {
+                self.standby = self.truth.state();
+                self.standby_has = self.history.len();
+            }
             Event::FailOver => self.fail_over(),
             Event::Down => self.down_until = now + self.rng.u64(100..3_000),
             Event::Prune => {
@@ -443,30 +453,29 @@ impl World {
             self.down_until = self.now() + 300;
             return;
         }
-        let head = self.standby.head();
         self.truth.put_back(self.standby.clone());
-        for (_, number) in self.history.split_off(usize::try_from(head.tx).unwrap()) {
-            self.lost.insert(number);
-        }
-        let shard = self.truth.shard().unwrap();
+        let lost = self.history.split_off(self.standby_has);
+        self.lost.extend(lost.iter().filter_map(|(_, number)| *number));
+        let lost: BTreeSet<Place> = lost.iter().map(|(place, _)| *place).collect();
         for node in &mut self.nodes {
-            node.owes_report |= shard.lost(node.place).is_some_and(|lost| lost.at.tx > lost.after);
+            node.owes_report |= lost.contains(&node.place);
         }
     }
 
     /// The truth does what it is asked.
     fn answer(&mut self, node: usize, call: Call) -> Reply {
         let truth = self.nodes[node].truth.clone();
-        let current = |history: &[(Place, u64)], archive: &BTreeMap<Place, Rows>| {
-            history.last().map_or(Rows::new(), |(place, _)| archive[place].clone())
-        };
+        let at = self.history.last().map_or(Place::NOTHING, |(place, _)| *place);
+        assert_eq!(truth.head().unwrap(), at);
+        let mut rows = self.archive[&at].clone();
         match call {
             Call::Head => Reply::Place(truth.head().unwrap()),
             Call::Shard => Reply::Shard(truth.shard().unwrap()),
             Call::Lead(from) => {
                 let led = truth.lead(from, times().lease).unwrap();
                 if let Some(place) = led {
-                    self.archive.insert(place, current(&self.history, &self.archive));
+                    self.archive.insert(place, rows);
+                    self.history.push((place, None));
                 }
                 Reply::Led(led)
             }
@@ -476,11 +485,13 @@ impl World {
             },
             Call::Append(place, write) => match truth.append(place, &write.touched(&self.table)) {
                 Ok(at) => {
-                    let mut rows = current(&self.history, &self.archive);
+                    assert_eq!(at, place.next(), "one writer a transaction");
                     write.apply(&mut rows);
-                    self.history.push((at, write.number));
-                    assert_eq!(at.tx, self.history.len() as u64, "one writer a transaction");
+                    self.history.push((at, Some(write.number)));
                     // Twice only by a copy of the call, after the truth lost the first.
+                    for one in self.nodes.iter_mut().filter(|one| one.place == at) {
+                        one.owes_report = false;
+                    }
                     let before = self.archive.insert(at, rows.clone());
                     assert!(before.is_none_or(|before| before == rows), "{at:?} is two states");
                     Reply::Place(at)
@@ -488,7 +499,9 @@ impl World {
                 Err(_) => Reply::Refused,
             },
             Call::Pull(after) => {
-                let mut pulled = Pulled::default();
+                let held = after != Place::NOTHING;
+                let held = held && self.history.iter().any(|(place, _)| *place == after);
+                let mut pulled = Pulled { held, ..Pulled::default() };
                 truth.pull(after, &mut pulled).unwrap();
                 Reply::Pulled(pulled)
             }
@@ -572,6 +585,7 @@ impl World {
         match pulled.start {
             Start::After(at) => {
                 assert_eq!(at, one.place);
+                assert!(pulled.held, "node {node} goes on from {at:?}, which is lost");
                 for key in &pulled.gone {
                     one.rows.remove(key);
                 }
@@ -673,9 +687,9 @@ impl World {
                 }
                 self.acknowledged.push(write.number);
                 // The truth may have failed over since.
-                let shard = self.truth.shard().unwrap();
                 let place = leads.unwrap_or(at);
-                self.nodes[node].owes_report |= shard.lost(place).is_some();
+                let is_lost = self.history.iter().all(|(one, _)| *one != place);
+                self.nodes[node].owes_report |= is_lost;
                 self.move_to(node, place, None);
             }
             Appended::Failed(place) => one.leads = Some(place),
@@ -715,7 +729,7 @@ impl World {
             assert_eq!(node.place, head, "node {number} is behind");
             assert!(!node.owes_report, "node {number} never said what it lost");
         }
-        let there: BTreeSet<u64> = self.history.iter().map(|(_, number)| *number).collect();
+        let there: BTreeSet<u64> = self.history.iter().filter_map(|(_, number)| *number).collect();
         for number in &self.acknowledged {
             assert!(there.contains(number) || self.lost.contains(number), "{number} is gone");
         }

@@ -1,0 +1,6 @@
+#![allow(warnings)]
+mod campaign;
+mod models;
+mod nodes;
+mod rebuilt;
+mod trigrams;
