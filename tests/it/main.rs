@@ -34,6 +34,7 @@ mod locks;
 mod memory;
 mod memory_crash;
 mod models;
+mod nodes;
 mod nouns;
 mod options;
 mod page;

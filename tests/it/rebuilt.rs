@@ -33,7 +33,7 @@ fn fixtures() -> std::path::PathBuf {
 }
 
 /// The corpus in three languages, by path.
-fn documents() -> Vec<Document> {
+pub(crate) fn documents() -> Vec<Document> {
     let mut documents = Vec::new();
     for language in ["en", "ja", "ko"] {
         for entry in fs::read_dir(fixtures().join("corpus").join(language)).unwrap() {
@@ -47,7 +47,7 @@ fn documents() -> Vec<Document> {
     documents
 }
 
-fn questions() -> Vec<String> {
+pub(crate) fn questions() -> Vec<String> {
     let of = |file: &str| {
         let text = fs::read_to_string(fixtures().join("queries").join(file)).unwrap();
         toml::from_str::<Cases>(&text).unwrap().case.into_iter().map(|case| case.question)

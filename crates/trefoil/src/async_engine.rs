@@ -9,7 +9,7 @@ use trefoil_core::{
     RankedList, Result, RowId, SearchEvent, SearchFilters, SearchOptions, SearchQuery,
     SearchResult, StoredChunk, WhyNot,
 };
-use trefoil_store::JobCounts;
+use trefoil_store::{JobCounts, truth::Place};
 
 #[cfg(feature = "graph")]
 use crate::graph::{
@@ -29,6 +29,7 @@ use crate::{
     ingest::pipeline::{IngestOptions, Ingested},
     memory::MemoryCollection,
     progress::Progress,
+    store_at::NodeStatus,
 };
 
 /// An [`Engine`] for tokio: it has the same methods, and runs each on the blocking pool, so that
@@ -94,6 +95,11 @@ impl AsyncEngine {
     /// [`Engine::run_in_background`], which returns at once.
     pub fn run_in_background(&self, task: &Arc<dyn BackgroundTask>) {
         self.engine.run_in_background(task);
+    }
+
+    /// [`Engine::expect`], which returns at once.
+    pub fn expect(&self, place: Place) {
+        self.engine.expect(place);
     }
 
     /// [`Engine::mention_strength`], which returns at once.
@@ -205,6 +211,10 @@ impl AsyncEngine {
     }
 
     same! {
+        follow() -> Place;
+        lead() -> bool;
+        resign() -> ();
+        node() -> Option<NodeStatus>;
         rebuild() -> ();
         search_by_embedding(
             vector: Vec<f32> as ref, filters: SearchFilters, options: SearchOptions

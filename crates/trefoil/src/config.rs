@@ -22,11 +22,14 @@ use crate::{
     crag::{config::CragConfig, grade::GradeThresholds},
     layout,
     profile::Profile,
+    store_at::StoreAt,
 };
 
 /// How an engine works. The defaults suit documents in English, Japanese and Korean.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
+    /// Where the rows are kept; in the directory of the index by default.
+    pub store: StoreAt,
     /// The clock; a test sets its own.
     pub clock: Arc<dyn Clock>,
     /// The embedding model.
@@ -283,6 +286,7 @@ impl Default for MemoryUpkeep {
 impl Default for EngineConfig {
     fn default() -> Self {
         Self {
+            store: StoreAt::default(),
             clock: Arc::new(trefoil_store::SystemClock),
             model: Model::default(),
             model_before: Model::None,
@@ -380,6 +384,9 @@ impl EngineConfig {
         self.keyword.validate()?;
         self.grade.as_ref().map_or(Ok(()), GradeThresholds::check)?;
         self.crag.check()?;
+        if let StoreAt::Shared(shared) = &self.store {
+            shared.check()?;
+        }
         self.profile.as_ref().map_or(Ok(()), Profile::check)?;
         if let Model::External { name, dimensions } = &self.model {
             let named = (1..=256).contains(&name.len());
@@ -418,6 +425,12 @@ mod tests {
         }
         check(&|config| config.rerank.model = String::new(), false);
         check(&|config| config.threads = Some(0), false);
+        for (renew, valid) in [(4, true), (5, false)] {
+            let truth = Arc::new(trefoil_store::truth::MemoryTruth::new("a"));
+            let mut shared = crate::store_at::SharedStore::new(truth);
+            shared.times.renew = Duration::from_secs(renew);
+            check(&|config| config.store = StoreAt::Shared(shared.clone()), valid);
+        }
         #[cfg(feature = "keyword")]
         for (boost, valid) in [(-0.1, false), (0.0, true), (10.0, true), (f32::NAN, false)] {
             check(&|config| config.keyword.title_boost = boost, valid);

@@ -24,7 +24,7 @@ use crate::{
     config::EngineConfig,
     default_set::BY_VECTOR,
     index::{active_model::OnMismatch, read_view::ReadView},
-    ingest::workers::Workers,
+    ingest::{node_thread::NodeThread, workers::Workers},
     search::{
         diagnostics::Diagnostics,
         observer::Observer,
@@ -37,6 +37,7 @@ mod admin;
 #[cfg(feature = "graph")]
 mod graph;
 mod ingest;
+mod node;
 pub(crate) mod tasks;
 mod why_not;
 
@@ -54,6 +55,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 pub struct Engine {
     /// None in an engine that reads.
     workers: Option<Workers>,
+    /// None in a directory of its own. Ends after the workers: then it gives the lease back.
+    _node: Option<NodeThread>,
     state: Arc<State>,
     /// What the worker does for others.
     tasks: Arc<Tasks>,
@@ -161,7 +164,8 @@ impl Engine {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let state = Arc::new(open_to_read(dir, config)?);
-        Ok(Self { workers: None, state, tasks: Arc::default(), _unpacked: unpacked })
+        let tasks = Arc::default();
+        Ok(Self { workers: None, _node: None, state, tasks, _unpacked: unpacked })
     }
 
     fn open_writer(dir: &Path, config: EngineConfig, on_mismatch: OnMismatch) -> Result<Self> {
@@ -174,8 +178,10 @@ impl Engine {
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         let state = Arc::new(open_to_write(dir, config, lock(dir)?, on_mismatch)?);
         let tasks = Arc::new(Tasks::default());
-        let workers = Some(Workers::start(&state, Arc::clone(&tasks) as _)?);
-        Ok(Self { workers, state, tasks, _unpacked: None })
+        let workers = Workers::start(&state, Arc::clone(&tasks) as _)?;
+        let start = || NodeThread::start(&state, workers.waker());
+        let node = state.node.as_ref().map(|_| start()).transpose()?;
+        Ok(Self { workers: Some(workers), _node: node, state, tasks, _unpacked: None })
     }
 
     /// Answers `query`. Each line is a stage, and each stage has its own type.
@@ -219,8 +225,10 @@ impl Engine {
         let mut diagnostics = Diagnostics::start();
         // Many at once would only push each other out of the caches. What hangs holds up others
         // for so long and no longer.
+        self.state.wait_until_fresh(deadline)?;
         let turn = self.state.turns.take(&deadline.within(Some(LONGEST_WAIT)));
         let view = self.state.current_view()?;
+        diagnostics.degraded.extend(self.state.node_troubles(&view));
         let searcher = self.searcher(&view, deadline);
         let mut observer = Observer::new(on_event, deadline);
         let allowed = &searcher.allowed(&query.filters)?;
@@ -437,7 +445,7 @@ impl Engine {
     /// The engine as a task of its worker has it: without the worker, which ends before its
     /// engine does.
     fn of_worker(state: Arc<State>) -> Self {
-        Self { workers: None, state, tasks: Arc::default(), _unpacked: None }
+        Self { workers: None, _node: None, state, tasks: Arc::default(), _unpacked: None }
     }
 
     /// Tells the threads in the background that something was written.

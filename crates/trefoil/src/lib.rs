@@ -54,6 +54,17 @@ mod progress;
 #[cfg(feature = "web")]
 mod searxng;
 mod state;
+mod store_at;
+
+/// An index whose rows several machines share: each is a node with a cache of its own.
+pub mod cluster {
+    pub use crate::store_at::{Freshness, NodeStatus, SharedStore, StoreAt};
+    pub use trefoil_store::truth::{
+        Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
+        NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,
+        Table, Touched, TouchedTable, Truth, Value, format, tables,
+    };
+}
 
 /// Parts of an index: traits for custom ones, settings of the built-in ones.
 pub mod index {
@@ -75,6 +86,7 @@ pub mod index {
     pub(crate) mod embedding;
     pub(crate) mod external;
     pub(crate) mod model_migration;
+    pub(crate) mod node;
     pub(crate) mod open;
     pub(crate) mod read_view;
     pub(crate) mod refresh;
@@ -213,7 +225,9 @@ pub mod ingest {
     pub(crate) mod background_thread;
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
+    pub(crate) mod lead;
     pub(crate) mod merger;
+    pub(crate) mod node_thread;
     pub(crate) mod pipeline;
     pub(crate) mod redact;
     pub(crate) mod workers;

@@ -20,8 +20,8 @@ pub use trefoil_core::{
     Scope, Sensitivity, SessionId, SourceType, SummaryId, UnitKind, UnitState,
 };
 use trefoil_core::{
-    Allowed, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question, Result,
-    RetrieverId, Role, RowId, Score, Stage, TokenCodes, TokenCounter,
+    Allowed, Deadline, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question,
+    Result, RetrieverId, Role, RowId, Score, Stage, TokenCodes, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -157,6 +157,7 @@ impl MemoryCollection<'_> {
         depth: RecallDepth,
     ) -> Result<Recalled> {
         let state = self.state();
+        state.wait_until_fresh(&Deadline::NEVER)?;
         let view = state.current_view()?;
         let question = asked(question);
         let by_text = {
@@ -182,6 +183,7 @@ impl MemoryCollection<'_> {
         }
         let mut degraded: Vec<Degraded> = view.memory.troubles().collect();
         degraded.extend(state.errors.list().into_iter().filter(|one| one.stage == Stage::Memory));
+        degraded.extend(state.node_troubles(&view));
         let mut recalled = Recalled { asked, degraded, ..Recalled::default() };
         for (stage, side, found) in [
             (stage_fed_by(IndexInput::Text), text, &mut recalled.by_text),

@@ -18,7 +18,7 @@ use trefoil_store::{JobCounts, Store};
 use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
-    index::{active_model::ActiveModel, collection::Indexed, read_view::ReadView},
+    index::{active_model::ActiveModel, collection::Indexed, node::NodeState, read_view::ReadView},
     models::FoundRerankers,
     search::turns::Turns,
 };
@@ -56,15 +56,33 @@ pub(crate) struct State {
     pub(crate) read_view: Mutex<Arc<ReadView>>,
     /// Held by whoever makes the next view: it is made from the last.
     pub(crate) updating: Mutex<()>,
+    /// What it knows as a node of a store that is shared; none in a directory of its own.
+    pub(crate) node: Option<NodeState>,
+    /// The vectors that the configured model makes; none without a model.
+    pub(crate) own_vectors: Option<String>,
     pub(crate) _lock: Option<FileLock>,
 }
 
 impl State {
-    /// Whether this process may write.
+    /// Whether this process may write rows.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] or [`Error::NotLeading`], naming what was to be done.
+    pub(crate) fn accepts_writes(&self, doing: &'static str) -> Result<()> {
+        self.updates_indexes(doing)?;
+        match &self.node {
+            Some(node) if self.store.leads().is_none() => {
+                Err(Error::NotLeading { shard: node.shared.truth.name(), doing })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this process brings the indexes up to date.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], naming what was to be done.
-    pub(crate) fn writable(&self, doing: &'static str) -> Result<()> {
+    pub(crate) fn updates_indexes(&self, doing: &'static str) -> Result<()> {
         if self.documents.is_writable() {
             return Ok(());
         }

@@ -17,12 +17,16 @@ use crate::{
     codec::{row_ids, texts},
     disk::pages,
     embedding,
+    fault::fault,
     file::remove_path,
     meta,
+    store::open_writer,
 };
 
 /// The setting that holds the key of the hashes in `erased_runs`.
 const KEY: &str = "erasure_key";
+/// What a message says that rewriting does.
+const CLEAN: &str = "clean the file";
 
 /// What was erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,15 +142,16 @@ impl Store {
     /// [`Error::Locked`](trefoil_core::Error::Locked) if another process reads and does not
     /// let go; then the note stays, and the next call tries again.
     pub fn clean(&self) -> Result<()> {
-        self.write_alone("clean the file", |connection| {
-            // The copy that VACUUM makes holds live rows only; it may be as large as the store.
-            connection.execute_batch(
-                "PRAGMA secure_delete = ON;
-                 PRAGMA temp_store = FILE;
-                 VACUUM;
-                 PRAGMA temp_store = MEMORY;",
-            )?;
-            pages::empty_log(connection)
+        self.write_alone_with(CLEAN, |connection| {
+            let failed = |error| fault(self.path(), CLEAN, error);
+            // The copy that VACUUM makes holds live rows only; it may be as large as the store. It
+            // is told where to be on a connection of its own: one that is told so loses the
+            // temporary tables that it has, by which a node that leads knows what was touched.
+            let cleaner = open_writer(self.path())?;
+            let vacuum = "PRAGMA secure_delete = ON; PRAGMA temp_store = FILE; VACUUM;";
+            cleaner.execute_batch(vacuum).map_err(failed)?;
+            drop(cleaner);
+            pages::empty_log(connection).map_err(failed)
         })
     }
 

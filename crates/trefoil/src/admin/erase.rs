@@ -122,7 +122,8 @@ impl State {
         Ok(rest.trim().is_empty())
     }
 
-    fn rewrite(&self) -> Result<()> {
+    /// Rewrites every file, so that none holds a byte of what is gone.
+    pub(crate) fn rewrite(&self) -> Result<()> {
         self.replay_all()?;
         self.documents.compact()?;
         self.memory.compact()?;

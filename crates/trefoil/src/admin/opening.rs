@@ -7,7 +7,7 @@ use std::{
 };
 
 use trefoil_core::{Collection, Error, FileLock, Result};
-use trefoil_store::{Access, Store};
+use trefoil_store::{Access, Store, truth::Place};
 
 #[cfg(feature = "graph")]
 use crate::index::typed_rows::TypedRows;
@@ -15,8 +15,9 @@ use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
     index::{
-        active_model::{ActiveModel, OnMismatch},
+        active_model::{ActiveModel, OnMismatch, vectors_are_of},
         collection::{Indexed, losses},
+        node::NodeState,
         open,
         read_view::{CollectionView, ReadView},
     },
@@ -24,6 +25,7 @@ use crate::{
     models,
     search::turns::Turns,
     state::State,
+    store_at::StoreAt,
 };
 
 /// Searches that run at once for each core: enough that one that waits for a file, a model or a
@@ -38,9 +40,15 @@ pub(crate) fn open_to_write(
     on_mismatch: OnMismatch,
 ) -> Result<State> {
     let state = open_state(dir, config, Some(lock), on_mismatch)?;
-    state.extract_first()?;
+    if state.leads() {
+        state.extract_first()?;
+    }
     state.replay_all()?;
-    state.clean_up()?;
+    if state.leads() {
+        state.clean_up()?;
+    } else if state.store.is_unclean()? {
+        state.rewrite()?;
+    }
     state.remove_other_vectors()?;
     Ok(state)
 }
@@ -59,10 +67,13 @@ fn open_state(
     on_mismatch: OnMismatch,
 ) -> Result<State> {
     let write = lock.is_some();
-    let access = if write { Access::ReadWrite } else { Access::ReadOnly };
-    let store = Store::open(dir, access, Arc::clone(&config.clock))?;
+    let (store, node) = open_store(dir, &config, write)?;
     let models = models::models(&config)?;
-    let active_model = ActiveModel::agreed(&store, models.embedder, &config, write, on_mismatch)?;
+    let own_vectors = models.embedder.as_ref().map(|embedder| vectors_are_of(embedder.space()));
+    // Rows are written by the node that leads only.
+    let writes_rows = write && (node.is_none() || store.leads().is_some());
+    let active_model =
+        ActiveModel::agreed(&store, models.embedder, &config, writes_rows, on_mismatch)?;
     let generation = store.vectors_generation()?;
     let open = |collection| {
         let vectors = match &active_model.embedder {
@@ -107,9 +118,58 @@ fn open_state(
         turns: Turns::per_core(SEARCHES),
         read_view: Mutex::new(Arc::new(view)),
         updating: Mutex::default(),
+        node,
+        own_vectors,
         config,
         _lock: lock,
     })
+}
+
+/// Opens the store; that of a node comes as far as it can.
+fn open_store(
+    dir: &Path,
+    config: &EngineConfig,
+    write: bool,
+) -> Result<(Store, Option<NodeState>)> {
+    let clock = Arc::clone(&config.clock);
+    let shared = match &config.store {
+        StoreAt::Shared(shared) if write => shared,
+        StoreAt::Shared(_) if !Store::exists(dir) => {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        StoreAt::Shared(_) | StoreAt::Here => {
+            let access = if write { Access::ReadWrite } else { Access::ReadOnly };
+            return Ok((Store::open(dir, access, clock)?, None));
+        }
+    };
+    let store = Store::open_node(dir, Arc::clone(&shared.truth), shared.times, clock)?;
+    let mut lost = None;
+    let followed = store.follow(&mut |what| {
+        lost = what;
+        // They are of rows that are void.
+        Collection::ALL.into_iter().try_for_each(|one| remove_folder(&dir.join(one.name())))
+    });
+    let node = NodeState::new(shared.clone(), &followed, lost);
+    match followed {
+        // Searches go on without the database.
+        Err(Error::Unavailable { .. }) if store.place()? != Place::NOTHING => {}
+        Err(error) => return Err(error),
+        Ok(_) if shared.may_lead => match store.lead() {
+            Ok(_) | Err(Error::Unavailable { .. }) => {}
+            Err(error) => return Err(error),
+        },
+        Ok(_) => {}
+    }
+    Ok((store, Some(node)))
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", folder, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Takes the writer's lock, which the operating system frees with the process.

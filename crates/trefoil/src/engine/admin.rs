@@ -132,7 +132,7 @@ impl Engine {
         path: &str,
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ForgetReceipt> {
-        self.state.writable("forget a document")?;
+        self.state.accepts_writes("forget a document")?;
         let erased = self.state.store.erase_file(path)?;
         self.forgotten(erased.unwrap_or_default(), &mut on_progress)
     }

@@ -65,6 +65,11 @@ impl State {
             return Ok(false);
         }
         let made_from = self.made_from(graph.freeze(GraphRetriever::LAG)?);
+        if !self.leads() {
+            // The node that leads makes them.
+            self.refresh_reports()?;
+            return Ok(false);
+        }
         let stored = self.store.meta(REPORTS)?.unwrap_or_default();
         // Without a model, reports are as good whichever model embedded them.
         let stored = made_from.model_of(&stored);
@@ -111,6 +116,11 @@ impl State {
             *shown = ReportView { made_from, reports };
         }
         Ok(())
+    }
+
+    /// Shows none until they are read again: the rows that they were made of are others.
+    pub(crate) fn forget_reports(&self) {
+        *self.reports.write().unwrap_or_else(PoisonError::into_inner) = ReportView::default();
     }
 
     fn shown_reports(&self) -> std::sync::RwLockReadGuard<'_, ReportView> {

@@ -75,19 +75,37 @@ impl ActiveModel {
                     migration: Some(Arc::new(Migration { target, embedder, after, left, tokens })),
                 })
             }
-            found => {
+            _ => {
                 if other == OnMismatch::Migrate && store.model_migration()?.is_some() {
                     store.abandon_model_migration()?;
                 }
-                if write && found.is_none() {
-                    store.set_fingerprint(&expected)?;
-                }
                 if write {
-                    store.keep_tokens(kept_tokens(embedder.as_ref(), config).as_ref())?;
+                    Self::adopt(store, embedder.as_ref(), config)?;
                 }
                 Ok(Self { embedder: Some(embedder), migration: None })
             }
         }
+    }
+
+    /// Makes the model that of the index, if it has none yet, and what is kept of it what is
+    /// configured.
+    ///
+    /// # Errors
+    /// [`Error::ModelMismatch`] if the vectors are of another model.
+    pub(crate) fn adopt(
+        store: &Store,
+        embedder: &dyn Embedder,
+        config: &EngineConfig,
+    ) -> Result<()> {
+        let expected = vectors_are_of(embedder.space());
+        match store.fingerprint()? {
+            None => store.set_fingerprint(&expected)?,
+            Some(found) if found != expected => {
+                return Err(Error::ModelMismatch { expected, found });
+            }
+            Some(_) => {}
+        }
+        store.keep_tokens(kept_tokens(embedder, config).as_ref())
     }
 
     /// No vectors where nothing embeds a question, and why.

@@ -169,6 +169,7 @@ impl Indexed {
 
     /// Forgets what is indexed, as the first step of a rebuild.
     pub(crate) fn clear(&self) -> Result<()> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.writers().iter().try_for_each(|one| one.clear())
     }
 

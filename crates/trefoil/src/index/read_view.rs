@@ -11,6 +11,8 @@ use trefoil_core::{
     Retriever, RetrieverId, Seq, Stage,
 };
 
+use trefoil_store::truth::Place;
+
 use crate::index::open::{self, OpenIndexes};
 
 /// What the searches see that start now.
@@ -27,6 +29,8 @@ pub(crate) struct ReadView {
     pub(crate) generation: u64,
     /// Chunks in each language.
     pub(crate) languages: Vec<(Language, usize)>,
+    /// How far the node is; nothing in a directory of its own.
+    pub(crate) place: Place,
     /// When each index was last committed, as of before they were read.
     pub(crate) commits: Vec<Option<SystemTime>>,
     /// When it was made.

@@ -48,15 +48,23 @@ impl State {
     }
 
     fn replay_where(&self, wanted: impl Fn(&[IndexInput]) -> bool) -> Result<()> {
-        self.writable("update the indexes")?;
-        self.documents.replay(&self.store, &wanted)?;
-        self.memory.replay(&self.store, &wanted)?;
+        self.updates_indexes("update the indexes")?;
+        let is_other_model = self.node.is_some() && self.is_outdated(&self.view())?;
+        let wanted = |inputs: &[IndexInput]| {
+            wanted(inputs) && !(is_other_model && inputs.contains(&IndexInput::Vector))
+        };
+        self.documents.replay(&self.store, wanted)?;
+        self.memory.replay(&self.store, wanted)?;
         self.refresh_read_view()
     }
 
     /// Shows the newest commits of all retrievers to the searches that start from now on.
     pub(crate) fn refresh_read_view(&self) -> Result<()> {
-        self.update_view(|shown| self.newest(shown).map(Some))
+        self.update_view(|shown| self.newest(shown).map(Some))?;
+        if self.node.is_some() {
+            self.note_shown(self.view().place);
+        }
+        Ok(())
     }
 
     /// Shows what a merge has made of an index. The commit stays the same: another one is shown by
@@ -106,6 +114,8 @@ impl State {
     /// The view that follows `shown`.
     fn newest(&self, shown: &ReadView) -> Result<ReadView> {
         let commits = self.commits(shown);
+        // The rows that are read below are at least so far.
+        let place = if self.node.is_some() { self.store.place()? } else { shown.place };
         // Before and after, for what is done in between is not in the retrievers yet.
         let before = self.waiting_embeddings()?;
         let mut next = self.with_newest_commits(shown)?;
@@ -119,7 +129,7 @@ impl State {
         if lags(&self.store, Collection::Documents, &[IndexInput::Text], shown.seq)? {
             next.languages = self.store.languages()?;
         }
-        Ok(ReadView { commits, at: Some(Instant::now()), ..next })
+        Ok(ReadView { commits, place, at: Some(Instant::now()), ..next })
     }
 
     /// The newest commit of each retriever, and which of them are behind the store, whose last
@@ -149,7 +159,8 @@ impl State {
     /// True if vectors of another model took the place of those of the view.
     fn is_outdated(&self, view: &ReadView) -> Result<bool> {
         Ok(view.documents.fed_by(IndexInput::Vector).is_some()
-            && self.store.vectors_generation()? != view.generation)
+            && (self.store.vectors_generation()? != view.generation
+                || self.follows_other_model()?))
     }
 
     /// What is said of vectors whose place others took. They stay as they are, and nothing embeds

@@ -40,6 +40,11 @@ impl PartialEq for Asked {
 }
 
 impl TypedRows {
+    /// Forgets all of it: the rows are others.
+    pub(crate) fn forget(&self) {
+        self.0.forget();
+    }
+
     /// Those rows within others that mention an entity of one of the types, in capitals, by a
     /// graph that reaches the change `seq`.
     pub(crate) fn allowed(

@@ -61,6 +61,10 @@ impl Steps for Worker {
     }
 
     fn failed(&self, state: &State, error: Error) -> bool {
+        if matches!(error, Error::NotLeading { .. } | Error::Fenced { .. }) {
+            // Another node goes on with it.
+            return false;
+        }
         let is_panic = matches!(error, Error::Panicked { .. });
         state.errors.note(stage_fed_by(IndexInput::Vector), error);
         // What it had taken up is not lost: it waits for the next try.
@@ -77,6 +81,11 @@ impl Steps for Worker {
 /// Does what is first of all that is left to do; false if nothing is. What came in last is
 /// embedded before the texts of a migration, and reports wait until nothing else is left.
 fn next_step(state: &Arc<State>, extra: &dyn Extra, thread: &ThreadStatus<'_>) -> Result<bool> {
+    if !state.leads() {
+        // Rows are written by the node that leads; here the graph is frozen and reports are read.
+        make_reports(state, thread.has_rested());
+        return Ok(false);
+    }
     if let Some(embedder) = state.embedder()
         && embed_batch(state, embedder.as_ref())? > 0
     {

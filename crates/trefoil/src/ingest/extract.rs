@@ -20,7 +20,7 @@ const GROUP: usize = 512;
 impl State {
     /// Forgets the indexes and rebuilds them from the store.
     pub(crate) fn rebuild(&self) -> Result<()> {
-        self.writable("rebuild the indexes")?;
+        self.accepts_writes("rebuild the indexes")?;
         self.documents.clear()?;
         self.memory.clear()?;
         self.store.requeue_embeddings()?;

@@ -6,7 +6,9 @@ use serde::Serialize;
 use trefoil_core::{
     Document, DocumentFormat, Embedding, Error, Loader, Metadata, Result, map_in_parallel,
 };
-use trefoil_store::{Clock, FileState, NewChunk, NewEmbedding, NewFile, SystemClock, TouchedFile};
+use trefoil_store::{
+    Clock, FileState, NewChunk, NewEmbedding, NewFile, SystemClock, TouchedFile, truth::Place,
+};
 use trefoil_text::{
     Skipped, SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
 };
@@ -48,6 +50,10 @@ pub struct Ingested {
     pub chunks_removed: usize,
     /// Files that were not read.
     pub skipped: Vec<Skipped>,
+    /// Where the shared store has all of it; none in a directory of its own.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub place: Option<Place>,
 }
 
 /// What an ingest of paths may do.
@@ -83,7 +89,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.writable("index files")?;
+        self.accepts_writes("index files")?;
         let config = &self.config;
         let options = WalkOptions {
             max_file_bytes: config.max_file_bytes,
@@ -117,6 +123,7 @@ impl State {
         }
         self.replay_all()?;
         on_stored();
+        report.place = self.written_at()?;
         Ok(report)
     }
 
@@ -128,7 +135,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.writable("index documents")?;
+        self.accepts_writes("index documents")?;
         let mut report = Ingested::default();
         let mut progress = Progress { done: 0, total: documents.len() as u64 };
         for group in documents.chunks(GROUP * 4) {
@@ -143,12 +150,18 @@ impl State {
         }
         self.replay_all()?;
         on_stored();
+        report.place = self.written_at()?;
         Ok(report)
+    }
+
+    /// Where the shared store has what was just written.
+    fn written_at(&self) -> Result<Option<Place>> {
+        self.node.as_ref().map(|_| self.store.place()).transpose()
     }
 
     /// Forgets the documents at exactly these paths. How many there were.
     pub(crate) fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
-        self.writable("remove documents")?;
+        self.accepts_writes("remove documents")?;
         let removed = self.store.remove_files(paths.iter().map(AsRef::as_ref))?;
         if removed > 0 {
             self.replay_all()?;
@@ -162,7 +175,7 @@ impl State {
         paths: &[impl AsRef<str>],
         patch: &Metadata,
     ) -> Result<usize> {
-        self.writable("change metadata")?;
+        self.accepts_writes("change metadata")?;
         let patched = self.store.patch_metadata(paths.iter().map(AsRef::as_ref), patch)?;
         if patched > 0 {
             self.replay_all()?;
@@ -172,7 +185,7 @@ impl State {
 
     /// Forgets the document at `path`, and every document below it. How many.
     pub(crate) fn remove(&self, path: &str) -> Result<usize> {
-        self.writable("remove documents")?;
+        self.accepts_writes("remove documents")?;
         let removed = self.store.remove_under(path.trim_end_matches('/'))?;
         if removed > 0 {
             self.replay_all()?;

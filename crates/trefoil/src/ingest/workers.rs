@@ -24,7 +24,9 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts the threads.
     pub(crate) fn start(state: &Arc<State>, extra: Arc<dyn Extra>) -> Result<Self> {
-        state.store.release_jobs()?;
+        if state.leads() {
+            state.store.release_jobs()?;
+        }
         let merger = BackgroundThread::start("trefoil-merger", state, Merger)?;
         let worker = Worker { extra, merger: merger.waker() };
         let worker = BackgroundThread::start("trefoil-worker", state, worker)?;
@@ -33,8 +35,16 @@ impl Workers {
 
     /// Tells them that something was written.
     pub(crate) fn wake(&self) {
-        self.worker.waker().wake();
-        self.merger.waker().wake();
+        self.waker()();
+    }
+
+    /// What tells them so, from wherever.
+    pub(crate) fn waker(&self) -> impl Fn() + Send + use<> {
+        let (worker, merger) = (self.worker.waker(), self.merger.waker());
+        move || {
+            worker.wake();
+            merger.wake();
+        }
     }
 
     /// Waits until they have nothing left to do.

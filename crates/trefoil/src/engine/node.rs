@@ -1,0 +1,52 @@
+//! What an engine does as a node of a store that is shared.
+
+use trefoil_core::Result;
+use trefoil_store::truth::Place;
+
+use crate::{engine::Engine, store_at::NodeStatus};
+
+impl Engine {
+    /// Brings the cache of this node to what the other nodes have written by now, and tells how far
+    /// it is then. A node does so by itself all the time. Nothing to do in a directory of its own.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](trefoil_core::Error::Unavailable) if the store does not answer.
+    pub fn follow(&self) -> Result<Place> {
+        let place = self.state.follow()?;
+        self.wake();
+        Ok(place)
+    }
+
+    /// Asks to lead the shard, which a node that may lead does by itself as well. False if the node
+    /// has not everything yet, or another one leads.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](trefoil_core::Error::Unavailable) if the store does not answer.
+    pub fn lead(&self) -> Result<bool> {
+        let leads = self.state.lead()?;
+        if leads {
+            self.wake();
+        }
+        Ok(leads)
+    }
+
+    /// Lets another node lead at once. This one may lead again when nobody else does.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](trefoil_core::Error::Unavailable) if the store does not answer: then
+    /// another node leads when the lease has run out.
+    pub fn resign(&self) -> Result<()> {
+        self.state.resign()
+    }
+
+    /// Makes the searches that begin from now on wait until they see this place, which
+    /// [`Ingested::place`](crate::Ingested) of any engine of the shard told.
+    pub fn expect(&self, place: Place) {
+        self.state.expect(place);
+    }
+
+    /// How this engine stands to the store that it shares with others; none if it shares none.
+    pub fn node(&self) -> Result<Option<NodeStatus>> {
+        self.state.node_status()
+    }
+}

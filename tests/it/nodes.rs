@@ -1,0 +1,408 @@
+//! Nodes that share a store: the one that leads, those that follow, and an index of its own answer
+//! alike, also after another node leads.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tempfile::TempDir;
+use trefoil::{
+    Document, Engine, EngineConfig, Error, Result, RetrieverId, SearchOptions,
+    cluster::{
+        Freshness, Lost, MemoryTruth, NodeTimes, Place, RowSink, Shard, SharedStore, StoreAt,
+        Touched, Truth,
+    },
+};
+
+use crate::{
+    campaign::{any_relevance, list},
+    models::without_model,
+    rebuilt::{documents, questions},
+    trigrams::with_trigrams,
+};
+
+/// Nodes that do nothing by themselves, but for the first.
+fn by_hand() -> NodeTimes {
+    let hour = Duration::from_hours(1);
+    NodeTimes { poll: hour, retry: hour, lease: hour, renew: hour / 3, doubt: Duration::ZERO }
+}
+
+/// What a node is made of.
+struct Parts {
+    config: EngineConfig,
+    shared: SharedStore,
+}
+
+fn parts(truth: impl Truth + 'static, config: EngineConfig) -> Parts {
+    let times = by_hand();
+    Parts { config, shared: SharedStore { times, ..SharedStore::new(Arc::new(truth)) } }
+}
+
+impl Parts {
+    fn following(mut self) -> Self {
+        self.shared.may_lead = false;
+        self
+    }
+
+    fn open_in(self, dir: &Path) -> Result<Engine> {
+        let store = StoreAt::Shared(self.shared);
+        Engine::open_with(dir, EngineConfig { store, ..self.config })
+    }
+
+    fn open(self) -> Node {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = self.open_in(dir.path()).unwrap();
+        Node { engine, dir }
+    }
+}
+
+struct Node {
+    engine: Engine,
+    dir: TempDir,
+}
+
+impl Node {
+    /// Takes over what there is, and brings the indexes to the end.
+    fn settle(&self) {
+        self.engine.follow().unwrap();
+        self.engine.wait_until_indexed().unwrap();
+    }
+
+    fn texts(&self) -> BTreeMap<String, Vec<String>> {
+        let of = |path: String| {
+            let chunks = self.engine.document_chunks(&path).unwrap();
+            (path, chunks.iter().map(|one| one.chunk.text.clone()).collect())
+        };
+        self.engine.paths().unwrap().into_iter().map(of).collect()
+    }
+
+    fn finds(&self, text: &str) -> Vec<String> {
+        let found = self.engine.search(&any_relevance(text)).unwrap();
+        found.results.iter().map(|hit| hit.path().to_owned()).collect()
+    }
+
+    /// What is said of how it follows.
+    fn troubles(&self) -> Vec<String> {
+        let found = self.engine.search(&any_relevance("walrus")).unwrap();
+        let own = found.degraded.into_iter().filter(|one| one.stage.name() == "follow");
+        own.map(|one| one.reason).collect()
+    }
+}
+
+/// All that an engine answers, to the bit.
+fn answers(engine: &Engine) -> Vec<String> {
+    let mut ids = BTreeMap::new();
+    for path in engine.paths().unwrap() {
+        let chunks = engine.document_chunks(&path).unwrap();
+        ids.extend(chunks.iter().map(|one| (one.row.get(), one.id.to_string())));
+    }
+    let mut answers = Vec::new();
+    for question in questions() {
+        for retriever in [RetrieverId::KEYWORD, RetrieverId::SEMANTIC] {
+            let list = list(engine, &question, retriever).unwrap();
+            let hits = list.hits().iter();
+            let hits: Vec<(&String, u32)> =
+                hits.map(|hit| (&ids[&hit.row.get()], hit.raw_score.to_bits())).collect();
+            let (floor, confidence) = (list.floor().to_bits(), list.confidence().to_bits());
+            answers.push(format!("{retriever} {question}: {hits:?} {floor} {confidence}"));
+        }
+        let options = SearchOptions { limit: 50, ..SearchOptions::default() };
+        let query = any_relevance(&question).replace_options(options);
+        let found = engine.search(&query).unwrap();
+        assert!(found.degraded.is_empty(), "{:?}", found.degraded);
+        let results = found.results.iter().map(|one| (one.id.clone(), one.score.get().to_bits()));
+        answers.push(format!("{question}: {:?}", results.collect::<Vec<_>>()));
+    }
+    answers
+}
+
+fn assert_alike(one: &[String], other: &[String]) {
+    assert_eq!(one.len(), other.len());
+    for (one, other) in one.iter().zip(other) {
+        assert_eq!(one, other);
+    }
+}
+
+#[test]
+fn an_index_of_its_own_a_node_that_leads_and_those_that_follow_answer_alike() {
+    let truth = MemoryTruth::new("a");
+    let own_dir = tempfile::tempdir().unwrap();
+    let own = Engine::open_with(own_dir.path(), with_trigrams()).unwrap();
+    let first = parts(truth.clone(), with_trigrams()).open();
+    let second = parts(truth.node("b"), with_trigrams()).open();
+    assert!(first.engine.node().unwrap().unwrap().leads);
+    assert!(!second.engine.node().unwrap().unwrap().leads);
+    let documents = documents();
+    let (early, late) = documents.split_at(documents.len() * 2 / 3);
+    for some in early.chunks(30) {
+        own.ingest(some).unwrap();
+        first.engine.ingest(some).unwrap();
+        second.engine.follow().unwrap();
+    }
+    for gone in early.iter().step_by(9) {
+        assert_eq!(own.remove(&gone.path).unwrap(), first.engine.remove(&gone.path).unwrap());
+    }
+    for engine in [&own, &first.engine] {
+        engine.wait_until_indexed().unwrap();
+    }
+    second.settle();
+    let expected = answers(&own);
+    assert_alike(&answers(&first.engine), &expected);
+    assert_alike(&answers(&second.engine), &expected);
+    assert_eq!(first.texts(), second.texts());
+
+    // The node that led is gone, and another goes on.
+    let refused = second.engine.ingest(late).unwrap_err();
+    assert!(matches!(refused, Error::NotLeading { doing: "index documents", .. }), "{refused:?}");
+    let Node { engine, dir } = first;
+    drop(engine);
+    second.engine.follow().unwrap();
+    assert!(second.engine.lead().unwrap());
+    own.ingest(late).unwrap();
+    let ingested = second.engine.ingest(late).unwrap();
+    assert_eq!(ingested.place, Some(truth.head().unwrap()));
+    for engine in [&own, &second.engine] {
+        engine.wait_until_indexed().unwrap();
+    }
+    let expected = answers(&own);
+    assert_alike(&answers(&second.engine), &expected);
+    // One that starts from nothing, and the one that led before.
+    let third = parts(truth.node("c"), with_trigrams()).open();
+    let engine = parts(truth.node("a"), with_trigrams()).open_in(dir.path()).unwrap();
+    for node in [third, Node { engine, dir }] {
+        node.settle();
+        assert_alike(&answers(&node.engine), &expected);
+        assert_eq!(node.texts(), second.texts());
+        let Node { engine, dir } = node;
+        drop(engine);
+        let verified = Engine::verify(dir.path()).unwrap();
+        assert!(verified.is_sound(), "{verified:?}");
+    }
+}
+
+/// A connection that can be cut.
+#[derive(Clone, Debug)]
+struct Cut {
+    truth: MemoryTruth,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Cut {
+    fn new(truth: MemoryTruth) -> Self {
+        Self { truth, is_cut: Arc::default() }
+    }
+
+    fn set(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    fn ask(&self) -> Result<&MemoryTruth> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            let (truth, doing) = (self.truth.name(), "ask");
+            return Err(Error::Unavailable { truth, doing, source: "it is cut".into() });
+        }
+        Ok(&self.truth)
+    }
+}
+
+impl Truth for Cut {
+    fn name(&self) -> String {
+        self.truth.name()
+    }
+    fn head(&self) -> Result<Place> {
+        self.ask()?.head()
+    }
+    fn shard(&self) -> Result<Shard> {
+        self.ask()?.shard()
+    }
+    fn lead(&self, from: Place, lease: Duration) -> Result<Option<Place>> {
+        self.ask()?.lead(from, lease)
+    }
+    fn renew(&self, place: Place, lease: Duration) -> Result<()> {
+        self.ask()?.renew(place, lease)
+    }
+    fn resign(&self, place: Place) -> Result<()> {
+        self.ask()?.resign(place)
+    }
+    fn append(&self, place: Place, touched: &Touched) -> Result<Place> {
+        self.ask()?.append(place, touched)
+    }
+    fn pull(&self, after: Place, into: &mut dyn RowSink) -> Result<Place> {
+        self.ask()?.pull(after, into)
+    }
+    fn prune(&self, place: Place, upto: u64) -> Result<()> {
+        self.ask()?.prune(place, upto)
+    }
+}
+
+fn walrus(name: &str) -> Document {
+    Document::new(name, format!("The walrus of {name} sleeps on the ice."))
+}
+
+#[test]
+fn while_the_store_does_not_answer_searches_go_on_and_say_so() {
+    let truth = MemoryTruth::new("a");
+    let [leads, follows] = [truth.clone(), truth.node("b")].map(Cut::new);
+    let first = parts(leads.clone(), without_model()).open();
+    let second = parts(follows.clone(), without_model()).following().open();
+    first.engine.ingest(&[walrus("one")]).unwrap();
+    second.settle();
+    for cut in [&leads, &follows] {
+        cut.set(true);
+    }
+    let refused = first.engine.ingest(&[walrus("two")]).unwrap_err();
+    assert!(matches!(refused, Error::Unavailable { .. }), "{refused:?}");
+    assert!(matches!(second.engine.follow(), Err(Error::Unavailable { .. })));
+    for node in [&first, &second] {
+        assert_eq!(node.finds("walrus"), ["one"]);
+    }
+    let troubles = second.troubles();
+    assert!(troubles[0].starts_with("as of transaction ") && troubles[0].contains("it is cut"));
+    assert_eq!(first.troubles(), [""; 0], "a node that leads has everything");
+    // A node with a cache opens without the store, and one without does not.
+    let Node { engine, dir } = second;
+    drop(engine);
+    let second = parts(follows.clone(), without_model()).following().open_in(dir.path()).unwrap();
+    let second = Node { engine: second, dir };
+    assert_eq!(second.finds("walrus"), ["one"]);
+    assert!(second.troubles()[0].contains("it is cut"));
+    let empty = tempfile::tempdir().unwrap();
+    let refused = parts(follows.clone(), without_model()).open_in(empty.path()).unwrap_err();
+    assert!(matches!(refused, Error::Unavailable { .. }), "{refused:?}");
+    for cut in [&leads, &follows] {
+        cut.set(false);
+    }
+    first.engine.ingest(&[walrus("two")]).unwrap();
+    second.settle();
+    assert_eq!(second.troubles(), [""; 0]);
+    assert_eq!(second.finds("walrus of two").len(), 2);
+}
+
+#[test]
+fn a_search_waits_for_what_it_is_to_see_and_says_what_it_does_not() {
+    let truth = MemoryTruth::new("a");
+    let first = parts(truth.clone(), without_model()).open();
+    let mut lagging = parts(truth.node("b"), without_model()).following();
+    lagging.shared.freshness_wait = Duration::ZERO;
+    let lagging = lagging.open();
+    let mut strict = parts(truth.node("c"), without_model()).following();
+    strict.shared.freshness_wait = Duration::ZERO;
+    strict.shared.freshness = Freshness::Required;
+    let strict = strict.open();
+    let place = first.engine.ingest(&[walrus("one")]).unwrap().place.unwrap();
+    let behind = place.tx - lagging.engine.node().unwrap().unwrap().place.tx;
+    assert!(behind > 0);
+    for node in [&lagging, &strict] {
+        node.engine.expect(place);
+    }
+    assert_eq!(lagging.troubles(), [format!("behind by {behind} transactions")]);
+    let refused = strict.engine.search(&any_relevance("walrus")).unwrap_err();
+    assert!(matches!(refused, Error::Behind { transactions } if transactions == behind));
+    for node in [&lagging, &strict] {
+        node.engine.follow().unwrap();
+        assert_eq!(node.finds("walrus"), ["one"]);
+        assert_eq!(node.troubles(), [""; 0]);
+    }
+    // One that looks by itself is there in time.
+    let mut eager = parts(truth.node("d"), without_model()).following();
+    eager.shared.times.poll = Duration::from_millis(5);
+    eager.shared.freshness_wait = Duration::from_mins(5);
+    let eager = eager.open();
+    let place = first.engine.ingest(&[walrus("two")]).unwrap().place.unwrap();
+    eager.engine.expect(place);
+    assert_eq!(eager.finds("walrus of two").len(), 2);
+}
+
+#[test]
+fn a_node_leads_by_itself_when_no_other_does() {
+    let truth = MemoryTruth::new("a");
+    let first = parts(truth.clone(), without_model()).open();
+    let mut heir = parts(truth.node("b"), without_model());
+    heir.shared.times = NodeTimes {
+        poll: Duration::from_millis(5),
+        retry: Duration::from_millis(20),
+        ..NodeTimes::default()
+    };
+    let heir = heir.open();
+    first.engine.ingest(&[walrus("one")]).unwrap();
+    drop(first);
+    let written = (0..3_000).any(|_| {
+        let written = heir.engine.ingest(&[walrus("two")]);
+        std::thread::sleep(Duration::from_millis(20));
+        written.is_ok()
+    });
+    assert!(written, "nobody leads");
+    assert_eq!(heir.finds("walrus of two").len(), 2);
+}
+
+#[test]
+fn what_the_store_lost_is_gone_everywhere_and_said() {
+    let truth = MemoryTruth::new("a");
+    let first = parts(truth.clone(), with_trigrams()).open();
+    let second = parts(truth.node("b"), with_trigrams()).following().open();
+    first.engine.ingest(&[walrus("one")]).unwrap();
+    first.engine.wait_until_indexed().unwrap();
+    let standby = truth.state();
+    first.engine.ingest(&[walrus("two")]).unwrap();
+    first.engine.wait_until_indexed().unwrap();
+    second.settle();
+    assert_eq!(second.finds("walrus").len(), 2);
+    let at = truth.head().unwrap();
+    let after = standby.head().tx;
+    truth.put_back(standby);
+    let fenced = first.engine.ingest(&[walrus("three")]).unwrap_err();
+    assert!(matches!(fenced, Error::Fenced { .. }), "{fenced:?}");
+    for node in [&second, &first] {
+        node.settle();
+        assert_eq!(node.finds("walrus"), ["one"]);
+        let lost = Some(Lost { at, after });
+        assert_eq!(node.engine.node().unwrap().unwrap().lost, lost);
+        assert!(node.troubles()[0].contains("has lost"), "{:?}", node.troubles());
+    }
+    assert!(first.engine.lead().unwrap());
+    first.engine.ingest(&[walrus("four")]).unwrap();
+    second.settle();
+    assert_eq!(second.finds("walrus of four").len(), 2);
+    let Node { engine, dir } = second;
+    drop(engine);
+    let verified = Engine::verify(dir.path()).unwrap();
+    assert!(verified.is_sound(), "{verified:?}");
+}
+
+#[test]
+fn what_is_forgotten_is_in_no_file_of_any_node() {
+    let truth = MemoryTruth::new("a");
+    let first = parts(truth.clone(), without_model()).open();
+    let second = parts(truth.node("b"), without_model()).following().open();
+    let secret = "the walrus hid the key below the third stone";
+    first.engine.ingest(&[Document::new("secret", secret), walrus("one")]).unwrap();
+    second.settle();
+    let holds = || {
+        let mut todo = vec![second.dir.path().to_owned()];
+        let mut holders = Vec::new();
+        while let Some(path) = todo.pop() {
+            if path.is_dir() {
+                todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                let bytes = fs::read(&path).unwrap();
+                let needle = &secret.as_bytes()[16..40];
+                if bytes.windows(needle.len()).any(|window| window == needle) {
+                    holders.push(path);
+                }
+            }
+        }
+        holders
+    };
+    assert!(!holds().is_empty(), "the search sees nothing");
+    first.engine.forget_document("secret").unwrap();
+    second.settle();
+    assert_eq!(holds(), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(second.finds("walrus"), ["one"]);
+}
