@@ -14,10 +14,11 @@ use std::{
 
 use tempfile::TempDir;
 use trefoil::{
-    Document, Engine, EngineConfig, Error, Result, RetrieverId, SearchOptions,
+    Document, Engine, EngineConfig, Error, IngestOptions, Metadata, Result, RetrieverId,
+    SearchOptions,
     cluster::{
-        Freshness, Lost, MemoryTruth, NodeTimes, Place, RowSink, Shard, SharedStore, StoreAt,
-        Touched, Truth,
+        Cluster, EmbedText, Freshness, Lost, MemoryTruth, NodeReport, NodeSeen, NodeTimes, Place,
+        Request, RequestId, RowSink, Shard, SharedStore, StoreAt, Touched, Truth,
     },
 };
 
@@ -40,7 +41,7 @@ struct Parts {
     shared: SharedStore,
 }
 
-fn parts(truth: impl Truth + 'static, config: EngineConfig) -> Parts {
+fn parts(truth: impl Cluster + 'static, config: EngineConfig) -> Parts {
     let times = by_hand();
     Parts { config, shared: SharedStore { times, ..SharedStore::new(Arc::new(truth)) } }
 }
@@ -159,8 +160,8 @@ fn an_index_of_its_own_a_node_that_leads_and_those_that_follow_answer_alike() {
     assert_eq!(first.texts(), second.texts());
 
     // The node that led is gone, and another goes on.
-    let refused = second.engine.ingest(late).unwrap_err();
-    assert!(matches!(refused, Error::NotLeading { doing: "index documents", .. }), "{refused:?}");
+    let refused = second.engine.forget_document("any").unwrap_err();
+    assert!(matches!(refused, Error::NotLeading { doing: "forget a document", .. }), "{refused:?}");
     let Node { engine, dir } = first;
     drop(engine);
     second.engine.follow().unwrap();
@@ -239,6 +240,48 @@ impl Truth for Cut {
     }
     fn prune(&self, place: Place, upto: u64) -> Result<()> {
         self.ask()?.prune(place, upto)
+    }
+}
+
+impl Cluster for Cut {
+    fn send(&self, request: &Request) -> Result<()> {
+        self.ask()?.send(request)
+    }
+    fn answer(&self, id: RequestId) -> Result<Option<(u64, Vec<u8>)>> {
+        self.ask()?.answer(id)
+    }
+    fn requests(&self, limit: usize) -> Result<Vec<Request>> {
+        self.ask()?.requests(limit)
+    }
+    fn forget(&self, id: RequestId) -> Result<()> {
+        self.ask()?.forget(id)
+    }
+    fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
+        self.ask()?.want_vectors(fingerprint, texts)
+    }
+    fn vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<Vec<(String, Vec<f32>)>> {
+        self.ask()?.vectors(fingerprint, hashes)
+    }
+    fn forget_vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<()> {
+        self.ask()?.forget_vectors(fingerprint, hashes)
+    }
+    fn claim_texts(
+        &self,
+        fingerprint: &str,
+        limit: usize,
+        lease: Duration,
+        tries: u32,
+    ) -> Result<Vec<EmbedText>> {
+        self.ask()?.claim_texts(fingerprint, limit, lease, tries)
+    }
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+        self.ask()?.put_vectors(fingerprint, vectors)
+    }
+    fn report(&self, report: &NodeReport) -> Result<()> {
+        self.ask()?.report(report)
+    }
+    fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>> {
+        self.ask()?.nodes(within)
     }
 }
 
@@ -357,7 +400,7 @@ fn what_the_store_lost_is_gone_everywhere_and_said() {
     let at = truth.head().unwrap();
     let after = standby.head().tx;
     truth.put_back(standby);
-    let fenced = first.engine.ingest(&[walrus("three")]).unwrap_err();
+    let fenced = first.engine.forget_document("one").unwrap_err();
     assert!(matches!(fenced, Error::Fenced { .. }), "{fenced:?}");
     for node in [&second, &first] {
         node.settle();
@@ -405,4 +448,58 @@ fn what_is_forgotten_is_in_no_file_of_any_node() {
     second.settle();
     assert_eq!(holds(), [""; 0].map(std::path::PathBuf::from));
     assert_eq!(second.finds("walrus"), ["one"]);
+}
+
+#[test]
+fn any_node_takes_documents_and_the_one_that_leads_stores_them_once() {
+    let truth = MemoryTruth::new("a");
+    let mut first = parts(truth.clone(), without_model());
+    first.shared.times.poll = Duration::from_millis(5);
+    let first = first.open();
+    let second = parts(truth.node("b"), without_model()).following().open();
+    let written = second.engine.ingest(&[walrus("one"), walrus("two")]).unwrap();
+    assert_eq!((written.written, written.chunks_added), (2, 2));
+    assert_eq!(written.place, Some(truth.head().unwrap()));
+    // It sees what it wrote at once, and the node that leads has it.
+    assert_eq!(second.finds("walrus").len(), 2);
+    assert_eq!(first.texts(), second.texts());
+    let again = second.engine.ingest(&[walrus("one")]).unwrap();
+    assert_eq!((again.written, again.unchanged), (0, 1));
+
+    let patch = |field: &str, value: &str| {
+        serde_json::from_value::<Metadata>(serde_json::json!({ field: value })).unwrap()
+    };
+    assert_eq!(second.engine.update_metadata(&["one"], &patch("shelf", "left")).unwrap(), 1);
+    let long = "x".repeat(10_000);
+    assert_eq!(second.engine.update_metadata(&["one"], &patch("note", &long)).unwrap(), 1);
+    // What a request is wrong with is told to whoever sent it, and holds up nobody else.
+    let refused = second.engine.update_metadata(&["one"], &patch("more", &long)).unwrap_err();
+    assert!(refused.chain().contains("16,384"), "{}", refused.chain());
+    let metadata =
+        |node: &Node| node.engine.document_chunks("one").unwrap()[0].file.metadata.to_json();
+    assert!(metadata(&first).contains("left") && !metadata(&first).contains("more"));
+    assert_eq!(metadata(&first), metadata(&second));
+
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("note.md"), "# Walrus\n\nThe third walrus reads.\n").unwrap();
+    let paths = [folder.path().to_owned()];
+    let go_on = |_| std::ops::ControlFlow::Continue(());
+    let filled = second.engine.ingest_paths(&paths, IngestOptions::default(), go_on).unwrap();
+    assert_eq!(filled.written, 1);
+    first.engine.expect(filled.place.unwrap());
+    assert_eq!(first.finds("third walrus").len(), 3);
+    assert_eq!(second.engine.remove("two").unwrap(), 1);
+    assert_eq!(second.finds("walrus").len(), 2);
+    assert_eq!(first.texts(), second.texts());
+}
+
+#[test]
+fn a_write_that_nobody_does_is_told_as_in_doubt() {
+    let truth = MemoryTruth::new("a");
+    let mut alone = parts(truth.clone(), without_model()).following();
+    alone.shared.write_wait = Duration::from_millis(20);
+    let alone = alone.open();
+    let refused = alone.engine.ingest(&[walrus("one")]).unwrap_err();
+    assert!(matches!(refused, Error::InDoubt { .. }), "{refused:?}");
+    assert_eq!(truth.requests(10).unwrap(), [], "nobody does it later");
 }

@@ -7,6 +7,7 @@ mod leak;
 mod limits;
 mod mcp;
 mod memory;
+mod nodes;
 mod operation;
 mod rights;
 mod running;

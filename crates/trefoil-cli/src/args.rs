@@ -1,5 +1,6 @@
 //! The command line, as clap reads it.
 
+mod cluster;
 mod evaluation;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -23,6 +24,7 @@ use trefoil::{
 pub(crate) use self::mcp::{McpArgs, McpClient};
 use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, TOKEN_VECTORS, choice, score};
 pub(crate) use self::{
+    cluster::ClusterCommand,
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
     memory::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,
@@ -88,6 +90,10 @@ pub(crate) struct GlobalArgs {
     /// Directory of the index [default: .trefoil]; for `serve` also NAME=DIR, repeated for more
     #[arg(long, value_name = "DIR", env = "TREFOIL_INDEX", value_hint = ValueHint::DirPath)]
     pub(crate) index: Vec<PathBuf>,
+    /// Database that holds the index for several machines, as in
+    /// `postgres://db.example/app?index=notes`; the directory of the index is a cache of it then
+    #[arg(long, value_name = "URL", env = "TREFOIL_STORE", hide_short_help = true)]
+    pub(crate) store: Option<String>,
     /// Embedding model: a name of `trefoil models list`, a folder, or `none` for keywords only
     #[arg(long, value_name = "NAME|DIR", env = "TREFOIL_MODEL")]
     pub(crate) model: Option<String>,
@@ -338,6 +344,9 @@ Examples:
   trefoil mcp --tools documents,memory,write
   trefoil mcp --read-only")]
     Mcp(McpArgs),
+    /// Set up a database that holds an index for several machines, and see who is there
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Make, list and end tokens for `serve`
     #[command(subcommand)]
     Token(TokenCommand),

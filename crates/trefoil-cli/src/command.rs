@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod calibrate;
+mod cluster;
 mod completions;
 mod demo;
 mod doctor;
@@ -83,6 +84,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         }
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args, &settings()?),
+        Command::Cluster(command) => cluster::run(&command, &settings()?),
         Command::Token(command) => token::run(command, &settings()?),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man::run(folder.as_deref()),

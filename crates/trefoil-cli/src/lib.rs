@@ -12,6 +12,7 @@ mod interrupt;
 mod progress;
 mod settings;
 mod show;
+mod store;
 mod wrap;
 
 use std::{ffi::OsString, io::IsTerminal, process::ExitCode};

@@ -10,17 +10,20 @@ use std::{
 use anyhow::Context;
 use serde::{Deserialize, Deserializer};
 use trefoil::{
-    EngineConfig, Model, Profile, TokenVectors,
+    Engine, EngineConfig, Error, Model, Profile, TokenVectors,
+    cluster::StoreAt,
     index::KeywordConfig,
     memory::MemoryUpkeep,
     model::{ModelHome, Rerankers},
     search::RerankConfig,
 };
+use trefoil_postgres::PostgresConfig;
 use trefoil_server::Limits;
 
 use crate::{
     args::{GlobalArgs, KeywordBoost},
     console::Console,
+    store::{Role, StoreTable},
 };
 
 /// Name of the settings file.
@@ -43,6 +46,8 @@ pub(crate) struct Settings {
     pub(crate) console: Console,
     /// How the engine works.
     pub(crate) engine: EngineConfig,
+    /// Where the rows of the index are.
+    store: StoreTable,
     /// How `serve` works.
     pub(crate) server: ServerTable,
     /// The indexes that `serve` serves, by name; the one of every command if there are none.
@@ -132,6 +137,7 @@ impl Settings {
             },
             home,
             console,
+            store: StoreTable { url: args.store.clone().or(file.store.url), ..file.store },
             server: file.server,
             indexes: file.indexes.into_iter().map(|(name, table)| (name, table.path)).collect(),
         })
@@ -140,6 +146,47 @@ impl Settings {
     /// Directory of the index.
     pub(crate) fn index(&self) -> &Path {
         self.index.as_deref().unwrap_or(Path::new(DEFAULT_INDEX))
+    }
+
+    /// The database that holds the index, if it is shared.
+    pub(crate) fn database(&self) -> trefoil::Result<Option<PostgresConfig>> {
+        self.store.config()
+    }
+
+    /// The settings of the engine, with the store that it shares if it does. `role` is that of the
+    /// command line.
+    pub(crate) fn node(&self, role: Option<Role>) -> trefoil::Result<EngineConfig> {
+        let mut store = self.store.store()?;
+        if let (Some(role), StoreAt::Shared(shared)) = (role, &mut store) {
+            shared.may_lead = role == Role::Auto;
+        }
+        Ok(EngineConfig { store, ..self.engine.clone() })
+    }
+
+    /// Opens the index to write.
+    pub(crate) fn open(&self) -> trefoil::Result<Engine> {
+        Engine::open_with(self.index(), self.node(None)?)
+    }
+
+    /// Opens an index that is there to write.
+    pub(crate) fn open_existing(&self) -> trefoil::Result<Engine> {
+        if self.store.url.is_none() && !self.index().is_dir() {
+            return Err(Error::IndexMissing { path: self.index().to_owned() });
+        }
+        self.open()
+    }
+
+    /// Opens the index to read, while another process may write to it. What other nodes have
+    /// written by now is there, unless another process has the cache: then that one follows.
+    pub(crate) fn open_to_read(&self) -> trefoil::Result<Engine> {
+        let config = self.node(Some(Role::Searcher))?;
+        if matches!(config.store, StoreAt::Shared(_)) {
+            match Engine::open_with(self.index(), config) {
+                Err(Error::Locked { .. }) => {}
+                opened => return opened,
+            }
+        }
+        Engine::open_read_only(self.index(), self.engine.clone())
     }
 
     /// The name that `serve` gives the index of every command.
@@ -203,6 +250,8 @@ struct SettingsFile {
     keyword: Option<KeywordConfig>,
     redact_documents: Option<bool>,
     token_vectors: Option<TokenVectors>,
+    #[serde(default)]
+    store: StoreTable,
     #[serde(default)]
     server: ServerTable,
     #[serde(default)]

@@ -39,7 +39,7 @@ pub enum ChunkLevel {
 
 /// A span of one document, as the chunker makes it: the unit that is indexed and ranked.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Chunk {
     /// Its role.

@@ -1,6 +1,6 @@
 //! The way of a request, from its head to its answer.
 
-use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
+use std::{net::IpAddr, str::FromStr, sync::Arc, time::Duration, time::Instant};
 
 use axum::{
     Extension, RequestExt, Router,
@@ -12,13 +12,14 @@ use axum::{
     routing::{MethodFilter, on},
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use trefoil::cluster::Place;
 
 #[cfg(feature = "mcp")]
 use crate::mcp::endpoint::Talks;
 use crate::{
     app::App,
     auth::Caller,
-    call::{Call, Query, request_id},
+    call::{Call, PLACE, Query, request_id},
     problem::Problem,
     route::{Route, Takes},
     routes::routes,
@@ -159,16 +160,18 @@ async fn handle(
     let text = |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let accept = text(header::ACCEPT).unwrap_or_default().to_owned();
     let last_event = text(HeaderName::from_static("last-event-id")).and_then(|id| id.parse().ok());
+    let place = text(PLACE).map(Place::from_str).transpose();
+    let place = place.map_err(|error| Problem::from(error))?;
     let deadline = limits.deadline(route.kind);
-    let call = move |turn| Call { app, caller, path, query, body, accept, last_event, turn };
+    let call = move |turn| Call { app, caller, path, query, body, accept, last_event, place, turn };
     // The call goes on when its time is up or nobody waits for it, and keeps its turn.
     let answer = match route.kind {
         Kind::Search => {
             let turns = &now.gates.searches;
-            turns.run(deadline, move |turn| (route.handler)(call(Some(turn)))).await
+            turns.run(deadline, move |turn| call(Some(turn)).answer(route)).await
         }
         Kind::Short | Kind::Memory | Kind::Write => {
-            without_turn(deadline, move || (route.handler)(call(None))).await
+            without_turn(deadline, move || call(None).answer(route)).await
         }
     };
     answer?.map(|mut response| {

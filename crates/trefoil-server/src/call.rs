@@ -4,20 +4,25 @@ use std::{str::FromStr, sync::Arc};
 
 use axum::{
     body::Bytes,
-    http::{StatusCode, header::CONTENT_TYPE},
+    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse, Response},
 };
 use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
+use trefoil::{Engine, cluster::Place};
 
 use crate::{
     app::App,
     auth::Caller,
     indexes::Opened,
     problem::Problem,
-    route::{Parameter, Values},
+    route::{Parameter, Route, Values},
     turns::Turn,
 };
+
+/// How far an index is that several nodes share: in an answer what it has seen or written, in a
+/// request what it wants to see.
+pub(crate) const PLACE: HeaderName = HeaderName::from_static("trefoil-place");
 
 /// A request that may do what it asks.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(crate) struct Call {
     pub(crate) accept: String,
     /// The last event that it has seen of a stream.
     pub(crate) last_event: Option<u64>,
+    /// What the caller wants to see of an index that several nodes share.
+    pub(crate) place: Option<Place>,
     /// The turn of a search, for what goes on when the call has its answer.
     pub(crate) turn: Option<Arc<Turn>>,
 }
@@ -39,7 +46,29 @@ pub(crate) struct Call {
 impl Call {
     /// The index that it is about.
     pub(crate) fn index(&self) -> Result<Opened, Problem> {
-        self.app.indexes.find(self.query.text("index"), &self.caller.grant)
+        let opened = self.app.indexes.find(self.query.text("index"), &self.caller.grant)?;
+        if let Some(place) = self.place {
+            opened.engine.expect(place);
+        }
+        Ok(opened)
+    }
+
+    /// What tells how far the index is that it is about, if several nodes share it.
+    fn node(&self, route: &Route) -> Option<Arc<Engine>> {
+        let index = route.has_index.then(|| self.index().ok()).flatten()?;
+        matches!(index.engine.node(), Ok(Some(_))).then_some(index.engine)
+    }
+
+    /// Is answered, with the place of what it has seen or written.
+    pub(crate) fn answer(self, route: &Route) -> Result<Response, Problem> {
+        let node = self.node(route);
+        let mut response = (route.handler)(self)?;
+        if let Some(Ok(Some(status))) = node.map(|engine| engine.node())
+            && let Ok(place) = HeaderValue::from_str(&status.place.to_string())
+        {
+            response.headers_mut().insert(PLACE, place);
+        }
+        Ok(response)
     }
 
     /// What it takes.

@@ -2,9 +2,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    Change, Chunk, ChunkId, ChunkLevel, Collection, Extraction, FileId, Language, Metadata, Result,
-    RowId,
+    Change, Chunk, ChunkId, ChunkLevel, Collection, Error, Extraction, FileId, Language, Metadata,
+    Result, RowId,
 };
 
 use crate::{
@@ -39,7 +40,7 @@ pub struct FileState {
 }
 
 /// A file or document to store, cut into chunks.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewFile {
     /// Where it was read from, or the caller's key.
     pub path: String,
@@ -62,7 +63,7 @@ pub struct NewFile {
 }
 
 /// A file that was written without a change of content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TouchedFile {
     /// Where it was read from.
     pub path: String,
@@ -73,7 +74,7 @@ pub struct TouchedFile {
 }
 
 /// A chunk to store.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NewChunk {
     /// The chunk.
     pub chunk: Chunk,
@@ -83,11 +84,12 @@ pub struct NewChunk {
     /// Where its vector comes from.
     pub embedding: NewEmbedding,
     /// What it mentions; unused for parents.
+    #[serde(with = "crate::graph::as_text")]
     pub extraction: Extraction,
 }
 
 /// Where the vector of a chunk comes from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum NewEmbedding {
     /// The model makes it, unless it is cached. Until then the chunk keeps the one that it has.
     #[default]
@@ -99,7 +101,7 @@ pub enum NewEmbedding {
 }
 
 /// What storing a file did to its leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     /// The file.
     pub file: FileId,
@@ -131,14 +133,7 @@ impl Store {
     /// Notes in one transaction that files were written without a change of content. Tells how
     /// many of them are stored.
     pub fn touch_files(&self, files: &[TouchedFile]) -> Result<usize> {
-        self.write("touch files", |tx, _| {
-            let mut touch =
-                tx.prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?;
-            let touched = files
-                .iter()
-                .map(|TouchedFile { path, size, mtime }| touch.execute(params![path, size, mtime]));
-            touched.sum()
-        })
+        self.write("touch files", |tx, _| touch_files(tx, files))
     }
 
     /// Stores files in one transaction, each in the place of what was stored under
@@ -155,12 +150,7 @@ impl Store {
     /// nothing was stored.
     pub fn put_files(&self, files: &[NewFile]) -> Result<Vec<Stored>> {
         let ids = files.iter().map(identify).collect::<Result<Vec<_>>>()?;
-        self.write("store files", |tx, now| {
-            let space = embedding::space(tx)?;
-            let each = files.iter().zip(ids);
-            each.map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run())
-                .collect()
-        })
+        self.write("store files", |tx, now| put_files(tx, now, files, ids))
     }
 
     /// Puts the fields of `patch` into the metadata of the files at `paths`, in one transaction; null
@@ -178,17 +168,7 @@ impl Store {
     ) -> Result<usize> {
         let mut refused = None;
         let patched = self.write("change metadata", |tx, now| {
-            let mut patched = 0;
-            for path in paths {
-                let Some((file, metadata)) = metadata_at(tx, path)? else { continue };
-                let metadata = metadata.patched(patch).map_err(|error| {
-                    refused = Some(error);
-                    rusqlite::Error::QueryReturnedNoRows
-                })?;
-                set_metadata(tx, now, file, &metadata)?;
-                patched += 1;
-            }
-            Ok(patched)
+            patch_metadata(tx, now, paths, patch, &mut refused)
         });
         refused.map_or(patched, Err)
     }
@@ -201,29 +181,77 @@ impl Store {
     /// Removes the files at `paths` with their chunks in one transaction. Tells how many were
     /// there.
     pub fn remove_files<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Result<usize> {
-        self.write("remove files", |tx, _| {
-            paths.into_iter().map(|path| remove_path(tx, path).map(usize::from)).sum()
-        })
+        self.write("remove files", |tx, _| remove_paths(tx, paths))
     }
 
     /// Removes the file at `prefix` and all below `prefix/`; tells how many files.
     pub fn remove_under(&self, prefix: &str) -> Result<usize> {
-        let folder = prefix.trim_end_matches('/');
-        self.write("remove files", |tx, _| {
-            // '0' is the character after '/': the range is what starts with `folder/`.
-            let select = tx.prepare_cached(
-                "SELECT id FROM files
-                 WHERE path = ?1 OR path = ?2 OR (path >= ?1 || '/' AND path < ?1 || '0') ORDER BY path",
-            )?;
-            remove(tx, select, [folder, prefix])
-        })
+        self.write("remove files", |tx, _| remove_under(tx, prefix))
     }
 }
 
-/// Ids of a file and of its chunks.
-type Ids = (FileId, Vec<ChunkId>);
+/// Each of these is what the method of its name does in its transaction.
+pub(crate) fn put_files(
+    tx: &WriteTx<'_>,
+    now: i64,
+    files: &[NewFile],
+    ids: Vec<Ids>,
+) -> rusqlite::Result<Vec<Stored>> {
+    let space = embedding::space(tx)?;
+    let each = files.iter().zip(ids);
+    each.map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run()).collect()
+}
 
-fn identify(file: &NewFile) -> Result<Ids> {
+pub(crate) fn touch_files(tx: &WriteTx<'_>, files: &[TouchedFile]) -> rusqlite::Result<usize> {
+    let mut touch = tx.prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?;
+    let touched = files
+        .iter()
+        .map(|TouchedFile { path, size, mtime }| touch.execute(params![path, size, mtime]));
+    touched.sum()
+}
+
+/// `refused` is why the error is none of the file's.
+pub(crate) fn patch_metadata<'p>(
+    tx: &WriteTx<'_>,
+    now: i64,
+    paths: impl IntoIterator<Item = &'p str>,
+    patch: &Metadata,
+    refused: &mut Option<Error>,
+) -> rusqlite::Result<usize> {
+    let mut patched = 0;
+    for path in paths {
+        let Some((file, metadata)) = metadata_at(tx, path)? else { continue };
+        let metadata = metadata.patched(patch).map_err(|error| {
+            *refused = Some(error);
+            rusqlite::Error::QueryReturnedNoRows
+        })?;
+        set_metadata(tx, now, file, &metadata)?;
+        patched += 1;
+    }
+    Ok(patched)
+}
+
+pub(crate) fn remove_paths<'p>(
+    tx: &WriteTx<'_>,
+    paths: impl IntoIterator<Item = &'p str>,
+) -> rusqlite::Result<usize> {
+    paths.into_iter().map(|path| remove_path(tx, path).map(usize::from)).sum()
+}
+
+pub(crate) fn remove_under(tx: &WriteTx<'_>, prefix: &str) -> rusqlite::Result<usize> {
+    let folder = prefix.trim_end_matches('/');
+    // '0' is the character after '/': the range is what starts with `folder/`.
+    let select = tx.prepare_cached(
+        "SELECT id FROM files
+         WHERE path = ?1 OR path = ?2 OR (path >= ?1 || '/' AND path < ?1 || '0') ORDER BY path",
+    )?;
+    remove(tx, select, [folder, prefix])
+}
+
+/// Ids of a file and of its chunks.
+pub(crate) type Ids = (FileId, Vec<ChunkId>);
+
+pub(crate) fn identify(file: &NewFile) -> Result<Ids> {
     let id = file_id(&file.path)?;
     let mut seen: HashMap<ChunkId, u32> = HashMap::new();
     let chunks = file.chunks.iter().map(|NewChunk { chunk, .. }| {

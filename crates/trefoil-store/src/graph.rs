@@ -2,6 +2,7 @@
 //! of an entity or a relation: each is derived from what the chunks say that name it, by the code
 //! here and nowhere else.
 
+pub(crate) mod as_text;
 pub(crate) mod coding;
 pub(crate) mod community;
 pub(crate) mod said;

@@ -19,7 +19,7 @@ use crate::{
     },
     fault::fault,
     meta,
-    truth::replica::Replica,
+    truth::{Done, replica::Replica},
 };
 
 /// How long a write waits for another process, and a read for a checkpoint.
@@ -202,6 +202,17 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
     ) -> Result<T> {
+        self.write_answering(doing, work, |_| None)
+    }
+
+    /// The same for a request of another node, which the transaction is noted to have done:
+    /// `answer` says of what the work gave what its sender is told.
+    pub(crate) fn write_answering<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
+        answer: impl FnOnce(&T) -> Option<Done>,
+    ) -> Result<T> {
         let now = self.clock.now();
         self.write_alone_with(doing, |connection| {
             if let Some(replica) = &self.replica {
@@ -214,7 +225,7 @@ impl Store {
             fail::fail_point!("store-written");
             match &self.replica {
                 None => tx.commit().map_err(failed)?,
-                Some(replica) => replica.commit(tx, &self.path, doing)?,
+                Some(replica) => replica.commit(tx, answer(&value), &self.path, doing)?,
             }
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-committed");

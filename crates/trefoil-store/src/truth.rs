@@ -14,6 +14,7 @@ mod memory;
 mod node;
 mod place;
 pub(crate) mod replica;
+mod request;
 mod rows;
 mod schema;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use cluster::{Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Request, R
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};
+pub use request::{WriteRequest, Written};
 pub use rows::{Done, RowSink, Sequences, Touched, TouchedTable, Value};
 pub use schema::{Column, ColumnKind, Table, format, tables};
 

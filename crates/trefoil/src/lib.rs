@@ -62,7 +62,7 @@ pub mod cluster {
     pub use trefoil_store::truth::{
         Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
         NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,
-        Table, Touched, TouchedTable, Truth, Value, format, tables,
+        Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
     };
 }
 
@@ -225,6 +225,7 @@ pub mod ingest {
     pub(crate) mod background_thread;
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
+    pub(crate) mod inbox;
     pub(crate) mod lead;
     pub(crate) mod merger;
     pub(crate) mod node_thread;

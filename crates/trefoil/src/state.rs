@@ -64,6 +64,14 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Whether this process may write documents, or ask the node that leads to.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], naming what was to be done.
+    pub(crate) fn takes_documents(&self, doing: &'static str) -> Result<()> {
+        self.updates_indexes(doing)
+    }
+
     /// Whether this process may write rows.
     ///
     /// # Errors

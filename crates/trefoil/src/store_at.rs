@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use trefoil_core::{Error, Result};
-use trefoil_store::truth::{Lost, NodeTimes, Place, Truth};
+use trefoil_store::truth::{Cluster, Lost, NodeTimes, Place};
 
 /// Where the rows of an index are kept.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub enum StoreAt {
 #[derive(Clone, Debug)]
 pub struct SharedStore {
     /// The node's connection to the shard.
-    pub truth: Arc<dyn Truth>,
+    pub truth: Arc<dyn Cluster>,
     /// Whether the node leads the shard when no other node does. True by default.
     pub may_lead: bool,
     /// How often it asks, and how long it leads without being heard of.
@@ -28,6 +28,10 @@ pub struct SharedStore {
     pub freshness: Freshness,
     /// How long a search waits for that; 2 s by default.
     pub freshness_wait: Duration,
+    /// How long a write waits for the node that leads; 30 s by default.
+    pub write_wait: Duration,
+    /// Where others reach this node, if they do; it is told them.
+    pub address: Option<String>,
 }
 
 /// What a search does that cannot see yet what its caller wrote.
@@ -57,13 +61,15 @@ pub struct NodeStatus {
 
 impl SharedStore {
     /// A node that leads when no other node does, with the default times.
-    pub fn new(truth: Arc<dyn Truth>) -> Self {
+    pub fn new(truth: Arc<dyn Cluster>) -> Self {
         Self {
             truth,
             may_lead: true,
             times: NodeTimes::default(),
             freshness: Freshness::default(),
             freshness_wait: Duration::from_secs(2),
+            write_wait: Duration::from_secs(30),
+            address: None,
         }
     }
 

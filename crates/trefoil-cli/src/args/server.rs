@@ -8,6 +8,8 @@ use trefoil::memory::BoundaryClass;
 use trefoil_memory::AllowTag;
 use trefoil_server::Scope;
 
+use crate::store::Role;
+
 #[derive(Clone, Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ServeArgs {
@@ -20,6 +22,9 @@ pub(crate) struct ServeArgs {
     /// Open indexes to read only
     #[arg(long, conflicts_with = "paths")]
     pub(crate) read_only: bool,
+    /// What this node of a shared store does [default: auto]
+    #[arg(long, value_name = "ROLE", conflicts_with = "read_only")]
+    pub(crate) role: Option<Role>,
     /// Index the paths once, and watch nothing
     #[arg(long)]
     pub(crate) no_watch: bool,

@@ -30,7 +30,7 @@ struct Overview {
 /// Shows the graph at large, what it says of one entity, or a drawing of either.
 pub(super) fn run(args: GraphArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let console = settings.console;
-    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let engine = settings.open_to_read()?;
     let filters = filters(args.filters)?;
     let Some(graph) = engine.graph_index_within(&filters)? else {
         anyhow::bail!("this engine has no graph")

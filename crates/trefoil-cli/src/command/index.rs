@@ -1,6 +1,6 @@
 use std::fs;
 
-use trefoil::{Engine, Error, IngestOptions, Model, model::Rerankers};
+use trefoil::{Error, IngestOptions, Model, model::Rerankers};
 
 use super::{
     Outcome,
@@ -24,7 +24,7 @@ pub(super) fn run(args: &IndexArgs, settings: &Settings) -> anyhow::Result<Outco
     if args.pull {
         pull_missing(settings)?;
     }
-    let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
+    let engine = settings.open()?;
     note_missing_model(&engine, console)?;
     let filled = fill(&engine, &args.paths, allowed, console)?;
     filled.report_skipped(console);

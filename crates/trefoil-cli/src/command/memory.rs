@@ -9,9 +9,8 @@ mod policy;
 pub(super) mod recall;
 mod show;
 
-use std::{fmt::Write, path::Path, sync::Arc};
+use std::{fmt::Write, sync::Arc};
 
-use trefoil::{Engine, Error};
 use trefoil_memory::{
     Boundary, Claim, ContextNote, Memory, Observation, Requester, Scope, recall::RecallQuery,
 };
@@ -46,17 +45,12 @@ pub(super) fn run(command: MemoryCommand, settings: &Settings) -> anyhow::Result
 
 /// The memory of an index that is there, to write to.
 fn writable(settings: &Settings) -> trefoil::Result<Memory> {
-    existing(settings.index())?;
-    Engine::open_with(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
+    settings.open_existing().map(Arc::new).map(Memory::new)
 }
 
 /// The memory of an index that is there, while another process may write to it.
 fn readable(settings: &Settings) -> trefoil::Result<Memory> {
-    Engine::open_read_only(settings.index(), settings.engine.clone()).map(Arc::new).map(Memory::new)
-}
-
-fn existing(index: &Path) -> trefoil::Result<()> {
-    if index.exists() { Ok(()) } else { Err(Error::IndexMissing { path: index.to_owned() }) }
+    settings.open_to_read().map(Arc::new).map(Memory::new)
 }
 
 /// What a request may see: what is public or internal, unless it names other classes.

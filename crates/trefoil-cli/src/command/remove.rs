@@ -7,11 +7,8 @@ use crate::{args::RemoveArgs, settings::Settings};
 
 /// Forgets files and all that is below folders.
 pub(super) fn run(args: &RemoveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
-    let (index, console) = (settings.index(), settings.console);
-    if !index.is_dir() {
-        return Err(trefoil::Error::IndexMissing { path: index.to_owned() }.into());
-    }
-    let engine = Engine::open_with(index, settings.engine.clone())?;
+    let console = settings.console;
+    let engine = settings.open_existing()?;
     let mut removed = 0;
     for path in &args.paths {
         let below = forget(&engine, path)?;

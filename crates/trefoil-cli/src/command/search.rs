@@ -1,6 +1,5 @@
 use trefoil::{
-    Degraded, Engine, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery,
-    SearchStrategy,
+    Degraded, RetrieverId, Score, SearchFilters, SearchOptions, SearchQuery, SearchStrategy,
     search::{DateRange, QueryText},
 };
 
@@ -25,7 +24,7 @@ pub(super) fn run(args: SearchArgs, settings: &Settings) -> anyhow::Result<Outco
     }
     let query = query(args)?;
     query.check()?;
-    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let engine = settings.open_to_read()?;
     if let Some(first) = by_keyword(&query).filter(|_| progressive) {
         let found = engine.search(&first)?;
         print(show::provisional(&found, extent, columns()))?;

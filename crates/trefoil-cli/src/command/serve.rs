@@ -8,7 +8,10 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use trefoil::{Engine, EngineConfig, IngestOptions, admin::SystemClock, memory::MemoryUpkeep};
+use trefoil::{
+    Engine, EngineConfig, Error, IngestOptions, admin::SystemClock, cluster::StoreAt,
+    memory::MemoryUpkeep,
+};
 use trefoil_server::{IndexSettings, Reload, Server, ServerSettings, Stop};
 
 use super::{
@@ -36,8 +39,8 @@ pub(super) fn run(
 ) -> anyhow::Result<Outcome> {
     let console = settings.console;
     let again = args.clone();
-    let reload = Reload::by(move || Ok(of_server(&again, &read_again()?)));
-    let server = Server::bind(ServerSettings { reload, ..of_server(&args, settings) })?;
+    let reload = Reload::by(move || Ok(of_server(&again, &read_again()?)?));
+    let server = Server::bind(ServerSettings { reload, ..of_server(&args, settings)? })?;
     // The part behind `#` is sent to nobody: the page takes the token from there.
     let token = server.token().map(|token| format!("#token={token}")).unwrap_or_default();
     let address = format!("http://{}/{token}", server.address());
@@ -64,13 +67,13 @@ pub(super) fn run(
 }
 
 /// What the command and the settings say together.
-fn of_server(args: &ServeArgs, settings: &Settings) -> ServerSettings {
+fn of_server(args: &ServeArgs, settings: &Settings) -> anyhow::Result<ServerSettings> {
     let default = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let roots = settings.server.roots.iter().chain(&args.paths);
-    ServerSettings {
+    Ok(ServerSettings {
         addr: args.addr.or(settings.server.addr).unwrap_or(default),
-        indexes: indexes(settings),
+        indexes: indexes(args, settings)?,
         read_only: args.read_only,
         no_auth: args.no_auth,
         #[cfg(feature = "mcp")]
@@ -83,20 +86,25 @@ fn of_server(args: &ServeArgs, settings: &Settings) -> ServerSettings {
         limits: settings.server.limits,
         clock: Arc::new(SystemClock),
         reload: Reload::default(),
-    }
+    })
 }
 
 /// The indexes of the settings; without any, the one that every command has.
-fn indexes(settings: &Settings) -> Vec<IndexSettings> {
+fn indexes(args: &ServeArgs, settings: &Settings) -> anyhow::Result<Vec<IndexSettings>> {
     let named = settings.indexes.iter().map(|(name, dir)| (name.clone(), dir.clone()));
     let mut indexes: Vec<(String, PathBuf)> = named.collect();
     if indexes.is_empty() {
         indexes.push((settings.main_index().to_owned(), settings.index().to_owned()));
     }
+    let node = settings.node(args.role)?;
+    if matches!(node.store, StoreAt::Shared(_)) {
+        let allowed = "one directory, the cache of the index that the store holds";
+        Error::check_field(indexes.len() == 1, "--index", indexes.len(), allowed)?;
+    }
     // Unlike a command, it lives long enough to learn what it is told.
-    let engine = EngineConfig { memory: MemoryUpkeep::default(), ..settings.engine.clone() };
+    let engine = EngineConfig { memory: MemoryUpkeep::default(), ..node };
     let of = |(name, dir)| IndexSettings { name, dir, engine: engine.clone() };
-    indexes.into_iter().map(of).collect()
+    Ok(indexes.into_iter().map(of).collect())
 }
 
 /// The thread that reads files while the server runs.

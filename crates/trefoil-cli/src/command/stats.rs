@@ -1,16 +1,13 @@
 use std::fmt::Write;
 
-use trefoil::{
-    Engine,
-    admin::{EngineStats, JobCounts},
-};
+use trefoil::admin::{EngineStats, JobCounts};
 
 use super::Outcome;
 use crate::{progress::bytes, settings::Settings};
 
 /// Says what the index holds.
 pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
-    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let engine = settings.open_to_read()?;
     let stats = engine.stats()?;
     settings.console.show(&stats, text)?;
     Ok(if stats.store.files > 0 { Outcome::Found } else { Outcome::NothingFound })

@@ -6,7 +6,7 @@ use crate::{args::WhyNotArgs, settings::Settings, show};
 /// Says where a passage was lost: of a file, its passage that came farthest.
 pub(super) fn run(args: WhyNotArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let query = search::query(args.search)?;
-    let engine = Engine::open_read_only(settings.index(), settings.engine.clone())?;
+    let engine = settings.open_to_read()?;
     let lost = if let Ok(chunk) = args.passage.parse() {
         let answer = engine.why_not(&query, &chunk)?;
         Some(Lost { chunk, answer })

@@ -12,6 +12,13 @@ use super::{Place, Truth};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u128);
 
+impl RequestId {
+    /// A number for a new request.
+    pub fn random() -> Self {
+        Self(fastrand::u128(..))
+    }
+}
+
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)

@@ -1,6 +1,9 @@
 //! Places in the history of a shard, and whether one is still part of it.
 
+use std::{fmt, str::FromStr};
+
 use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Result};
 
 /// How far a shard, or a node's cache of it, is.
 ///
@@ -26,6 +29,33 @@ impl Place {
     #[must_use]
     pub const fn next(self) -> Self {
         Self { tx: self.tx + 1, ..self }
+    }
+}
+
+/// Epoch, writer and transaction, as in `3-6181996332276583714-9`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.epoch, self.by, self.tx)
+    }
+}
+
+impl FromStr for Place {
+    type Err = Error;
+
+    /// Reads what [`Display`](fmt::Display) wrote.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] for anything else.
+    fn from_str(text: &str) -> Result<Self> {
+        let mut numbers = text.split('-').map(|number| number.parse::<u64>().ok());
+        match [(); 4].map(|()| numbers.next()) {
+            [Some(Some(epoch)), Some(Some(by)), Some(Some(tx)), None] => Ok(Self { epoch, by, tx }),
+            _ => {
+                let allowed = "a place that was told, such as `3-6181996332276583714-9`";
+                let value: String = text.chars().take(80).collect();
+                Err(Error::InvalidField { field: "place", value, allowed })
+            }
+        }
     }
 }
 
@@ -147,6 +177,17 @@ mod tests {
         assert_eq!(shard.start(place(1, 11, 4)), Start::Nothing { lost: None });
         assert_eq!(shard.start(place(2, 22, 5)), Start::Nothing { lost: None });
         assert_eq!(shard.start(place(2, 22, 6)), Start::After(place(2, 22, 6)));
+    }
+
+    #[test]
+    fn a_place_is_read_as_it_was_written_and_nothing_else_is() {
+        for place in [Place::NOTHING, place(3, u64::MAX, 9)] {
+            assert_eq!(place.to_string().parse::<Place>().unwrap(), place);
+        }
+        for wrong in ["", "1-2", "1-2-3-4", "1-2-x", "1--3", "18446744073709551616-1-1"] {
+            let error = wrong.parse::<Place>().unwrap_err();
+            assert!(matches!(error, Error::InvalidField { field: "place", .. }), "{wrong}");
+        }
     }
 
     #[test]

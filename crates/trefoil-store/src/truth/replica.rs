@@ -10,7 +10,7 @@ use std::{
 use trefoil_core::{Error, Result};
 
 use super::{
-    Append, AppendAnswer, AppendStep, Appended, NodeTimes, Place, Table, Touched, Truth,
+    Append, AppendAnswer, AppendStep, Appended, Done, NodeTimes, Place, Table, Touched, Truth,
     apply::set_place, touch,
 };
 use crate::{WriteTx, fault::fault};
@@ -67,14 +67,21 @@ impl Replica {
         self.leading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a transaction true and then durable here.
+    /// Makes a transaction true and then durable here; `done` is the request that it does.
     ///
     /// # Errors
     /// [`Error::Fenced`], [`Error::InDoubt`], [`Error::Unavailable`]: the transaction is undone
     /// here, and where another node leads this one does no more.
-    pub(crate) fn commit(&self, tx: WriteTx<'_>, path: &Path, doing: &'static str) -> Result<()> {
+    pub(crate) fn commit(
+        &self,
+        tx: WriteTx<'_>,
+        done: Option<Done>,
+        path: &Path,
+        doing: &'static str,
+    ) -> Result<()> {
         let failed = |error| fault(path, doing, error);
-        let touched = touch::read(&tx, &self.tables).map_err(failed)?;
+        let mut touched = touch::read(&tx, &self.tables).map_err(failed)?;
+        touched.done.extend(done);
         if touched.is_empty() {
             touch::forget(&tx).map_err(failed)?;
             return tx.commit().map_err(failed);

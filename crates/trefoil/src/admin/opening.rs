@@ -142,7 +142,7 @@ fn open_store(
             return Ok((Store::open(dir, access, clock)?, None));
         }
     };
-    let store = Store::open_node(dir, Arc::clone(&shared.truth), shared.times, clock)?;
+    let store = Store::open_node(dir, Arc::clone(&shared.truth) as _, shared.times, clock)?;
     let mut lost = None;
     let followed = store.follow(&mut |what| {
         lost = what;

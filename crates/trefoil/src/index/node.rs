@@ -6,7 +6,7 @@ use std::{
 };
 
 use trefoil_core::{Deadline, Degraded, Error, Result, Stage};
-use trefoil_store::truth::{Followed, Lost, Node, NodeStep, Place};
+use trefoil_store::truth::{Followed, Lost, Node, NodeReport, NodeRole, NodeStep, Place};
 
 use crate::{
     index::read_view::ReadView,
@@ -25,6 +25,8 @@ pub(crate) struct NodeState {
     advanced: Condvar,
     /// Held by whoever asks the truth for something that changes the cache.
     stepping: Mutex<()>,
+    /// Held by whoever does what other nodes ask for.
+    pub(crate) serving: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -32,11 +34,24 @@ struct Known {
     node: Node,
     /// How far searches see that start now.
     shown: Place,
-    /// How far they are to see.
-    expected: Place,
+    /// Up to which transaction they are to see.
+    expected: u64,
     lost: Option<Lost>,
     failed: Option<String>,
+    /// When it next tells the others of itself.
+    report_at: Duration,
+    /// When it next forgets what no other node needs.
+    prune_at: Duration,
+    /// The last transaction of which it told that nothing erased up to there is left.
+    erased: u64,
 }
+
+/// How often a node tells the others of itself.
+const REPORT: Duration = Duration::from_secs(5);
+/// How often the node that leads forgets keys that are gone, and what counts as a node that may
+/// need them.
+const PRUNE: Duration = Duration::from_mins(10);
+const SEEN: Duration = Duration::from_hours(24);
 
 impl NodeState {
     /// A node that has just been opened, and has followed or could not.
@@ -48,11 +63,13 @@ impl NodeState {
         let mut node = Node::new(shared.times, shared.may_lead);
         node.pulled(Duration::ZERO, followed.as_ref().ok().map(Followed::place));
         let failed = followed.as_ref().err().map(Error::chain);
-        let (shown, expected) = (Place::NOTHING, Place::NOTHING);
+        let (shown, expected) = (Place::NOTHING, 0);
         let lost = lost.filter(|lost| lost.at.tx > lost.after);
-        let known = Mutex::new(Known { node, shown, expected, lost, failed });
-        let (advanced, stepping) = (Condvar::new(), Mutex::default());
-        Self { shared, began: Instant::now(), known, advanced, stepping }
+        let (report_at, prune_at, erased) = (REPORT, PRUNE, 0);
+        let known = Known { node, shown, expected, lost, failed, report_at, prune_at, erased };
+        let known = Mutex::new(known);
+        let (advanced, stepping, serving) = (Condvar::new(), Mutex::default(), Mutex::default());
+        Self { shared, began: Instant::now(), known, advanced, stepping, serving }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -190,7 +207,9 @@ impl State {
         {
             let (at, after) = (lost.at.tx, lost.after);
             tracing::warn!(at, after, "the shared store has lost transactions");
-            node.known().lost = Some(lost);
+            let mut known = node.known();
+            known.lost = Some(lost);
+            known.expected = known.expected.min(after);
         }
         self.documents.clear()?;
         self.memory.clear()?;
@@ -212,11 +231,14 @@ impl State {
 
     /// Makes the searches that start from now on wait for a place.
     pub(crate) fn expect(&self, place: Place) {
+        self.expect_transaction(place.tx);
+    }
+
+    /// Makes the searches that start from now on wait for a transaction.
+    pub(crate) fn expect_transaction(&self, tx: u64) {
         if let Some(node) = &self.node {
             let mut known = node.known();
-            if known.expected.tx < place.tx {
-                known.expected = place;
-            }
+            known.expected = known.expected.max(tx);
         }
     }
 
@@ -228,14 +250,56 @@ impl State {
         let Some(node) = &self.node else { return Ok(()) };
         let deadline = deadline.within(Some(node.shared.freshness_wait));
         let mut known = node.known();
-        while known.shown.tx < known.expected.tx && !deadline.has_passed() {
+        while known.shown.tx < known.expected && !deadline.has_passed() {
             let wait = deadline.wait().unwrap_or(node.shared.freshness_wait);
             let waited = node.advanced.wait_timeout(known, wait);
             known = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let transactions = known.expected.tx.saturating_sub(known.shown.tx);
+        let transactions = known.expected.saturating_sub(known.shown.tx);
         if transactions > 0 && node.shared.freshness == Freshness::Required {
             return Err(Error::Behind { transactions });
+        }
+        Ok(())
+    }
+
+    /// Tells the others how far this node is, and forgets what none of them needs, if it is time.
+    ///
+    /// # Errors
+    /// The store does not answer: the next time is soon.
+    pub(crate) fn report_node(&self) -> Result<()> {
+        let Some(node) = &self.node else { return Ok(()) };
+        let now = node.began.elapsed();
+        let (reports, prunes) = {
+            let mut known = node.known();
+            let due = (now >= known.report_at, now >= known.prune_at);
+            if due.0 {
+                known.report_at = now + REPORT;
+            }
+            if due.1 {
+                known.prune_at = now + PRUNE;
+            }
+            due
+        };
+        let leads = self.store.leads();
+        if reports {
+            let place = self.store.place()?;
+            let is_clean = !self.store.is_unclean()?;
+            let erased = {
+                let mut known = node.known();
+                if is_clean {
+                    known.erased = place.tx;
+                }
+                known.erased
+            };
+            let role = if leads.is_some() { NodeRole::Writer } else { NodeRole::Searcher };
+            let address = node.shared.address.clone();
+            node.shared.truth.report(&NodeReport { role, address, place, erased })?;
+        }
+        if let Some(place) = leads.filter(|_| prunes) {
+            let nodes = node.shared.truth.nodes(SEEN)?;
+            let furthest_back = nodes.iter().map(|node| node.report.place.tx).min();
+            let upto = furthest_back.unwrap_or(place.tx).min(place.tx);
+            node.shared.truth.prune(place, upto)?;
         }
         Ok(())
     }
@@ -246,7 +310,7 @@ impl State {
         let leads = self.store.leads().is_some();
         let known = node.known();
         let tx = view.place.tx;
-        let missing = known.expected.tx.saturating_sub(tx);
+        let missing = known.expected.saturating_sub(tx);
         let mut troubles = Vec::new();
         if missing > 0 {
             troubles.push(format!("behind by {missing} transactions"));

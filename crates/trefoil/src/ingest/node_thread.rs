@@ -63,7 +63,13 @@ impl Drop for NodeThread {
 fn work(stop: &Stop, state: &Weak<State>, on_change: &dyn Fn()) {
     loop {
         let Some(engine) = state.upgrade() else { return };
-        let turn = catch_panics("the node", || Ok(engine.take_turn()));
+        let turn = catch_panics("the node", || {
+            let turn = engine.take_turn();
+            let served = engine.serve_requests()?;
+            engine.report_node()?;
+            Ok(if served > 0 { Turn::Changed } else { turn })
+        });
+        let longest = if engine.leads() { engine.inbox_poll() } else { LONGEST_REST };
         drop(engine);
         let rest = match turn {
             Ok(Turn::Again) => Duration::ZERO,
@@ -71,7 +77,8 @@ fn work(stop: &Stop, state: &Weak<State>, on_change: &dyn Fn()) {
                 on_change();
                 Duration::ZERO
             }
-            Ok(Turn::Rest(rest)) => rest.min(LONGEST_REST),
+            Ok(Turn::Rest(rest)) => rest.min(longest),
+            // Whoever asks for something is told; here it is tried again.
             Err(_) => LONGEST_REST,
         };
         let stopped = stop.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);

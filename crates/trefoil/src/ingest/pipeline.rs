@@ -7,7 +7,8 @@ use trefoil_core::{
     Document, DocumentFormat, Embedding, Error, Loader, Metadata, Result, map_in_parallel,
 };
 use trefoil_store::{
-    Clock, FileState, NewChunk, NewEmbedding, NewFile, SystemClock, TouchedFile, truth::Place,
+    Clock, FileState, NewChunk, NewEmbedding, NewFile, SystemClock, TouchedFile,
+    truth::{Place, WriteRequest, Written},
 };
 use trefoil_text::{
     Skipped, SourceFile, Walk, WalkOptions, contextual_text, is_within, load, stored_name, walk,
@@ -89,7 +90,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.accepts_writes("index files")?;
+        self.takes_documents("index files")?;
         let config = &self.config;
         let options = WalkOptions {
             max_file_bytes: config.max_file_bytes,
@@ -119,9 +120,9 @@ impl State {
             progress.done += files.len() as u64;
         }
         if !touched.is_empty() {
-            self.store.touch_files(&touched)?;
+            self.write_documents(&WriteRequest::TouchFiles(touched))?;
         }
-        self.replay_all()?;
+        self.show_written()?;
         on_stored();
         report.place = self.written_at()?;
         Ok(report)
@@ -135,7 +136,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.accepts_writes("index documents")?;
+        self.takes_documents("index documents")?;
         let mut report = Ingested::default();
         let mut progress = Progress { done: 0, total: documents.len() as u64 };
         for group in documents.chunks(GROUP * 4) {
@@ -148,7 +149,7 @@ impl State {
             self.write(read?, &mut Vec::new(), &mut report)?;
             on_stored();
         }
-        self.replay_all()?;
+        self.show_written()?;
         on_stored();
         report.place = self.written_at()?;
         Ok(report)
@@ -161,12 +162,8 @@ impl State {
 
     /// Forgets the documents at exactly these paths. How many there were.
     pub(crate) fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
-        self.accepts_writes("remove documents")?;
-        let removed = self.store.remove_files(paths.iter().map(AsRef::as_ref))?;
-        if removed > 0 {
-            self.replay_all()?;
-        }
-        Ok(removed)
+        self.takes_documents("remove documents")?;
+        self.change(&WriteRequest::RemoveFiles(owned(paths)))
     }
 
     /// Puts fields into the metadata of the documents at exactly these paths. How many there were.
@@ -175,23 +172,28 @@ impl State {
         paths: &[impl AsRef<str>],
         patch: &Metadata,
     ) -> Result<usize> {
-        self.accepts_writes("change metadata")?;
-        let patched = self.store.patch_metadata(paths.iter().map(AsRef::as_ref), patch)?;
-        if patched > 0 {
-            self.replay_all()?;
-        }
-        Ok(patched)
+        self.takes_documents("change metadata")?;
+        self.change(&WriteRequest::PatchMetadata { paths: owned(paths), patch: patch.clone() })
     }
 
     /// Forgets the document at `path`, and every document below it. How many.
     pub(crate) fn remove(&self, path: &str) -> Result<usize> {
-        self.accepts_writes("remove documents")?;
-        let removed = self.store.remove_under(path.trim_end_matches('/'))?;
-        if removed > 0 {
-            self.replay_all()?;
-        }
-        Ok(removed)
+        self.takes_documents("remove documents")?;
+        self.change(&WriteRequest::RemoveUnder(path.trim_end_matches('/').to_owned()))
     }
+
+    /// Writes what concerns documents that are stored already. How many.
+    fn change(&self, request: &WriteRequest) -> Result<usize> {
+        let changed = self.write_documents(request)?.count();
+        if changed > 0 {
+            self.show_written()?;
+        }
+        Ok(changed)
+    }
+}
+
+fn owned(paths: &[impl AsRef<str>]) -> Vec<String> {
+    paths.iter().map(|path| path.as_ref().to_owned()).collect()
 }
 
 /// A vector as bytes, for a digest.
@@ -377,10 +379,15 @@ impl State {
                 Read::Skipped(skipped) => report.skipped.push(skipped),
             }
         }
-        for stored in self.store.put_files(&new)? {
-            report.written += 1;
-            report.chunks_added += stored.added;
-            report.chunks_removed += stored.removed;
+        if new.is_empty() {
+            return Ok(());
+        }
+        if let Written::Stored(files) = self.write_documents(&WriteRequest::PutFiles(new))? {
+            for stored in files {
+                report.written += 1;
+                report.chunks_added += stored.added;
+                report.chunks_removed += stored.removed;
+            }
         }
         Ok(())
     }
@@ -420,7 +427,8 @@ impl State {
         }
         let mut gone = vanished.difference(&kept).copied().peekable();
         if gone.peek().is_some() {
-            report.removed += self.store.remove_files(gone)?;
+            let gone = WriteRequest::RemoveFiles(gone.map(str::to_owned).collect());
+            report.removed += self.write_documents(&gone)?.count();
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 use std::fmt::Write;
 
-use trefoil::{Engine, admin::ForgetReceipt};
+use trefoil::admin::ForgetReceipt;
 
-use super::{Outcome, existing, writable};
+use super::{Outcome, writable};
 use crate::{
     args::ForgetArgs,
     command::{fill::plural, remove::stored_name},
@@ -14,9 +14,7 @@ use crate::{
 pub(super) fn run(args: &ForgetArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let receipt = match args {
         ForgetArgs { document: Some(path), .. } => {
-            existing(settings.index())?;
-            let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
-            engine.forget_document(&stored_name(path))?
+            settings.open_existing()?.forget_document(&stored_name(path))?
         }
         ForgetArgs { unit: Some(id), .. } => writable(settings)?.forget_unit(id)?,
         ForgetArgs { subject, .. } => {

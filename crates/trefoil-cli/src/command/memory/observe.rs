@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::Context;
 use serde::Serialize;
-use trefoil::{Engine, memory::UnitKind};
+use trefoil::memory::UnitKind;
 use trefoil_memory::{
     ContextNote, Memory, Observation, ObservationDraft, RelatedUnit, Tags, WorkReport,
 };
@@ -25,7 +25,7 @@ struct Observed {
 /// Stores an observation, and learns what it says.
 pub(super) fn run(args: ObserveArgs, settings: &Settings) -> anyhow::Result<Outcome> {
     let (console, draft) = (settings.console, draft(args)?);
-    let engine = Arc::new(Engine::open_with(settings.index(), settings.engine.clone())?);
+    let engine = Arc::new(settings.open()?);
     let memory = Memory::new(Arc::clone(&engine));
     let observation = memory.observe(draft)?;
     let work = memory.work()?;

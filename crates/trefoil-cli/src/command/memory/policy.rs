@@ -1,7 +1,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use serde::Serialize;
-use trefoil::{Engine, Error};
+use trefoil::Error;
 use trefoil_memory::{Memory, PolicyVersion};
 
 use super::{Outcome, readable};
@@ -38,7 +38,7 @@ pub(super) fn show(
 /// Checks a policy, and makes it the one that holds.
 pub(super) fn apply(file: &Path, dry_run: bool, settings: &Settings) -> anyhow::Result<Outcome> {
     let yaml = fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
-    let engine = Engine::open_with(settings.index(), settings.engine.clone())?;
+    let engine = settings.open()?;
     let version = Memory::new(Arc::new(engine)).apply_policy(&yaml, dry_run)?;
     let done = if dry_run { "is valid; it was not applied" } else { "holds from now on" };
     let applied = Applied { policy_version: version, applied: !dry_run };

@@ -1,0 +1,63 @@
+//! What `cluster` understands.
+
+use clap::{Subcommand, ValueEnum};
+use trefoil::cluster::NodeRole;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Make the tables of the index in the database; again changes nothing
+    #[command(after_help = "\
+The login has to be allowed to create a schema in the database.
+
+Examples:
+  trefoil --store 'postgres://owner@db.example/app?index=notes' cluster init")]
+    Init,
+    /// Say who writes, and how far each node is
+    #[command(after_help = "\
+Examples:
+  trefoil cluster status
+  trefoil cluster status --json")]
+    Status,
+    /// Let a login of the database work with the index
+    #[command(after_help = "\
+The login itself is made by `CREATE ROLE`.
+
+Examples:
+  trefoil cluster grant notes_writer writer
+  trefoil cluster grant notes_reader searcher")]
+    Grant {
+        /// The login
+        login: String,
+        /// What it may do
+        role: GrantedRole,
+    },
+    /// Take from a login what it was granted
+    #[command(after_help = "\
+Examples:
+  trefoil cluster revoke notes_reader")]
+    Revoke {
+        /// The login
+        login: String,
+    },
+}
+
+/// What a login may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrantedRole {
+    /// Read and write
+    Writer,
+    /// Read
+    Searcher,
+    /// Take texts, and store their vectors
+    Embedder,
+}
+
+impl From<GrantedRole> for NodeRole {
+    fn from(role: GrantedRole) -> Self {
+        match role {
+            GrantedRole::Writer => Self::Writer,
+            GrantedRole::Searcher => Self::Searcher,
+            GrantedRole::Embedder => Self::Embedder,
+        }
+    }
+}

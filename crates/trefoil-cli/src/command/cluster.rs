@@ -1,0 +1,115 @@
+use std::{fmt::Write, time::Duration};
+
+use serde::Serialize;
+use trefoil::{
+    Error,
+    cluster::{Cluster, NodeSeen, Shard, Truth},
+};
+use trefoil_postgres::{PostgresConfig, PostgresTruth};
+
+use super::Outcome;
+use crate::{
+    args::ClusterCommand,
+    settings::Settings,
+    show::{DIM, printable},
+};
+
+/// A node that was not seen for so long is not listed.
+const SEEN: Duration = Duration::from_hours(24);
+
+/// Sets up the database of an index that nodes share, or says how it is.
+pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Result<Outcome> {
+    let Some(config) = settings.database()? else {
+        let allowed = "the URL of a database, as in `postgres://db.example/app?index=notes`";
+        Error::check_field(false, "--store", "none", allowed)?;
+        return Ok(Outcome::NothingFound);
+    };
+    match command {
+        ClusterCommand::Init => {
+            trefoil_postgres::init(&config, 1)?;
+            done(settings, &config, "is ready")
+        }
+        ClusterCommand::Grant { login, role } => {
+            trefoil_postgres::grant(&config, login, (*role).into())?;
+            done(settings, &config, &format!("may be used by {login}"))
+        }
+        ClusterCommand::Revoke { login } => {
+            trefoil_postgres::revoke(&config, login)?;
+            done(settings, &config, &format!("may be used no more by {login}"))
+        }
+        ClusterCommand::Status => status(settings, config),
+    }
+}
+
+fn done(settings: &Settings, config: &PostgresConfig, what: &str) -> anyhow::Result<Outcome> {
+    let index = config.index();
+    let told = serde_json::json!({ "index": index, "database": config.to_string() });
+    settings.console.show(&told, |_| format!("the index `{index}` in {config} {what}\n"))?;
+    Ok(Outcome::Found)
+}
+
+/// How the shard and its nodes are.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    index: String,
+    /// The node that has the lease.
+    writer: Option<String>,
+    epoch: u64,
+    transaction: u64,
+    nodes: Vec<Node>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    name: String,
+    role: &'static str,
+    address: Option<String>,
+    /// Transactions that it was behind when it last told of itself.
+    behind: u64,
+    /// Up to which transaction its files are rid of what was erased.
+    erased: u64,
+    seen_seconds_ago: u64,
+}
+
+fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome> {
+    let index = config.index().to_owned();
+    let truth = PostgresTruth::new(config)?;
+    let nodes = truth.nodes(SEEN)?;
+    let Shard { head, writer, .. } = truth.shard()?;
+    let node = |NodeSeen { node, report, ago }: NodeSeen| Node {
+        name: node,
+        role: report.role.as_str(),
+        address: report.address,
+        behind: head.tx.saturating_sub(report.place.tx),
+        erased: report.erased,
+        seen_seconds_ago: ago.as_secs(),
+    };
+    let nodes = nodes.into_iter().map(node).collect();
+    let status = Status { index, writer, epoch: head.epoch, transaction: head.tx, nodes };
+    settings.console.show(&status, text)?;
+    Ok(Outcome::Found)
+}
+
+fn text(status: &Status) -> String {
+    let Status { index, writer, epoch, transaction, nodes } = status;
+    let mut text = format!("{:<10} {}\n", "index", printable(index));
+    let writer = writer.as_deref().unwrap_or("nobody");
+    _ = writeln!(text, "{:<10} {}", "writer", printable(writer));
+    _ = writeln!(text, "{:<10} epoch {epoch}, transaction {transaction}", "at");
+    for Node { name, role, address, behind, seen_seconds_ago, .. } in nodes {
+        let address = address.as_deref().unwrap_or_default();
+        let behind = match behind {
+            0 => "has everything".to_owned(),
+            behind => format!("{behind} transactions behind"),
+        };
+        _ = writeln!(
+            text,
+            "{:<10} {} {address} {behind} {DIM}{seen_seconds_ago} s ago{DIM:#}",
+            role,
+            printable(name)
+        );
+    }
+    text
+}

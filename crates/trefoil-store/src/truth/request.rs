@@ -1,0 +1,147 @@
+//! Writes that a node asks the one that leads for, by the inbox of the shard.
+
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Metadata, Part, Result};
+
+use super::{Done, Request, RequestId};
+use crate::{
+    NewFile, Store, Stored, TouchedFile, WriteTx,
+    file::{identify, patch_metadata, put_files, remove_paths, remove_under, touch_files},
+};
+
+/// What a message says that the node does.
+const SERVE: &str = "do what another node asks for";
+
+/// A write of documents, which any node can prepare and the one that leads does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WriteRequest {
+    /// [`Store::put_files`].
+    PutFiles(Vec<NewFile>),
+    /// [`Store::touch_files`].
+    TouchFiles(Vec<TouchedFile>),
+    /// [`Store::remove_files`].
+    RemoveFiles(Vec<String>),
+    /// [`Store::remove_under`].
+    RemoveUnder(String),
+    /// [`Store::patch_metadata`].
+    PatchMetadata {
+        /// Of which files.
+        paths: Vec<String>,
+        /// The fields.
+        patch: Metadata,
+    },
+}
+
+/// What a write of documents did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Written {
+    /// The files as they were stored.
+    Stored(Vec<Stored>),
+    /// How many files it concerned.
+    Counted(usize),
+}
+
+impl Written {
+    /// How many files it concerned.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Stored(files) => files.len(),
+            Self::Counted(count) => *count,
+        }
+    }
+
+    /// What the answer to a request says.
+    ///
+    /// # Errors
+    /// [`Error::Backend`] if the node that leads refused it, with what it said.
+    pub fn from_answer(answer: &[u8]) -> Result<Self> {
+        let failed = |error| Error::backend(Part::Store, "read the answer to a write", error);
+        let answer: Answer = serde_json::from_slice(answer).map_err(failed)?;
+        answer.map_err(|reason| {
+            Error::backend(Part::Store, "write by the node that leads, which refused it", reason)
+        })
+    }
+}
+
+/// What a write did, or why it was refused: then nothing was written.
+type Answer = Result<Written, String>;
+
+fn done(id: RequestId, answer: &Answer) -> Done {
+    // Texts and numbers are always JSON.
+    Done { id, answer: serde_json::to_vec(answer).unwrap_or_default() }
+}
+
+impl WriteRequest {
+    /// As the body of a request.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(self).map_err(|error| Error::backend(Part::Store, "code a write", error))
+    }
+
+    fn work(
+        &self,
+        tx: &WriteTx<'_>,
+        now: i64,
+        refused: &mut Option<Error>,
+    ) -> rusqlite::Result<Written> {
+        let counted = match self {
+            Self::PutFiles(files) => {
+                return match files.iter().map(identify).collect() {
+                    Ok(ids) => put_files(tx, now, files, ids).map(Written::Stored),
+                    Err(error) => {
+                        *refused = Some(error);
+                        Err(rusqlite::Error::QueryReturnedNoRows)
+                    }
+                };
+            }
+            Self::TouchFiles(files) => touch_files(tx, files),
+            Self::RemoveFiles(paths) => remove_paths(tx, paths.iter().map(String::as_str)),
+            Self::RemoveUnder(prefix) => remove_under(tx, prefix),
+            Self::PatchMetadata { paths, patch } => {
+                patch_metadata(tx, now, paths.iter().map(String::as_str), patch, refused)
+            }
+        };
+        counted.map(Written::Counted)
+    }
+}
+
+impl Store {
+    /// Does a write of documents here.
+    ///
+    /// # Errors
+    /// As those of the method that the request names.
+    pub fn perform(&self, request: &WriteRequest) -> Result<Written> {
+        let mut refused = None;
+        let answer = self.write("write documents", |tx, now| request.work(tx, now, &mut refused));
+        refused.map_or(answer, Err)
+    }
+
+    /// Does a request of the inbox, in the transaction that notes it as done, with its answer. What
+    /// the request itself is wrong with is the answer.
+    ///
+    /// # Errors
+    /// What has nothing to do with the request, such as [`Error::Fenced`] or a full disk: nothing
+    /// was written, and it stays in the inbox.
+    pub fn serve(&self, request: &Request) -> Result<()> {
+        let refused = match serde_json::from_slice::<WriteRequest>(&request.body) {
+            Err(error) => Error::backend(Part::Store, "read a write of another node", error),
+            Ok(asked) => {
+                let mut refused = None;
+                let served = self.write_answering(
+                    SERVE,
+                    |tx, now| asked.work(tx, now, &mut refused).map(Ok),
+                    |answer| Some(done(request.id, answer)),
+                );
+                match (refused, served) {
+                    (None, Ok(_)) => return Ok(()),
+                    (Some(refused), _) | (None, Err(refused @ Error::Backend { .. })) => refused,
+                    (None, Err(error)) => return Err(error),
+                }
+            }
+        };
+        let refused = Err(refused.chain());
+        let note = |answer: &Answer| Some(done(request.id, answer));
+        self.write_answering(SERVE, |_, _| Ok(refused), note).map(drop)
+    }
+}

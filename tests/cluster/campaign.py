@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Kills nodes that share an index in PostgreSQL, one after the other, while documents are written.
+
+`campaign.py ROUNDS PROGRAM [wheel|debian]`: starts a database and three nodes on loopback, each
+`trefoil serve` with a cache of its own. In each round clients write to every node, and one of the
+nodes is killed: every third time the one that writes, else any. Then the others go on: what was
+acknowledged is on each of them, and found. At the end every node has the same documents, and each
+cache passes `trefoil verify`.
+
+TREFOIL_MODEL names the embedding model; none without it.
+"""
+
+import http.client
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TESTS = pathlib.Path(__file__).parent.parent
+sys.path[:0] = [str(TESTS / "postgres")]
+from start import Server as Database
+
+OPTIONS = ["--model", os.environ.get("TREFOIL_MODEL", "none"), "--rerank-model", "none", "--quiet"]
+SETTINGS = """
+[server.limits]
+burst = 1000000
+requests_per_minute = 1000000
+writes_per_minute = 1000000
+"""
+NODES = 3
+# A node that was killed kept the lease for ten seconds at most.
+WRITES_WITHIN = 40
+SEEN_WITHIN = 30
+
+
+class Node:
+    """`trefoil serve` of a cache, under a name that it keeps."""
+
+    def __init__(self, cluster, name):
+        self.cluster, self.name = cluster, name
+        self.folder = cluster.folder / name
+        self.folder.mkdir()
+        node = f"[store]\nurl = '{cluster.url}'\nnode = '{name}'\n"
+        (self.folder / "trefoil.toml").write_text(node + SETTINGS)
+        self.start()
+
+    def start(self):
+        command = [self.cluster.program, *OPTIONS, "serve", "--addr", "127.0.0.1:0", "--no-auth"]
+        self.process = subprocess.Popen(
+            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        line = self.process.stdout.readline()
+        assert line, f"{self.name} does not start"
+        self.host, port = line.strip().strip("/").removeprefix("http://").split(":")
+        self.port = int(port)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def ask(self, method, path, body=None, timeout=60):
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        try:
+            body = None if body is None else json.dumps(body)
+            connection.request(method, path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"null")
+        finally:
+            connection.close()
+
+    def documents(self):
+        """Every document, by path, with its text."""
+        found, after = {}, ""
+        while after is not None:
+            query = f"&after={after}" if after else ""
+            status, page = self.ask("GET", f"/v1/documents?limit=1000{query}")
+            assert status == 200, page
+            for one in page["documents"]:
+                status, whole = self.ask("GET", f"/v1/documents/{one['id']}")
+                assert status == 200, whole
+                found[one["path"]] = " ".join(chunk["text"] for chunk in whole["chunks"])
+            after = page.get("next")
+        return found
+
+
+class Cluster:
+    def __init__(self, program, kind):
+        self.program = str(pathlib.Path(program).resolve())
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trefoil-cluster-"))
+        (self.folder / "database").mkdir()
+        self.folder.chmod(0o755)
+        self.database = Database(kind, self.folder / "database", durable=False)
+        self.url = f"{self.database.url()}?index=notes"
+        self.run("cluster", "init")
+        self.nodes = [Node(self, f"node-{number}") for number in range(1, NODES + 1)]
+
+    def run(self, *arguments, folder=None):
+        command = [self.program, *OPTIONS, "--store", self.url, *arguments]
+        done = subprocess.run(command, cwd=folder or self.folder, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+        return done.stdout
+
+    def writer(self):
+        name = json.loads(self.run("--json", "cluster", "status"))["writer"]
+        return next((node for node in self.nodes if node.name == name), None)
+
+    def end(self):
+        for node in self.nodes:
+            node.process.terminate()
+        for node in self.nodes:
+            node.process.wait()
+        self.database.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Client(threading.Thread):
+    """Writes to one node, documents of its own, until it is over."""
+
+    def __init__(self, node, number, written):
+        super().__init__(daemon=True)
+        self.node, self.number, self.written = node, number, written
+        self.is_over = threading.Event()
+        self.doubtful, self.acknowledged, self.last = {}, 0, 0.0
+
+    def run(self):
+        chance = random.Random(self.number)
+        while not self.is_over.is_set():
+            path = f"log-{self.node.name}-{chance.randrange(12)}.md"
+            word = f"walrus{self.number}x{self.acknowledged}x{chance.randrange(10 ** 9)}"
+            body = f"The {word} met Captain Ellis at Tern Station."
+            self.doubtful.setdefault(path, set()).add(word)
+            began = time.monotonic()
+            try:
+                status, said = self.node.ask(
+                    "POST", "/v1/documents", {"documents": [{"path": path, "body": body}]})
+            except (OSError, http.client.HTTPException):
+                # Killed: it may have been written.
+                time.sleep(0.2)
+                continue
+            if status == 200:
+                self.written[path] = {word}
+                del self.doubtful[path]
+                self.acknowledged += 1
+                self.last = began
+            else:
+                assert status in (503, 504), said
+        # What is in doubt may be there, or what was before.
+        for path, words in self.doubtful.items():
+            self.written[path] = self.written.get(path, {None}) | words
+
+
+def check(cluster, written):
+    """Each node has all that was acknowledged, and finds it."""
+    deadline = time.monotonic() + SEEN_WITHIN
+    for node in cluster.nodes:
+        while True:
+            found = node.documents()
+            missing = {
+                path: words for path, words in written.items()
+                if not any(word in found.get(path, "") if word else path not in found for word in words)
+            }
+            if not missing:
+                break
+            assert time.monotonic() < deadline, f"lost on {node.name}: {missing}"
+            time.sleep(0.2)
+    texts = [node.documents() for node in cluster.nodes]
+    while any(text != texts[0] for text in texts):
+        assert time.monotonic() < deadline, "nodes have other documents"
+        time.sleep(0.2)
+        texts = [node.documents() for node in cluster.nodes]
+    # What is in doubt is decided now.
+    for path, words in written.items():
+        words &= {word for word in words if (word in texts[0].get(path, "") if word else path not in texts[0])}
+    path, words = random.choice(sorted(written.items()))
+    word = next(iter(words))
+    if word:
+        for node in cluster.nodes:
+            query = {"text": word, "filters": {"minRelevance": 0}, "options": {"rerankEnabled": False}}
+            status, said = node.ask("POST", "/v1/search", query)
+            paths = [one["metadata"]["path"] for one in said["results"] if one["type"] == "chunk"]
+            assert status == 200 and path in paths, f"{word} is not found on {node.name}: {said}"
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    rounds, program = int(sys.argv[1]), sys.argv[2]
+    kind = sys.argv[3] if len(sys.argv) > 3 else "wheel"
+    cluster, chance = Cluster(program, kind), random.Random(7)
+    written, acknowledged, failovers, longest = {}, 0, 0, 0.0
+    try:
+        for round_ in range(rounds):
+            clients = [Client(node, round_ * NODES + n, written) for n, node in enumerate(cluster.nodes)]
+            for client in clients:
+                client.start()
+            time.sleep(chance.uniform(0.05, 0.5))
+            victim = (cluster.writer() if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
+            failovers += victim is cluster.writer()
+            victim.kill()
+            # Some other node writes on, within the time that the lease may take.
+            others = [client for client in clients if client.node is not victim]
+            killed = time.monotonic()
+            while all(one.last < killed for one in others):
+                assert time.monotonic() - killed < WRITES_WITHIN, "nobody writes"
+                time.sleep(0.05)
+            longest = max(longest, time.monotonic() - killed)
+            victim.start()
+            for client in clients:
+                client.is_over.set()
+            for client in clients:
+                client.join()
+            acknowledged += sum(client.acknowledged for client in clients)
+            check(cluster, written)
+            if (round_ + 1) % 10 == 0 or round_ + 1 == rounds:
+                print(f"{round_ + 1} kills, {failovers} of the node that wrote, {acknowledged} writes "
+                      f"acknowledged, none lost; writes waited {longest:.1f} s at most", flush=True)
+        print(cluster.run("cluster", "status"), end="")
+        for node in cluster.nodes:
+            node.process.terminate()
+            node.process.wait()
+            subprocess.run([cluster.program, *OPTIONS, "verify"], cwd=node.folder, check=True,
+                           stdout=subprocess.DEVNULL)
+    finally:
+        cluster.end()
+
+
+if __name__ == "__main__":
+    main()
