@@ -1,11 +1,18 @@
 #!/usr/bin/env python3
-"""Kills nodes that share an index in PostgreSQL, one after the other, while documents are written.
+"""Three nodes share an index in PostgreSQL, all on loopback, while nodes and databases are killed.
 
-`campaign.py ROUNDS PROGRAM [wheel|debian]`: starts a database and three nodes on loopback, each
-`trefoil serve` with a cache of its own. In each round clients write to every node, and one of the
-nodes is killed: every third time the one that writes, else any. Then the others go on: what was
-acknowledged is on each of them, and found. At the end every node has the same documents, and each
-cache passes `trefoil verify`.
+Each node is `trefoil serve` with a cache of its own. In each round clients write to every node, and
+something is killed. Then the others go on: every node has the same documents, what was acknowledged
+is there, and found. At the end each cache passes `trefoil verify`.
+
+`campaign.py kill ROUNDS PROGRAM [wheel|debian]`: one of the nodes, every third time the one that
+writes.
+
+`campaign.py sync ROUNDS PROGRAM [wheel|debian]`: the database; its standby, for which each commit
+waited, takes its place.
+
+`campaign.py async ROUNDS PROGRAM [wheel|debian]`: the same with a standby that has not everything.
+What is lost then is told by a node.
 
 TREFOIL_MODEL names the embedding model; none without it.
 """
@@ -25,6 +32,7 @@ import time
 
 TESTS = pathlib.Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS / "postgres")]
+from pair import Pair
 from start import Server as Database
 
 OPTIONS = ["--model", os.environ.get("TREFOIL_MODEL", "none"), "--rerank-model", "none", "--quiet"]
@@ -35,8 +43,9 @@ requests_per_minute = 1000000
 writes_per_minute = 1000000
 """
 NODES = 3
-# A node that was killed kept the lease for ten seconds at most.
-WRITES_WITHIN = 40
+# Seconds: how long a node that was killed keeps the lease, and how soon another one writes.
+LEASE = 3
+WRITES_WITHIN = 20
 SEEN_WITHIN = 30
 
 
@@ -47,7 +56,7 @@ class Node:
         self.cluster, self.name = cluster, name
         self.folder = cluster.folder / name
         self.folder.mkdir()
-        node = f"[store]\nurl = '{cluster.url}'\nnode = '{name}'\n"
+        node = f"[store]\nurl = '{cluster.url}'\nnode = '{name}'\nlease = {LEASE}\n"
         (self.folder / "trefoil.toml").write_text(node + SETTINGS)
         self.start()
 
@@ -90,12 +99,15 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, program, kind):
+    def __init__(self, program, campaign, kind):
         self.program = str(pathlib.Path(program).resolve())
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trefoil-cluster-"))
         (self.folder / "database").mkdir()
         self.folder.chmod(0o755)
-        self.database = Database(kind, self.folder / "database", durable=False)
+        if campaign == "kill":
+            self.database = Database(kind, self.folder / "database", durable=False)
+        else:
+            self.database = Pair(kind, self.folder / "database", campaign == "sync")
         self.url = f"{self.database.url()}?index=notes"
         self.run("cluster", "init")
         self.nodes = [Node(self, f"node-{number}") for number in range(1, NODES + 1)]
@@ -155,28 +167,33 @@ class Client(threading.Thread):
             self.written[path] = self.written.get(path, {None}) | words
 
 
-def check(cluster, written):
-    """Each node has all that was acknowledged, and finds it."""
-    deadline = time.monotonic() + SEEN_WITHIN
+def losses(cluster):
+    """What nodes say that the database has lost."""
+    told = set()
     for node in cluster.nodes:
-        while True:
-            found = node.documents()
-            missing = {
-                path: words for path, words in written.items()
-                if not any(word in found.get(path, "") if word else path not in found for word in words)
-            }
-            if not missing:
-                break
-            assert time.monotonic() < deadline, f"lost on {node.name}: {missing}"
-            time.sleep(0.2)
+        _, said = node.ask("POST", "/v1/search", {"text": "walrus", "options": {"rerankEnabled": False}})
+        told |= {one["reason"] for one in said["degraded"] if "has lost" in one["reason"]}
+    return told
+
+
+def check(cluster, written, may_lose):
+    """Each node has all that was acknowledged, and finds it. How much of it the database has lost."""
+    deadline = time.monotonic() + SEEN_WITHIN
     texts = [node.documents() for node in cluster.nodes]
     while any(text != texts[0] for text in texts):
         assert time.monotonic() < deadline, "nodes have other documents"
         time.sleep(0.2)
         texts = [node.documents() for node in cluster.nodes]
+    is_there = lambda path, word: word in texts[0].get(path, "") if word else path not in texts[0]
+    missing = [path for path, words in written.items() if not any(is_there(path, word) for word in words)]
+    if missing:
+        assert may_lose(), f"lost: {missing} of {written}: {texts[0]}"
+    for path in missing:
+        text = texts[0].get(path)
+        written[path] = {text.split()[1] if text else None}
     # What is in doubt is decided now.
     for path, words in written.items():
-        words &= {word for word in words if (word in texts[0].get(path, "") if word else path not in texts[0])}
+        words &= {word for word in words if is_there(path, word)}
     path, words = random.choice(sorted(written.items()))
     word = next(iter(words))
     if word:
@@ -185,41 +202,58 @@ def check(cluster, written):
             status, said = node.ask("POST", "/v1/search", query)
             paths = [one["metadata"]["path"] for one in said["results"] if one["type"] == "chunk"]
             assert status == 200 and path in paths, f"{word} is not found on {node.name}: {said}"
+    return len(missing)
+
+
+def write_on(clients):
+    """Waits until one of them has written what it began now. How long it took."""
+    began = time.monotonic()
+    while all(one.last < began for one in clients):
+        assert time.monotonic() - began < WRITES_WITHIN, "nobody writes"
+        time.sleep(0.05)
+    return time.monotonic() - began
 
 
 def main():
-    if len(sys.argv) < 3:
+    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "sync", "async"):
         sys.exit(__doc__)
-    rounds, program = int(sys.argv[1]), sys.argv[2]
-    kind = sys.argv[3] if len(sys.argv) > 3 else "wheel"
-    cluster, chance = Cluster(program, kind), random.Random(7)
-    written, acknowledged, failovers, longest = {}, 0, 0, 0.0
+    campaign, rounds, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    cluster = Cluster(program, campaign, sys.argv[4] if len(sys.argv) > 4 else "wheel")
+    chance, written = random.Random(7), {}
+    acknowledged, of_writer, lost, longest, told = 0, 0, 0, 0.0, set()
     try:
         for round_ in range(rounds):
             clients = [Client(node, round_ * NODES + n, written) for n, node in enumerate(cluster.nodes)]
             for client in clients:
                 client.start()
             time.sleep(chance.uniform(0.05, 0.5))
-            victim = (cluster.writer() if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
-            failovers += victim is cluster.writer()
-            victim.kill()
-            # Some other node writes on, within the time that the lease may take.
-            others = [client for client in clients if client.node is not victim]
-            killed = time.monotonic()
-            while all(one.last < killed for one in others):
-                assert time.monotonic() - killed < WRITES_WITHIN, "nobody writes"
-                time.sleep(0.05)
-            longest = max(longest, time.monotonic() - killed)
-            victim.start()
+            if campaign == "kill":
+                writer = cluster.writer()
+                victim = (writer if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
+                of_writer += victim is writer
+                victim.kill()
+                longest = max(longest, write_on([one for one in clients if one.node is not victim]))
+                victim.start()
+            else:
+                write_on(clients)
+                if campaign == "async":
+                    cluster.database.hold_back()
+                    time.sleep(chance.uniform(0.1, 0.4))
+                cluster.database.fail_over()
+                cluster.database.follow()
+                longest = max(longest, write_on(clients))
             for client in clients:
                 client.is_over.set()
             for client in clients:
                 client.join()
             acknowledged += sum(client.acknowledged for client in clients)
-            check(cluster, written)
+            before = set(told)
+            told |= losses(cluster)
+            lost += check(cluster, written, lambda: campaign == "async" and told > before)
             if (round_ + 1) % 10 == 0 or round_ + 1 == rounds:
-                print(f"{round_ + 1} kills, {failovers} of the node that wrote, {acknowledged} writes "
-                      f"acknowledged, none lost; writes waited {longest:.1f} s at most", flush=True)
+                kinds = f"{of_writer} of the node that wrote" if campaign == "kill" else f"{len(told)} losses told"
+                print(f"{round_ + 1} kills, {kinds}; {acknowledged} writes acknowledged, {lost} lost; "
+                      f"writes waited {longest:.1f} s at most", flush=True)
         print(cluster.run("cluster", "status"), end="")
         for node in cluster.nodes:
             node.process.terminate()

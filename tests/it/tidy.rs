@@ -38,7 +38,10 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ),
     ("trefoil-eval", &["trefoil"]),
     ("trefoil-server", &["trefoil", "trefoil-eval", "trefoil-memory"]),
-    ("trefoil-cli", &["trefoil", "trefoil-eval", "trefoil-memory", "trefoil-server"]),
+    (
+        "trefoil-cli",
+        &["trefoil", "trefoil-eval", "trefoil-memory", "trefoil-postgres", "trefoil-server"],
+    ),
     ("trefoil-python", &["trefoil", "trefoil-cli", "trefoil-memory"]),
 ];
 

@@ -84,11 +84,12 @@ def free_port():
 
 
 class Server:
-    def __init__(self, kind, folder, durable):
+    def __init__(self, kind, folder, durable, settings=None):
+        """A server of its own; with more settings than those here."""
         self.folder, self.user = folder, owner()
         folder.chmod(0o755)
-        programs = wheel(folder) if kind == "wheel" else debian()
-        self.settings = dict(SETTINGS, unix_socket_directories=str(folder))
+        programs = self.programs = wheel(folder) if kind == "wheel" else debian()
+        self.settings = dict(SETTINGS, unix_socket_directories=str(folder)) | (settings or {})
         if not durable:
             self.settings |= {"fsync": "off", "full_page_writes": "off"}
         if kind == "debian":
@@ -104,12 +105,21 @@ class Server:
         self.run(programs / "initdb", "-D", folder / "data", "-U", "postgres", "-E", "UTF8",
                  "--locale=C", "--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync")
         self.port = free_port()
+        self.start()
+
+    def start(self):
         options = [word for pair in self.settings.items() for word in ("-c", "=".join(pair))]
-        self.log = open(folder / "log", "wb")
+        self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(
-            [programs / "postgres", "-D", folder / "data", "-p", str(self.port), *options],
+            [self.programs / "postgres", "-D", self.folder / "data", "-p", str(self.port), *options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, **self.identity())
-        self.wait(programs)
+        self.wait(self.programs)
+
+    def kill(self):
+        """Ends the server with all its processes, at once."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.log.close()
 
     def identity(self):
         """Words for subprocess: a process of the server's user, apart from our signals."""

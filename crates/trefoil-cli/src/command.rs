@@ -2,7 +2,6 @@
 
 mod calibrate;
 mod cluster;
-mod completions;
 mod demo;
 mod doctor;
 mod eval;
@@ -10,7 +9,6 @@ mod export;
 mod fill;
 mod graph;
 mod index;
-mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;
@@ -20,6 +18,7 @@ mod remove;
 mod repair;
 mod search;
 mod serve;
+mod shell;
 mod stats;
 mod token;
 mod tune;
@@ -86,7 +85,7 @@ pub(crate) fn run(args: Args, console: Console) -> anyhow::Result<Outcome> {
         Command::Mcp(args) => mcp::run(args, &settings()?),
         Command::Cluster(command) => cluster::run(&command, &settings()?),
         Command::Token(command) => token::run(command, &settings()?),
-        Command::Completions { shell } => completions::run(shell),
-        Command::Man { folder } => man::run(folder.as_deref()),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::manual(folder.as_deref()),
     }
 }

@@ -53,6 +53,9 @@ impl Truth for Timed {
     fn resign(&self, place: Place) -> Result<()> {
         self.0.resign(place)
     }
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> Result<()> {
+        self.0.hand_over(place, to, lease)
+    }
 
     fn append(&self, place: Place, touched: &Touched) -> Result<Place> {
         let begun = Instant::now();

@@ -212,6 +212,19 @@ impl Truth for PostgresTruth {
         done.map_err(|fault| self.failed(fault, "give the lease back"))
     }
 
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> Result<()> {
+        let statement = "UPDATE trefoil.shard SET writer = $4,
+                 until = clock_timestamp() + make_interval(secs => $5)
+             WHERE shard = $1 AND epoch = $2 AND by = $3";
+        let work = async |session: &mut Session, shard: i32| {
+            let (epoch, by) = (place.epoch.cast_signed(), place.by.cast_signed());
+            let seconds = lease.as_secs_f64();
+            session.execute(statement, &[&shard, &epoch, &by, &to, &seconds]).await.map(drop)
+        };
+        let done = self.run(&self.writing, || true, work);
+        done.map_err(|fault| self.failed(fault, "hand the lease over"))
+    }
+
     fn append(&self, place: Place, touched: &Touched) -> Result<Place> {
         let lease = self.lease();
         let is_committing = Cell::new(false);

@@ -78,6 +78,10 @@ pub trait Truth: Debug + Send + Sync {
     /// has another epoch or writer.
     fn resign(&self, place: Place) -> Result<()>;
 
+    /// Gives the lease to another node, for so long: until then no third one may lead. Nothing
+    /// happens if the shard has another epoch or writer.
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> Result<()>;
+
     /// Writes what one transaction touched, as the transaction after `place`, and renews the
     /// lease for as long as it was last given. The place after it.
     ///

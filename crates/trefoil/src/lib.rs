@@ -58,7 +58,10 @@ mod store_at;
 
 /// An index whose rows several machines share: each is a node with a cache of its own.
 pub mod cluster {
-    pub use crate::store_at::{Freshness, NodeStatus, SharedStore, StoreAt};
+    pub use crate::{
+        ingest::inbox::hand_over,
+        store_at::{Freshness, NodeStatus, SharedStore, StoreAt},
+    };
     pub use trefoil_store::truth::{
         Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
         NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,

@@ -18,6 +18,16 @@ Examples:
   trefoil cluster status
   trefoil cluster status --json")]
     Status,
+    /// Let another node write
+    #[command(after_help = "\
+The node that writes gives its lease to the other one, which writes as soon as it has everything.
+
+Examples:
+  trefoil cluster move node-2           a name that `trefoil cluster status` lists")]
+    Move {
+        /// The node
+        node: String,
+    },
     /// Let a login of the database work with the index
     #[command(after_help = "\
 The login itself is made by `CREATE ROLE`.

@@ -36,6 +36,19 @@ fn only_a_node_that_has_everything_leads_and_only_when_the_lease_has_run_out() {
 }
 
 #[test]
+fn a_lease_that_was_handed_over_is_of_that_node_alone() {
+    let Some(database) = Database::with_tables() else { return };
+    let (a, b, c) = (database.truth("a"), database.truth("b"), database.truth("c"));
+    let first = a.lead(Place::NOTHING, LONG).unwrap().unwrap();
+    a.hand_over(Place { by: first.by ^ 1, ..first }, "b", LONG).unwrap();
+    assert_eq!(a.shard().unwrap().writer.as_deref(), Some("a"), "it was not its to give");
+    a.hand_over(first, "b", LONG).unwrap();
+    assert_eq!(c.lead(first, LONG).unwrap(), None);
+    assert_eq!(a.lead(first, LONG).unwrap(), None);
+    assert!(b.lead(first, LONG).unwrap().is_some());
+}
+
+#[test]
 fn a_writer_of_an_older_epoch_is_fenced_and_leaves_nothing() {
     let Some(database) = Database::with_tables() else { return };
     let (a, b) = (database.truth("a"), database.truth("b"));

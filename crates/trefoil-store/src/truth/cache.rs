@@ -204,6 +204,20 @@ impl Store {
         place.map_or(Ok(()), |place| replica.truth.resign(place))
     }
 
+    /// Gives the lease to another node: until it runs out, no third one may lead.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]; it leads no more in any case.
+    pub fn hand_over(&self, to: &str) -> Result<()> {
+        let replica = self.replica("hand the lease over")?;
+        let place = self.write_alone_with("hand the lease over", |_| {
+            let place = replica.leading();
+            replica.set_leading(None);
+            Ok(place)
+        })?;
+        place.map_or(Ok(()), |place| replica.truth.hand_over(place, to, replica.times.lease))
+    }
+
     fn replica(&self, doing: &'static str) -> Result<&Replica> {
         self.replica
             .as_ref()

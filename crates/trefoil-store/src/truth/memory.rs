@@ -190,6 +190,15 @@ impl Truth for MemoryTruth {
         Ok(())
     }
 
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> Result<()> {
+        let now = (self.time)();
+        let mut shard = self.lock();
+        if shard.is_led_at(place) {
+            shard.lease = Some(Lease { node: to.to_owned(), length: lease, until: now + lease });
+        }
+        Ok(())
+    }
+
     fn append(&self, place: Place, touched: &Touched) -> Result<Place> {
         let now = (self.time)();
         let mut shard = self.lock();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Metadata, Part, Result};
 
-use super::{Done, Request, RequestId};
+use super::{Done, RequestId};
 use crate::{
     NewFile, Store, Stored, TouchedFile, WriteTx,
     file::{identify, patch_metadata, put_files, remove_paths, remove_under, touch_files},
@@ -74,11 +74,6 @@ fn done(id: RequestId, answer: &Answer) -> Done {
 }
 
 impl WriteRequest {
-    /// As the body of a request.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(self).map_err(|error| Error::backend(Part::Store, "code a write", error))
-    }
-
     fn work(
         &self,
         tx: &WriteTx<'_>,
@@ -117,31 +112,33 @@ impl Store {
         refused.map_or(answer, Err)
     }
 
-    /// Does a request of the inbox, in the transaction that notes it as done, with its answer. What
+    /// Does a write of the inbox, in the transaction that notes it as done, with its answer. What
     /// the request itself is wrong with is the answer.
     ///
     /// # Errors
     /// What has nothing to do with the request, such as [`Error::Fenced`] or a full disk: nothing
     /// was written, and it stays in the inbox.
-    pub fn serve(&self, request: &Request) -> Result<()> {
-        let refused = match serde_json::from_slice::<WriteRequest>(&request.body) {
-            Err(error) => Error::backend(Part::Store, "read a write of another node", error),
-            Ok(asked) => {
-                let mut refused = None;
-                let served = self.write_answering(
-                    SERVE,
-                    |tx, now| asked.work(tx, now, &mut refused).map(Ok),
-                    |answer| Some(done(request.id, answer)),
-                );
-                match (refused, served) {
-                    (None, Ok(_)) => return Ok(()),
-                    (Some(refused), _) | (None, Err(refused @ Error::Backend { .. })) => refused,
-                    (None, Err(error)) => return Err(error),
-                }
+    pub fn serve(&self, id: RequestId, request: &WriteRequest) -> Result<()> {
+        let mut refused = None;
+        let served = self.write_answering(
+            SERVE,
+            |tx, now| request.work(tx, now, &mut refused).map(Ok),
+            |answer| Some(done(id, answer)),
+        );
+        match (refused, served) {
+            (None, Ok(_)) => Ok(()),
+            (Some(refused), _) | (None, Err(refused @ Error::Backend { .. })) => {
+                self.answer(id, Err(refused.chain()))
             }
-        };
-        let refused = Err(refused.chain());
-        let note = |answer: &Answer| Some(done(request.id, answer));
-        self.write_answering(SERVE, |_, _| Ok(refused), note).map(drop)
+            (None, Err(error)) => Err(error),
+        }
+    }
+
+    /// Notes a request of the inbox as done that writes nothing here, or as refused.
+    ///
+    /// # Errors
+    /// As those of [`serve`](Self::serve).
+    pub fn answer(&self, id: RequestId, answer: Result<Written, String>) -> Result<()> {
+        self.write_answering(SERVE, |_, _| Ok(answer), |answer| Some(done(id, answer))).map(drop)
     }
 }

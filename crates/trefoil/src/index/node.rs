@@ -38,6 +38,8 @@ struct Known {
     expected: u64,
     lost: Option<Lost>,
     failed: Option<String>,
+    /// What it last told the others that it does.
+    role: Option<NodeRole>,
     /// When it next tells the others of itself.
     report_at: Duration,
     /// When it next forgets what no other node needs.
@@ -66,7 +68,9 @@ impl NodeState {
         let (shown, expected) = (Place::NOTHING, 0);
         let lost = lost.filter(|lost| lost.at.tx > lost.after);
         let (report_at, prune_at, erased) = (REPORT, PRUNE, 0);
-        let known = Known { node, shown, expected, lost, failed, report_at, prune_at, erased };
+        let role = None;
+        let known =
+            Known { node, shown, expected, lost, failed, role, report_at, prune_at, erased };
         let known = Mutex::new(known);
         let (advanced, stepping, serving) = (Condvar::new(), Mutex::default(), Mutex::default());
         Self { shared, began: Instant::now(), known, advanced, stepping, serving }
@@ -200,6 +204,13 @@ impl State {
         self.store.resign()
     }
 
+    /// Lets another node lead, which has the lease from then on.
+    pub(crate) fn hand_over(&self, to: &str) -> Result<()> {
+        let Some(node) = &self.node else { return Ok(()) };
+        node.known().node.led(node.began.elapsed(), false);
+        self.store.hand_over(to)
+    }
+
     /// The rows of the cache are about to be others: nothing that was made of them counts.
     fn forget_rows(&self, lost: Option<Lost>) -> Result<()> {
         if let Some(node) = &self.node
@@ -269,18 +280,21 @@ impl State {
     pub(crate) fn report_node(&self) -> Result<()> {
         let Some(node) = &self.node else { return Ok(()) };
         let now = node.began.elapsed();
+        let leads = self.store.leads();
+        let role = if leads.is_some() { NodeRole::Writer } else { NodeRole::Searcher };
         let (reports, prunes) = {
             let mut known = node.known();
-            let due = (now >= known.report_at, now >= known.prune_at);
+            // A node that never told of itself yet may be a command that is gone soon.
+            let has_changed = known.role.is_some_and(|told| told != role);
+            let due = (has_changed || now >= known.report_at, now >= known.prune_at);
             if due.0 {
-                known.report_at = now + REPORT;
+                (known.role, known.report_at) = (Some(role), now + REPORT);
             }
             if due.1 {
                 known.prune_at = now + PRUNE;
             }
             due
         };
-        let leads = self.store.leads();
         if reports {
             let place = self.store.place()?;
             let is_clean = !self.store.is_unclean()?;
@@ -291,7 +305,6 @@ impl State {
                 }
                 known.erased
             };
-            let role = if leads.is_some() { NodeRole::Writer } else { NodeRole::Searcher };
             let address = node.shared.address.clone();
             node.shared.truth.report(&NodeReport { role, address, place, erased })?;
         }

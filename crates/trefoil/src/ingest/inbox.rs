@@ -6,15 +6,84 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil_core::{Error, Result};
-use trefoil_store::truth::{Request, RequestId, WriteRequest, Written};
+use serde::{Deserialize, Serialize};
+use trefoil_core::{Error, Part, Result};
+use trefoil_store::truth::{Cluster, Request, RequestId, WriteRequest, Written};
 
 use crate::{index::node::NodeState, state::State};
 
 /// Most requests of other nodes that are done in one go.
 const AT_ONCE: usize = 16;
+/// How soon a request that is not answered is sent again.
+const SEND_AGAIN: Duration = Duration::from_secs(1);
 /// How long a node rests at most before it looks into the inbox, or for an answer.
 const LONGEST_POLL: Duration = Duration::from_millis(200);
+
+/// What a node asks the one that leads for.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Asked {
+    Write(WriteRequest),
+    HandOver { to: String },
+}
+
+/// The same on its way.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum AskedRef<'a> {
+    Write(&'a WriteRequest),
+    HandOver { to: &'a str },
+}
+
+fn coded(asked: &AskedRef<'_>) -> Result<Vec<u8>> {
+    serde_json::to_vec(asked).map_err(|error| Error::backend(Part::Store, "code a request", error))
+}
+
+/// Asks the node that leads to let another one lead, which is known by its name, and waits at most
+/// `within` until it has agreed. The other one leads as soon as it has everything.
+///
+/// # Errors
+/// [`Error::InDoubt`] if no node that leads answers in time, and those of the store.
+pub fn hand_over(truth: &dyn Cluster, to: &str, within: Duration) -> Result<()> {
+    ask(truth, coded(&AskedRef::HandOver { to })?, within, LONGEST_POLL).map(drop)
+}
+
+/// The transaction that did what was asked, and the answer.
+fn ask(
+    truth: &dyn Cluster,
+    body: Vec<u8>,
+    within: Duration,
+    poll: Duration,
+) -> Result<(u64, Written)> {
+    let id = RequestId::random();
+    let request = Request { id, body };
+    truth.send(&request)?;
+    let (asked, mut sent) = (Instant::now(), Instant::now());
+    loop {
+        if sent.elapsed() >= SEND_AGAIN {
+            sent = Instant::now();
+            // A database that took over may have lost it. One that has it knows its number.
+            drop(truth.send(&request));
+        }
+        match truth.answer(id) {
+            Ok(Some((tx, answer))) => {
+                // If this fails, the answer lies there and nobody asks for it.
+                drop(truth.forget(id));
+                return Ok((tx, Written::from_answer(&answer)?));
+            }
+            // Another node may lead soon, and the database come back.
+            Ok(None) | Err(Error::Unavailable { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        if asked.elapsed() >= within {
+            drop(truth.forget(id));
+            let reason =
+                format!("no node that leads has answered within {within:?}; ask for it again");
+            return Err(Error::InDoubt { shard: truth.name(), reason });
+        }
+        thread::sleep(poll.min(within));
+    }
+}
 
 impl State {
     /// Does a write of documents here, or has the node that leads do it.
@@ -39,32 +108,12 @@ impl State {
     }
 
     fn ask_leader(&self, node: &NodeState, request: &WriteRequest) -> Result<Written> {
-        let truth = &node.shared.truth;
-        let id = RequestId::random();
-        truth.send(&Request { id, body: request.to_bytes()? })?;
-        let asked = Instant::now();
-        loop {
-            match truth.answer(id) {
-                Ok(Some((tx, answer))) => {
-                    self.expect_transaction(tx);
-                    // If this fails, the answer lies there and nobody asks for it.
-                    drop(truth.forget(id));
-                    return Written::from_answer(&answer);
-                }
-                // Another node may lead soon, and the database come back.
-                Ok(None) | Err(Error::Unavailable { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            if asked.elapsed() >= node.shared.write_wait {
-                drop(truth.forget(id));
-                let reason = format!(
-                    "no node that leads has answered within {:?}; write it again",
-                    node.shared.write_wait
-                );
-                return Err(Error::InDoubt { shard: truth.name(), reason });
-            }
-            thread::sleep(self.inbox_poll().min(node.shared.write_wait));
-        }
+        let asked = coded(&AskedRef::Write(request))?;
+        let shared = &node.shared;
+        let poll = self.inbox_poll();
+        let (tx, written) = ask(shared.truth.as_ref(), asked, shared.write_wait, poll)?;
+        self.expect_transaction(tx);
+        Ok(written)
     }
 
     /// Does what other nodes ask for, if this one leads. How much that was.
@@ -77,8 +126,18 @@ impl State {
         };
         let _each_once = node.serving.lock().unwrap_or_else(PoisonError::into_inner);
         let requests = node.shared.truth.requests(AT_ONCE)?;
-        for request in &requests {
-            self.store.serve(request)?;
+        for Request { id, body } in &requests {
+            match serde_json::from_slice(body) {
+                Ok(Asked::Write(request)) => self.store.serve(*id, &request)?,
+                Ok(Asked::HandOver { to }) => {
+                    self.store.answer(*id, Ok(Written::Counted(0)))?;
+                    return self.hand_over(&to).map(|()| 1);
+                }
+                Err(error) => {
+                    let reason = format!("this version does not understand it: {error}");
+                    self.store.answer(*id, Err(reason))?;
+                }
+            }
         }
         if !requests.is_empty() {
             self.replay_all()?;

@@ -81,6 +81,9 @@ impl Truth for Arc<Breaking> {
     fn resign(&self, place: Place) -> trefoil_core::Result<()> {
         self.is_down().and_then(|()| self.truth.resign(place))
     }
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> trefoil_core::Result<()> {
+        self.is_down().and_then(|()| self.truth.hand_over(place, to, lease))
+    }
     fn append(&self, place: Place, touched: &Touched) -> trefoil_core::Result<Place> {
         self.appends.fetch_add(1, Ordering::Relaxed);
         self.is_down()?;
