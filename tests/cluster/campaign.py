@@ -199,9 +199,12 @@ def check(cluster, written, may_lose):
     if word:
         for node in cluster.nodes:
             query = {"text": word, "filters": {"minRelevance": 0}, "options": {"rerankEnabled": False}}
-            status, said = node.ask("POST", "/v1/search", query)
-            paths = [one["metadata"]["path"] for one in said["results"] if one["type"] == "chunk"]
-            assert status == 200 and path in paths, f"{word} is not found on {node.name}: {said}"
+            while True:
+                status, said = node.ask("POST", "/v1/search", query)
+                if status == 200 and any(one["metadata"].get("path") == path for one in said["results"]):
+                    break
+                assert time.monotonic() < deadline, f"{word} is not found on {node.name}: {said}"
+                time.sleep(0.05)
     return len(missing)
 
 

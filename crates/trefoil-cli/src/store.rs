@@ -116,7 +116,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         let url = "url = 'postgres://app@127.0.0.1/app?index=notes'";
         for (wrong, name) in [
-            ("url = 'notes.trefoil'", "url"),
+            ("url = 'notes.trefoil'", "postgres://"),
             (&*format!("{url}\nlease = 0"), "store.lease"),
             (&*format!("{url}\npoll = 0"), "store.poll"),
         ] {

@@ -182,13 +182,8 @@ fn size(value: &Value) -> usize {
 
 /// Statements that forget what is only kept for nodes before transaction `$2` of shard `$1`.
 pub(crate) fn pruning(tables: &[RowTable]) -> Vec<String> {
-    let mut statements = vec![
-        String::from("DELETE FROM trefoil.gone WHERE shard = $1 AND tx <= $2"),
-        String::from(
-            "DELETE FROM trefoil.epoch e WHERE shard = $1 AND EXISTS (SELECT FROM trefoil.epoch n
-                 WHERE n.shard = e.shard AND n.epoch > e.epoch AND n.tx <= $2)",
-        ),
-    ];
+    let mut statements =
+        vec![String::from("DELETE FROM trefoil.gone WHERE shard = $1 AND tx <= $2")];
     statements.extend(tables.iter().filter_map(|table| {
         let tombstone = table.table.columns.get(table.table.tombstone?)?;
         let (name, column) = (&table.table.name, &tombstone.name);

@@ -161,7 +161,7 @@ async fn handle(
     let accept = text(header::ACCEPT).unwrap_or_default().to_owned();
     let last_event = text(HeaderName::from_static("last-event-id")).and_then(|id| id.parse().ok());
     let place = text(PLACE).map(Place::from_str).transpose();
-    let place = place.map_err(|error| Problem::from(error))?;
+    let place = place.map_err(Problem::from)?;
     let deadline = limits.deadline(route.kind);
     let call = move |turn| Call { app, caller, path, query, body, accept, last_event, place, turn };
     // The call goes on when its time is up or nobody waits for it, and keeps its turn.

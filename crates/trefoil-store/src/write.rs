@@ -61,7 +61,7 @@ mod tests {
         ("disk/migration.rs", "fn migrate("),
         ("disk/pages.rs", "fn promise("),
         ("disk/salvage.rs", "fn salvage_file("),
-        ("store.rs", "fn write<"),
+        ("store.rs", "fn write_answering<"),
         ("store.rs", "fn write_here<"),
         // What others wrote, and the place of a node: neither is to be told to the truth.
         ("truth/cache.rs", "fn lead("),

@@ -38,7 +38,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
             done(settings, &config, &format!("may be used no more by {login}"))
         }
         ClusterCommand::Status => status(settings, config),
-        ClusterCommand::Move { node } => move_to(node, settings, config),
+        ClusterCommand::Move { node } => move_to(node, settings, &config),
     }
 }
 
@@ -52,13 +52,13 @@ fn done(settings: &Settings, config: &PostgresConfig, what: &str) -> anyhow::Res
 /// How long the node that writes has to answer, and another one to be silent at most.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
 
-fn move_to(to: &str, settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome> {
+fn move_to(to: &str, settings: &Settings, config: &PostgresConfig) -> anyhow::Result<Outcome> {
     let truth = PostgresTruth::new(config.clone())?;
     let is_there = truth.nodes(ANSWERS_WITHIN)?.iter().any(|seen| seen.node == to);
     let allowed = "a node that is there now; `trefoil cluster status` lists them";
     Error::check_field(is_there, "NODE", to, allowed)?;
     hand_over(&truth, to, ANSWERS_WITHIN)?;
-    done(settings, &config, &format!("is written by {to} now"))
+    done(settings, config, &format!("is written by {to} now"))
 }
 
 /// How the shard and its nodes are.

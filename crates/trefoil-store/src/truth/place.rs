@@ -48,14 +48,15 @@ impl FromStr for Place {
     /// [`Error::InvalidField`] for anything else.
     fn from_str(text: &str) -> Result<Self> {
         let mut numbers = text.split('-').map(|number| number.parse::<u64>().ok());
-        match [(); 4].map(|()| numbers.next()) {
-            [Some(Some(epoch)), Some(Some(by)), Some(Some(tx)), None] => Ok(Self { epoch, by, tx }),
-            _ => {
-                let allowed = "a place that was told, such as `3-6181996332276583714-9`";
-                let value: String = text.chars().take(80).collect();
-                Err(Error::InvalidField { field: "place", value, allowed })
-            }
+        let mut number = || numbers.next().flatten();
+        if let (Some(epoch), Some(by), Some(tx)) = (number(), number(), number())
+            && numbers.next().is_none()
+        {
+            return Ok(Self { epoch, by, tx });
         }
+        let allowed = "a place that was told, such as `3-6181996332276583714-9`";
+        let value: String = text.chars().take(80).collect();
+        Err(Error::InvalidField { field: "place", value, allowed })
     }
 }
 

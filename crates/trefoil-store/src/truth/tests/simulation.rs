@@ -668,7 +668,11 @@ impl World {
         let heard = match &reply {
             Reply::Shard(shard) => Some(shard.head),
             Reply::Led(led) => *led,
-            _ => None,
+            Reply::Place(_)
+            | Reply::Renewed
+            | Reply::Refused
+            | Reply::Pulled(_)
+            | Reply::Silence => None,
         };
         let answer = match reply {
             Reply::Place(at) => AppendAnswer::Appended(at),
