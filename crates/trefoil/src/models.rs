@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(feature = "graph")]
 use trefoil_core::EntityExtractor;
 use trefoil_core::{Embedder, Error, Reranker, Result, TokenCounter};
-use trefoil_text::{ApproximateTokens, language_of};
+use trefoil_text::ApproximateTokens;
 
 #[cfg(feature = "graph")]
 use crate::config::EntityExtraction;
@@ -136,7 +136,9 @@ fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> 
 mod onnx {
     use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, TokenReranker, open_reranker};
 
-    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result, language_of};
+    use trefoil_text::language_of;
+
+    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result};
 
     pub(super) fn embedder(config: &EngineConfig) -> Result<Arc<OnnxEmbedder>> {
         let source = match &config.model {
