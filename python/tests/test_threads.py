@@ -21,10 +21,13 @@ THREADS = 8
 ROUNDS = int(os.environ.get("TREFOIL_ROUNDS", "1"))
 
 
-@pytest.fixture(autouse=True, params=range(ROUNDS))
+@pytest.fixture(params=range(ROUNDS))
 def again(request: pytest.FixtureRequest) -> int:
     """Which round of a test this is."""
     return int(request.param)
+
+
+repeated = pytest.mark.usefixtures("again")
 
 
 def at_once(work: Callable[[int], None]) -> None:
@@ -77,6 +80,7 @@ def test_the_native_half_turns_no_lock_on() -> None:
     assert (told.stdout, told.stderr, told.returncode) == (f"{has_lock}\n", "", 0)
 
 
+@repeated
 def test_many_threads_search_and_write(engine: Engine) -> None:
     engine.ingest([Document("rain.md", "Rain in Tokyo.")])
 
@@ -89,6 +93,7 @@ def test_many_threads_search_and_write(engine: Engine) -> None:
     assert engine.stats().files == 1 + THREADS * 5
 
 
+@repeated
 def test_each_thread_has_the_answer_to_its_own_question(index: Path) -> None:
     with trefoil.open(index, model=Lengths()) as engine:
         engine.ingest(Document(f"{one}", f"n{one} and no more") for one in range(THREADS))
@@ -107,6 +112,7 @@ def test_each_thread_has_the_answer_to_its_own_question(index: Path) -> None:
         at_once(work)
 
 
+@repeated
 def test_threads_open_and_close_engines_of_their_own(index: Path) -> None:
     def work(number: int) -> None:
         for step in range(4):
@@ -120,6 +126,7 @@ def test_threads_open_and_close_engines_of_their_own(index: Path) -> None:
     at_once(work)
 
 
+@repeated
 def test_an_engine_that_is_closed_amid_calls_says_so(index: Path) -> None:
     engine = trefoil.open(index, model="none")
     engine.ingest([Document("a", "A walrus.")])
@@ -143,6 +150,7 @@ def test_an_engine_that_is_closed_amid_calls_says_so(index: Path) -> None:
     assert engine.closed
 
 
+@repeated
 def test_memory_is_told_and_asked_by_many_threads(engine: Engine) -> None:
     def work(number: int) -> None:
         for step in range(5):
@@ -155,6 +163,7 @@ def test_memory_is_told_and_asked_by_many_threads(engine: Engine) -> None:
     assert engine.memory.recall("tea").claims
 
 
+@repeated
 def test_a_store_that_many_threads_need_is_opened_once(index: Path) -> None:
     haystack: Any = pytest.importorskip("trefoil_search.haystack", exc_type=ImportError)
     store = haystack.TrefoilDocumentStore(str(index))
@@ -166,6 +175,7 @@ def test_a_store_that_many_threads_need_is_opened_once(index: Path) -> None:
         assert engines[-1].closed
 
 
+@repeated
 def test_a_vector_store_that_many_threads_need_is_opened_once(index: Path) -> None:
     llama_index: Any = pytest.importorskip("trefoil_search.llama_index", exc_type=ImportError)
     store = llama_index.TrefoilVectorStore(path=str(index), dimensions=3)
@@ -206,6 +216,7 @@ def test_vectors_are_taken_while_another_thread_imports_numpy(tmp_path: Path) ->
     assert (told.stdout, told.stderr, told.returncode) == ("2\n", "", 0)
 
 
+@repeated
 def test_the_interpreter_ends_while_threads_open_engines(index: Path) -> None:
     told = alone(
         """
@@ -226,6 +237,7 @@ def test_the_interpreter_ends_while_threads_open_engines(index: Path) -> None:
     assert (told.stdout, told.stderr, told.returncode) == ("", "", 0)
 
 
+@repeated
 def test_an_array_is_read_by_many_threads(index: Path) -> None:
     numpy: Any = pytest.importorskip("numpy")
     rows = numpy.eye(THREADS, dtype=numpy.float32)
