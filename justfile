@@ -48,6 +48,10 @@ python PROFILE="release":
 python-campaign KIND ROUNDS:
     cd python/tests && ../../target/python/bin/python campaign.py {{KIND}} {{ROUNDS}}
 
+# The tests of many threads, so often, by the interpreter that is given. After `just python`.
+python-threads ROUNDS="100" PYTHON="../../target/python/bin/python":
+    cd python/tests && TREFOIL_ROUNDS={{ROUNDS}} {{PYTHON}} -m pytest -c ../../pyproject.toml --rootdir ../.. test_threads.py
+
 # So many hostile examples for each of the three properties of Python's public functions.
 python-hostile EXAMPLES="34000":
     cd python/tests && TREFOIL_EXAMPLES={{EXAMPLES}} ../../target/python/bin/python -m pytest -c ../../pyproject.toml --rootdir ../.. test_hostile.py

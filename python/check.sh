@@ -24,6 +24,7 @@ python python/licenses.py target/licenses/THIRD-PARTY-LICENSES.txt
 rm -f target/wheels/trefoil_search-*
 CARGO_TARGET_DIR=$PWD/target maturin build --profile "$profile" "${features[@]}" \
     --out target/wheels --quiet
+[ "$profile" = dev ] || uv run -q --no-project --script python/pack.py target/wheels/trefoil_search-*.whl
 uv pip install -q --reinstall --no-deps target/wheels/trefoil_search-*.whl
 
 ruff check python

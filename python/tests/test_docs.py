@@ -12,7 +12,11 @@ from conftest import examples
 PAGES = ["README.md", "docs/PYTHON.md"]
 
 
-EXAMPLES = {f"{page}-{n}": code for page in PAGES for n, code in enumerate(examples(page))}
+EXAMPLES = {
+    f"{page}-{n}{'-langchain' if 'langchain' in code else ''}": code
+    for page in PAGES
+    for n, code in enumerate(examples(page))
+}
 
 
 @pytest.mark.parametrize("code", EXAMPLES.values(), ids=EXAMPLES)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -285,27 +284,6 @@ def test_ctrl_c_ends_an_ingest_and_leaves_the_index_sound(index: Path) -> None:
         assert engine.verify().sound is True
         assert engine.stats().files == int(ended.stdout)
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_many_threads_search_and_write(engine: Engine) -> None:
-    filled(engine)
-    failed: list[BaseException] = []
-
-    def work(number: int) -> None:
-        try:
-            for step in range(20):
-                engine.ingest([Document(f"{number}-{step}", f"walrus {number}")])
-                assert engine.search("rain", result_types=["chunk"])[0].path == "rain.md"
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed
-    assert engine.stats().files == 3 + 160
 
 
 def test_the_command_is_in_the_package(index: Path) -> None:

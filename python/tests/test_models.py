@@ -38,7 +38,7 @@ def test_an_embedder_of_python_makes_vectors(index: Path) -> None:
     with trefoil.open(index, model=Letters()) as engine:
         engine.ingest([Document("a", "listen"), Document("b", "zoo"), Document("c", "apple")])
         assert engine.drain().waiting == 0
-        found = engine.search("silent", strategies=["semantic"], limit=1)
+        found = engine.search("silent", strategies=["semantic"], limit=1, rerank=False)
         assert found[0].path == "a" and found.degraded == []
         vectors = engine.vectors(["b", "a"])
         assert vectors.shape == (2, 26) and vectors.dtype == numpy.float32  # type: ignore[union-attr]
@@ -149,7 +149,7 @@ def test_vectors_of_the_caller_are_kept_and_found(index: Path, make: Any) -> Non
         engine.ingest([Document("c", "only words", format="whole")])
         assert [hit.path for hit in engine.search_vector(make([0.1, 1, 0]))] == ["b", "a"]
         assert numpy.asarray(engine.vectors(["a", "b"])).tolist() == [[3, 0, 0], [0, 0.5, 0]]
-        found = engine.search("text", embedding=make([0, 1, 0]))
+        found = engine.search("text", embedding=make([0, 1, 0]), rerank=False)
         assert found[0].path == "b" and not found.degraded
         assert "embedding" in engine.search("words").degraded[0].reason
     with trefoil.open(index, model=External("mine", 3), read_only=True) as engine:

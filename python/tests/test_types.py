@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import trefoil_search._native as native
@@ -107,6 +107,8 @@ PLAIN = some.recursive(
 )
 
 
+# How fast a machine is does not matter.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.dictionaries(some.text(), PLAIN))
 def test_fields_of_the_callers_own_are_those_of_json(metadata: dict[str, Any]) -> None:
     made = ItemMetadata.from_wire({**METADATA, "metadata": metadata})

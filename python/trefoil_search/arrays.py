@@ -25,9 +25,21 @@ Matrix: TypeAlias = Union[Sequence[Sequence[float]], Sequence["Array"], "Array"]
 _NUMBERS = "a one-dimensional sequence of finite numbers"
 
 
+def _numpy() -> Any:
+    """Return NumPy if somebody has imported it."""
+    if sys.modules.get("numpy") is None:
+        return None
+    try:
+        # Another thread may be about to: this waits until it is done.
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
 def vector(value: Any, name: str) -> Any:
     """Return a contiguous buffer of `float32`; that of the value itself if it is one."""
-    numpy = sys.modules.get("numpy")
+    numpy = _numpy()
     if numpy is not None and (isinstance(value, numpy.ndarray) or hasattr(value, "__array__")):
         return _of_numpy(numpy, value, name, dimensions=1)
     if isinstance(value, (str, bytes, bytearray)) or not hasattr(value, "__iter__"):
@@ -67,7 +79,7 @@ def _of_numpy(numpy: Any, value: Any, name: str, dimensions: int) -> Any:
 
 def matrix(value: Any, rows: int, name: str) -> tuple[Any, int]:
     """Return a contiguous buffer of `float32` with so many rows, and how long a row is."""
-    numpy = sys.modules.get("numpy")
+    numpy = _numpy()
     if numpy is not None and isinstance(value, numpy.ndarray):
         if rows == 0 and value.size == 0:
             return array.array("f"), 0

@@ -29,7 +29,8 @@ __all__ = ["Engine", "open"]
 
 Path: TypeAlias = Union[str, "os.PathLike[str]"]
 
-_open_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+# Not a `WeakSet`: a thread that opens an engine would end the loop of one that goes through it.
+_open_engines: set[weakref.ref[Engine]] = set()
 
 
 def open(
@@ -101,14 +102,14 @@ class Engine(Searcher):
         super().__init__(
             NativeEngine(dumps({**settings, "model": wire}), types.READER, embed, score)
         )
-        _open_engines.add(self)
+        _open_engines.add(weakref.ref(self, _open_engines.discard))
 
     # Life
 
     def close(self) -> None:
         """Close the engine. Calls that run end first; closed again, it does nothing."""
         self._native.close()
-        _open_engines.discard(self)
+        _open_engines.discard(weakref.ref(self))
 
     @property
     def closed(self) -> bool:
@@ -242,9 +243,11 @@ def _scorer(reranker: Reranker) -> Callable[[str, list[str]], list[float]]:
 def _close_all() -> None:
     """Close what is open while Python still runs, and let no other thread come back to it."""
     leave()
-    for engine in list(_open_engines):
+    for one in list(_open_engines):
+        engine = one()
         try:
-            engine.close()
+            if engine is not None:
+                engine.close()
         except TrefoilError:
             pass
 

@@ -16,6 +16,7 @@ from .engine import open as open_engine
 from .errors import expect
 from .filters import Condition, field
 from .model import External
+from .opening import Opening
 from .provenance import KEY, LEAST_RELEVANCE, provenance
 
 try:
@@ -54,24 +55,23 @@ class TrefoilDocumentStore:
         self.embedding_model = embedding_model
         self.model = model
         self.settings = settings
-        self._engine: Engine | None = None
+        self._opening = Opening()
         self._written = itertools.count(time.time_ns())
 
     @property
     def engine(self) -> Engine:
         """The engine, which is opened when it is first needed."""
-        if self._engine is None:
-            model: Any = self.model
-            if self.embedding_dimensions is not None:
-                model = External(self.embedding_model, self.embedding_dimensions)
-            self._engine = open_engine(self.path, model=model, **self.settings)
-        return self._engine
+        return self._opening.engine(self._open)
+
+    def _open(self) -> Engine:
+        model: Any = self.model
+        if self.embedding_dimensions is not None:
+            model = External(self.embedding_model, self.embedding_dimensions)
+        return open_engine(self.path, model=model, **self.settings)
 
     def close(self) -> None:
         """Close the engine; it is opened again when it is needed."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        self._opening.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Return how to make the store again."""

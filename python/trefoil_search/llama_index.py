@@ -10,6 +10,7 @@ from .engine import Engine
 from .engine import open as open_engine
 from .filters import Condition, field
 from .model import External
+from .opening import Opening
 from .provenance import KEY, LEAST_RELEVANCE, provenance
 
 try:
@@ -89,7 +90,7 @@ class TrefoilVectorStore(BasePydanticVectorStore):
     path: str
     dimensions: int
     name: str = "llama-index"
-    _engine: Engine | None = PrivateAttr(default=None)
+    _opening: Opening = PrivateAttr(default_factory=Opening)
 
     @classmethod
     def class_name(cls) -> str:
@@ -99,15 +100,12 @@ class TrefoilVectorStore(BasePydanticVectorStore):
     @property
     def client(self) -> Engine:
         """The engine, which is opened when it is first needed."""
-        if self._engine is None:
-            self._engine = open_engine(self.path, model=External(self.name, self.dimensions))
-        return self._engine
+        model = External(self.name, self.dimensions)
+        return self._opening.engine(lambda: open_engine(self.path, model=model))
 
     def close(self) -> None:
         """Close the engine; it is opened again when it is needed."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        self._opening.close()
 
     # Nodes
 
