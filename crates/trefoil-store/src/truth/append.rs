@@ -12,6 +12,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 pub struct Append {
     state: State,
+    /// The places at which it was asked for without an answer that counts: a truth that falls back
+    /// to one of them may still take it from a late copy of the call.
+    asked: Vec<Place>,
     /// When doubt ends without an answer.
     give_up_at: Duration,
     patience: Duration,
@@ -28,8 +31,9 @@ enum State {
     Looking(Place),
     /// It is written at this place, on a connection that is gone.
     Regaining(Place),
-    /// The shard has lost what the writer knows, and stands here in the epoch of the writer: what
-    /// is refused now could still be taken from a late copy of the call.
+    /// The shard has lost what the writer knows, and stands here in the epoch of the writer or in
+    /// one before, which may have been its own when it first made the call: what is refused now
+    /// could still be taken from a late copy.
     Closing {
         at: Place,
         head: Place,
@@ -90,7 +94,7 @@ pub enum AppendAnswer {
 impl Append {
     /// Begins at the place where the node leads; doubt lasts so long at most.
     pub const fn new(place: Place, patience: Duration) -> Self {
-        Self { state: State::Asking(place), give_up_at: Duration::MAX, patience }
+        Self { state: State::Asking(place), asked: Vec::new(), give_up_at: Duration::MAX, patience }
     }
 
     /// What to do next.
@@ -123,10 +127,12 @@ impl Append {
             }
             (State::Asking(at), AppendAnswer::Fenced) => {
                 // The refused one may be a second copy of a call that was heard before.
+                self.asked.push(at);
                 self.doubt_from(now);
                 State::Looking(at)
             }
             (State::Asking(at), AppendAnswer::InDoubt) => {
+                self.asked.push(at);
                 self.doubt_from(now);
                 State::Doubting(at)
             }
@@ -135,11 +141,14 @@ impl Append {
             (State::Doubting(_), AppendAnswer::Led(Some(place))) => State::Asking(*place),
             (State::Doubting(at), AppendAnswer::Led(None)) => State::Looking(at),
             (State::Looking(at), AppendAnswer::Saw(shard)) => {
-                if shard.lost(at.next()).is_none() {
-                    State::Regaining(at.next())
+                let mut written = self.asked.iter().rev().map(|asked| asked.next());
+                if let Some(written) = written.find(|one| shard.lost(*one).is_none()) {
+                    State::Regaining(written)
                 } else if shard.head == at {
                     self.pause(now, at)
-                } else if (shard.head.epoch, shard.head.by) == (at.epoch, at.by) {
+                } else if shard.head.epoch < at.epoch
+                    || (shard.head.epoch, shard.head.by) == (at.epoch, at.by)
+                {
                     State::Closing { at, head: shard.head }
                 } else {
                     State::Ended(Appended::Fenced)
