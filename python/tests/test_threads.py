@@ -165,8 +165,10 @@ def test_memory_is_told_and_asked_by_many_threads(engine: Engine) -> None:
 
 @repeated
 def test_a_store_that_many_threads_need_is_opened_once(index: Path) -> None:
-    haystack: Any = pytest.importorskip("trefoil_search.haystack", exc_type=ImportError)
-    store = haystack.TrefoilDocumentStore(str(index))
+    pytest.importorskip("haystack")
+    from trefoil_search.haystack import TrefoilDocumentStore
+
+    store = TrefoilDocumentStore(str(index))
     engines: list[Engine] = []
     for _ in range(5):
         at_once(lambda _: engines.append(store.engine))
@@ -177,8 +179,10 @@ def test_a_store_that_many_threads_need_is_opened_once(index: Path) -> None:
 
 @repeated
 def test_a_vector_store_that_many_threads_need_is_opened_once(index: Path) -> None:
-    llama_index: Any = pytest.importorskip("trefoil_search.llama_index", exc_type=ImportError)
-    store = llama_index.TrefoilVectorStore(path=str(index), dimensions=3)
+    pytest.importorskip("llama_index.core")
+    from trefoil_search.llama_index import TrefoilVectorStore
+
+    store = TrefoilVectorStore(path=str(index), dimensions=3)
     engines: list[Engine] = []
     at_once(lambda _: engines.append(store.client))
     assert len({id(engine) for engine in engines}) == 1
