@@ -18,6 +18,8 @@ class Pair:
         if is_synchronous:
             # A commit waits until the standby has it on its disk.
             settings["synchronous_standby_names"] = "*"
+        # Processes that were stopped do not see that their server is gone.
+        self.held = []
         (folder / "one").mkdir()
         self.first = Server(kind, folder / "one", durable=False, settings=settings)
         self.second = copy.copy(self.first)
@@ -51,10 +53,14 @@ class Pair:
                 parent = (process / "stat").read_text().rsplit(")", 1)[1].split()[1]
                 if "walsender" in words and int(parent) == self.first.process.pid:
                     os.kill(int(process.name), signal.SIGSTOP)
+                    self.held.append(int(process.name))
 
     def fail_over(self):
         """Kills the first one; the second one takes its place."""
         self.first.kill()
+        while self.held:
+            with suppress(ProcessLookupError):
+                os.kill(self.held.pop(), signal.SIGKILL)
         self.second.run(
             self.second.programs / "pg_ctl", "promote", "-w", "-D", self.second.folder / "data")
         self.first, self.second = self.second, self.first
