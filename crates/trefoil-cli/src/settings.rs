@@ -148,9 +148,16 @@ impl Settings {
         self.index.as_deref().unwrap_or(Path::new(DEFAULT_INDEX))
     }
 
-    /// The database that holds the index, if it is shared.
-    pub(crate) fn database(&self) -> trefoil::Result<Option<PostgresConfig>> {
-        self.store.config()
+    /// The database that holds the index.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] if none is named.
+    pub(crate) fn database(&self) -> trefoil::Result<PostgresConfig> {
+        self.store.config()?.ok_or_else(|| Error::InvalidField {
+            field: "--store",
+            value: "none".to_owned(),
+            allowed: "the URL of a database, as in `postgres://db.example/app?index=notes`",
+        })
     }
 
     /// The settings of the engine, with the store that it shares if it does. `role` is that of the

@@ -25,7 +25,7 @@ pub(crate) struct StoreTable {
     /// Milliseconds between two looks at what the others wrote.
     pub(crate) poll: Option<u64>,
     /// What a search does that does not see yet what it is to see.
-    pub(crate) freshness: Option<Fresh>,
+    pub(crate) freshness: Option<Freshness>,
 }
 
 /// What a node does.
@@ -37,13 +37,6 @@ pub(crate) enum Role {
     Auto,
     /// It follows and answers searches, and never writes itself
     Searcher,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Fresh {
-    Preferred,
-    Required,
 }
 
 impl StoreTable {
@@ -80,10 +73,7 @@ impl StoreTable {
             Error::check_config((1..=60_000).contains(&poll), "store.poll", poll, allowed)?;
             shared.times.poll = Duration::from_millis(poll);
         }
-        shared.freshness = match self.freshness {
-            Some(Fresh::Required) => Freshness::Required,
-            Some(Fresh::Preferred) | None => Freshness::Preferred,
-        };
+        shared.freshness = self.freshness.unwrap_or_default();
         Ok(StoreAt::Shared(shared))
     }
 }

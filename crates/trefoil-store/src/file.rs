@@ -1,22 +1,26 @@
+mod patch;
+
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::civil::Date;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use trefoil_core::{
-    Change, Chunk, ChunkId, ChunkLevel, Collection, Error, Extraction, FileId, Language, Metadata,
-    Result, RowId,
+    Change, Chunk, ChunkId, ChunkLevel, Collection, Extraction, FileId, Language, Metadata, Result,
+    RowId,
 };
 
 use crate::{
     Store, WriteTx,
     change::log,
     chunk::stored_ordinal,
-    codec::{language, metadata, parsed, row_ids, to_json},
+    codec::{language, parsed, to_json},
     embedding,
     graph::said,
     id::{chunk_id, file_id, hex, sha256},
 };
+
+pub(crate) use self::patch::patch_metadata;
 
 /// `units.kind` of a chunk.
 const CHUNK: i64 = 8;
@@ -153,26 +157,6 @@ impl Store {
         self.write("store files", |tx, now| put_files(tx, now, files, ids))
     }
 
-    /// Puts the fields of `patch` into the metadata of the files at `paths`, in one transaction; null
-    /// takes a field out. Their chunks are logged as [`Change::Text`], and keep their rows and
-    /// vectors. Tells how many of the files there were. What was stored of their content does not
-    /// count as known any more, so that the next ingest of it brings its own metadata back.
-    ///
-    /// # Errors
-    /// [`InvalidField`](trefoil_core::Error::InvalidField) if one has too much metadata then; then
-    /// nothing was stored.
-    pub fn patch_metadata<'p>(
-        &self,
-        paths: impl IntoIterator<Item = &'p str>,
-        patch: &Metadata,
-    ) -> Result<usize> {
-        let mut refused = None;
-        let patched = self.write("change metadata", |tx, now| {
-            patch_metadata(tx, now, paths, patch, &mut refused)
-        });
-        refused.map_or(patched, Err)
-    }
-
     /// Removes the file at `path` with its chunks; true if it was there.
     pub fn remove_file(&self, path: &str) -> Result<bool> {
         Ok(self.remove_files([path])? > 0)
@@ -190,7 +174,7 @@ impl Store {
     }
 }
 
-/// Each of these is what the method of its name does in its transaction.
+/// [`Store::put_files`] within a transaction.
 pub(crate) fn put_files(
     tx: &WriteTx<'_>,
     now: i64,
@@ -202,6 +186,7 @@ pub(crate) fn put_files(
     each.map(|(file, ids)| Put { tx, now, space: space.as_deref(), file, ids }.run()).collect()
 }
 
+/// [`Store::touch_files`] within a transaction.
 pub(crate) fn touch_files(tx: &WriteTx<'_>, files: &[TouchedFile]) -> rusqlite::Result<usize> {
     let mut touch = tx.prepare_cached("UPDATE files SET size = ?2, mtime = ?3 WHERE path = ?1")?;
     let touched = files
@@ -210,27 +195,7 @@ pub(crate) fn touch_files(tx: &WriteTx<'_>, files: &[TouchedFile]) -> rusqlite::
     touched.sum()
 }
 
-/// `refused` is why the error is none of the file's.
-pub(crate) fn patch_metadata<'p>(
-    tx: &WriteTx<'_>,
-    now: i64,
-    paths: impl IntoIterator<Item = &'p str>,
-    patch: &Metadata,
-    refused: &mut Option<Error>,
-) -> rusqlite::Result<usize> {
-    let mut patched = 0;
-    for path in paths {
-        let Some((file, metadata)) = metadata_at(tx, path)? else { continue };
-        let metadata = metadata.patched(patch).map_err(|error| {
-            *refused = Some(error);
-            rusqlite::Error::QueryReturnedNoRows
-        })?;
-        set_metadata(tx, now, file, &metadata)?;
-        patched += 1;
-    }
-    Ok(patched)
-}
-
+/// [`Store::remove_files`] within a transaction.
 pub(crate) fn remove_paths<'p>(
     tx: &WriteTx<'_>,
     paths: impl IntoIterator<Item = &'p str>,
@@ -238,6 +203,7 @@ pub(crate) fn remove_paths<'p>(
     paths.into_iter().map(|path| remove_path(tx, path).map(usize::from)).sum()
 }
 
+/// [`Store::remove_under`] within a transaction.
 pub(crate) fn remove_under(tx: &WriteTx<'_>, prefix: &str) -> rusqlite::Result<usize> {
     let folder = prefix.trim_end_matches('/');
     // '0' is the character after '/': the range is what starts with `folder/`.
@@ -506,36 +472,6 @@ impl Place {
             embedding_hash: new.embedding_hash.clone(),
         }
     }
-}
-
-fn metadata_at(tx: &Connection, path: &str) -> rusqlite::Result<Option<(i64, Metadata)>> {
-    tx.prepare_cached("SELECT id, metadata FROM files WHERE path = ?1")?
-        .query_row([path], |row| Ok((row.get(0)?, metadata(row, 1)?)))
-        .optional()
-}
-
-/// What stands before the digest of a content that is stored with other metadata.
-const PATCHED: &str = "patched:";
-
-fn set_metadata(
-    tx: &WriteTx<'_>,
-    now: i64,
-    file: i64,
-    metadata: &Metadata,
-) -> rusqlite::Result<()> {
-    tx.prepare_cached(
-        "UPDATE files SET metadata = ?2, sha256 = iif(instr(sha256, ?3) = 1, '', ?3) || sha256
-         WHERE id = ?1",
-    )?
-    .execute(params![file, metadata.to_json(), PATCHED])?;
-    tx.prepare_cached(
-        "UPDATE units SET updated_at = ?2
-         WHERE id IN (SELECT unit_id FROM payload_chunk WHERE file_id = ?1)",
-    )?
-    .execute(params![file, now])?;
-    let select =
-        "SELECT unit_id FROM payload_chunk WHERE file_id = ?1 AND ordinal >= 0 ORDER BY unit_id";
-    row_ids(tx, select, [file])?.into_iter().try_for_each(|row| log(tx, Change::Text(row)))
 }
 
 /// Removes the file at `path` with its chunks; true if it was there.

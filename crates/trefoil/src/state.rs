@@ -64,14 +64,6 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Whether this process may write documents, or ask the node that leads to.
-    ///
-    /// # Errors
-    /// [`Error::ReadOnly`], naming what was to be done.
-    pub(crate) fn takes_documents(&self, doing: &'static str) -> Result<()> {
-        self.updates_indexes(doing)
-    }
-
     /// Whether this process may write rows.
     ///
     /// # Errors
@@ -86,7 +78,8 @@ impl State {
         }
     }
 
-    /// Whether this process brings the indexes up to date.
+    /// Whether this process brings the indexes up to date. One that does takes documents too: it
+    /// writes them, or asks the node that leads to.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], naming what was to be done.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde::Deserialize;
 use trefoil_core::{Error, Result};
 use trefoil_store::truth::{Cluster, Lost, NodeTimes, Place};
 
@@ -35,7 +36,8 @@ pub struct SharedStore {
 }
 
 /// What a search does that cannot see yet what its caller wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Freshness {
     /// It answers from what there is, and `degraded` says by how much it is behind.
     #[default]

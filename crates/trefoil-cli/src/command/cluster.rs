@@ -19,11 +19,7 @@ const SEEN: Duration = Duration::from_hours(24);
 
 /// Sets up the database of an index that nodes share, or says how it is.
 pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Result<Outcome> {
-    let Some(config) = settings.database()? else {
-        let allowed = "the URL of a database, as in `postgres://db.example/app?index=notes`";
-        Error::check_field(false, "--store", "none", allowed)?;
-        return Ok(Outcome::NothingFound);
-    };
+    let config = settings.database()?;
     match command {
         ClusterCommand::Init => {
             trefoil_postgres::init(&config, 1)?;

@@ -12,7 +12,7 @@ use trefoil_store::truth::{Cluster, Request, RequestId, WriteRequest, Written};
 
 use crate::{index::node::NodeState, state::State};
 
-/// Most requests of other nodes that are done in one go.
+/// Most requests of other nodes that are fetched in one go.
 const AT_ONCE: usize = 16;
 /// How soon a request that is not answered is sent again.
 const SEND_AGAIN: Duration = Duration::from_secs(1);
@@ -125,24 +125,35 @@ impl State {
             return Ok(0);
         };
         let _each_once = node.serving.lock().unwrap_or_else(PoisonError::into_inner);
-        let requests = node.shared.truth.requests(AT_ONCE)?;
-        for Request { id, body } in &requests {
-            match serde_json::from_slice(body) {
-                Ok(Asked::Write(request)) => self.store.serve(*id, &request)?,
-                Ok(Asked::HandOver { to }) => {
-                    self.store.answer(*id, Ok(Written::Counted(0)))?;
-                    return self.hand_over(&to).map(|()| 1);
-                }
-                Err(error) => {
-                    let reason = format!("this version does not understand it: {error}");
-                    self.store.answer(*id, Err(reason))?;
+        let (mut served, mut successor) = (0, None);
+        while successor.is_none() {
+            let requests = node.shared.truth.requests(AT_ONCE)?;
+            for Request { id, body } in &requests {
+                served += 1;
+                match serde_json::from_slice(body) {
+                    Ok(Asked::Write(request)) => self.store.serve(*id, &request)?,
+                    Ok(Asked::HandOver { to }) => {
+                        self.store.answer(*id, Ok(Written::Counted(0)))?;
+                        successor = Some(to);
+                        break;
+                    }
+                    Err(error) => {
+                        let reason = format!("this version does not understand it: {error}");
+                        self.store.answer(*id, Err(reason))?;
+                    }
                 }
             }
+            if requests.len() < AT_ONCE {
+                break;
+            }
         }
-        if !requests.is_empty() {
+        if served > 0 {
             self.replay_all()?;
         }
-        Ok(requests.len())
+        if let Some(successor) = successor {
+            self.hand_over(&successor)?;
+        }
+        Ok(served)
     }
 
     /// How often a node looks into the inbox, or for an answer.

@@ -90,7 +90,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.takes_documents("index files")?;
+        self.updates_indexes("index files")?;
         let config = &self.config;
         let options = WalkOptions {
             max_file_bytes: config.max_file_bytes,
@@ -136,7 +136,7 @@ impl State {
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
     ) -> Result<Ingested> {
-        self.takes_documents("index documents")?;
+        self.updates_indexes("index documents")?;
         let mut report = Ingested::default();
         let mut progress = Progress { done: 0, total: documents.len() as u64 };
         for group in documents.chunks(GROUP * 4) {
@@ -162,7 +162,7 @@ impl State {
 
     /// Forgets the documents at exactly these paths. How many there were.
     pub(crate) fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
-        self.takes_documents("remove documents")?;
+        self.updates_indexes("remove documents")?;
         self.change(&WriteRequest::RemoveFiles(owned(paths)))
     }
 
@@ -172,13 +172,13 @@ impl State {
         paths: &[impl AsRef<str>],
         patch: &Metadata,
     ) -> Result<usize> {
-        self.takes_documents("change metadata")?;
+        self.updates_indexes("change metadata")?;
         self.change(&WriteRequest::PatchMetadata { paths: owned(paths), patch: patch.clone() })
     }
 
     /// Forgets the document at `path`, and every document below it. How many.
     pub(crate) fn remove(&self, path: &str) -> Result<usize> {
-        self.takes_documents("remove documents")?;
+        self.updates_indexes("remove documents")?;
         self.change(&WriteRequest::RemoveUnder(path.trim_end_matches('/').to_owned()))
     }
 
