@@ -34,7 +34,7 @@ serve KIND COUNT:
 
 # What runs against a PostgreSQL, that of the wheel or Debian's.
 postgres SERVER="wheel":
-    TREFOIL_POSTGRES_REQUIRED=1 tests/postgres/start.py {{SERVER}} cargo test -p trefoil-postgres
+    TREFOIL_POSTGRES_REQUIRED=1 tests/postgres/start.py {{SERVER}} cargo test --test postgres
 
 build:
     cargo build
