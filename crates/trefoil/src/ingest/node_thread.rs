@@ -61,6 +61,8 @@ impl Drop for NodeThread {
 }
 
 fn work(stop: &Stop, state: &Weak<State>, on_change: &dyn Fn()) {
+    // What went wrong last, which is logged once.
+    let mut trouble = None;
     loop {
         let Some(engine) = state.upgrade() else { return };
         let turn = catch_panics("the node", || {
@@ -71,6 +73,9 @@ fn work(stop: &Stop, state: &Weak<State>, on_change: &dyn Fn()) {
         });
         let longest = if engine.leads() { engine.inbox_poll() } else { LONGEST_REST };
         drop(engine);
+        if turn.is_ok() {
+            trouble = None;
+        }
         let rest = match turn {
             Ok(Turn::Again) => Duration::ZERO,
             Ok(Turn::Changed) => {
@@ -79,7 +84,14 @@ fn work(stop: &Stop, state: &Weak<State>, on_change: &dyn Fn()) {
             }
             Ok(Turn::Rest(rest)) => rest.min(longest),
             // Whoever asks for something is told; here it is tried again.
-            Err(_) => LONGEST_REST,
+            Err(ref error) => {
+                let reason = error.chain();
+                if trouble.as_ref() != Some(&reason) {
+                    tracing::warn!("the node tries again: {reason}");
+                    trouble = Some(reason);
+                }
+                LONGEST_REST
+            }
         };
         let stopped = stop.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = stop.changed.wait_timeout_while(stopped, rest, |is_stopped| !*is_stopped);
