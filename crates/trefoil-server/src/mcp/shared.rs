@@ -1,4 +1,5 @@
-//! An index that several processes have open: each reads at any time, and they write in turns.
+//! An index that several processes have open: each reads at any time, and they write in turns. The
+//! cache of a node is followed by one of them at a time.
 
 use std::{
     fs,
@@ -9,7 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use trefoil::{Engine, Error, Result};
+use trefoil::{Engine, Error, Result, cluster::StoreAt};
 
 use crate::{indexes::Opened, settings::IndexSettings};
 
@@ -94,11 +95,19 @@ impl SharedIndex {
         Self { settings, reader: Mutex::default(), writer: Mutex::new(writer) }
     }
 
-    /// The index to read, which sees what others commit.
+    /// The index to read, which sees what others commit. The cache of a node is followed, unless
+    /// another process does that.
     ///
     /// # Errors
-    /// Those of [`Engine::open_read_only`]; it is tried again with each call.
-    pub(crate) fn reader(&self) -> Result<Opened> {
+    /// Those of [`Engine::open_read_only`], or of [`Engine::open_with`]; it is tried again with
+    /// each call.
+    pub(crate) fn reader(self: &Arc<Self>) -> Result<Opened> {
+        if self.is_node() {
+            match self.follower() {
+                Err(Error::Locked { .. }) => {}
+                opened => return opened,
+            }
+        }
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*reader {
             return Ok(opened.clone());
@@ -108,9 +117,28 @@ impl SharedIndex {
         Ok(reader.insert(opened).clone())
     }
 
+    /// Whether the index is the cache of a node.
+    fn is_node(&self) -> bool {
+        matches!(self.settings.engine.store, StoreAt::Shared(_))
+    }
+
+    /// The engine that follows, for as long as no other process wants its turn.
+    fn follower(self: &Arc<Self>) -> Result<Opened> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &writer.opened {
+            return Ok(opened.clone());
+        }
+        let IndexSettings { dir, engine, .. } = &self.settings;
+        let opened = self.keep(&mut writer, Engine::open_with(dir, engine.clone())?)?;
+        // What was read is as of then.
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(opened)
+    }
+
     /// The index to read, if it is open already.
     pub(crate) fn opened(&self) -> Option<Opened> {
-        self.reader.try_lock().ok()?.clone()
+        let opened = self.reader.try_lock().ok()?.clone();
+        opened.or_else(|| self.writer.try_lock().ok()?.opened.clone())
     }
 
     /// The index to write to. The lock is given back when there was no work for a while, or as
@@ -129,22 +157,28 @@ impl SharedIndex {
         let opened = if let Some(opened) = &writer.opened {
             opened.clone()
         } else {
-            let opened = Opened::from(self.open_in_turn()?);
-            writer.asked = self.asked();
-            writer.embedded = 0;
-            if !writer.watched {
-                let shared = Arc::clone(self);
-                thread::Builder::new()
-                    .name("trefoil-lock".to_owned())
-                    .spawn(move || shared.give_back())
-                    .map_err(|error| Error::io("start a thread for", &self.settings.dir, error))?;
-                writer.watched = true;
-            }
-            writer.opened.insert(opened).clone()
+            let engine = self.open_in_turn()?;
+            self.keep(&mut writer, engine)?
         };
         writer.calls += 1;
         writer.busy = Instant::now();
         Ok(Writable { opened, shared: Some(Arc::clone(self)) })
+    }
+
+    /// Keeps an engine that has the lock until it is time to give that back.
+    fn keep(self: &Arc<Self>, writer: &mut Writer, engine: Engine) -> Result<Opened> {
+        let opened = Opened::from(engine);
+        writer.asked = self.asked();
+        writer.embedded = 0;
+        if !writer.watched {
+            let shared = Arc::clone(self);
+            thread::Builder::new()
+                .name("trefoil-lock".to_owned())
+                .spawn(move || shared.give_back())
+                .map_err(|error| Error::io("start a thread for", &self.settings.dir, error))?;
+            writer.watched = true;
+        }
+        Ok(writer.opened.insert(opened).clone())
     }
 
     fn open_in_turn(&self) -> Result<Engine> {
@@ -204,7 +238,7 @@ impl SharedIndex {
                 continue;
             }
             let mut is_over = self.is_wanted(&writer);
-            if writer.busy.elapsed() >= KEEP {
+            if writer.busy.elapsed() >= KEEP && !self.is_node() {
                 let embedded = opened.engine.stats().map_or(0, |stats| stats.embedded);
                 is_over |= embedded == writer.embedded;
                 writer.embedded = embedded;
@@ -214,5 +248,57 @@ impl SharedIndex {
                 writer.opened = None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trefoil::{
+        Document, EngineConfig, Model, SearchQuery,
+        cluster::{MemoryTruth, NodeTimes, SharedStore},
+    };
+
+    use super::*;
+
+    fn config(truth: MemoryTruth) -> EngineConfig {
+        let mut shared = SharedStore::new(Arc::new(truth));
+        shared.times = NodeTimes { poll: Duration::from_millis(5), ..shared.times };
+        EngineConfig {
+            model: Model::None,
+            store: StoreAt::Shared(shared),
+            ..EngineConfig::default()
+        }
+    }
+
+    fn finds(shared: &Arc<SharedIndex>, word: &str) -> bool {
+        let query = SearchQuery::new(word).unwrap();
+        let opened = shared.reader().unwrap();
+        !opened.engine.search(&query).unwrap().results.is_empty()
+    }
+
+    #[test]
+    fn the_cache_of_a_node_is_followed_by_one_process_and_read_by_the_others() {
+        let (truth, dirs) = (MemoryTruth::new("a"), [(); 2].map(|()| tempfile::tempdir().unwrap()));
+        let leads = Engine::open_with(dirs[0].path(), config(truth.clone())).unwrap();
+        let open = |name: &str| {
+            let (name, dir) = (name.to_owned(), dirs[1].path().to_owned());
+            let engine = config(truth.node(&name));
+            Arc::new(SharedIndex::new(IndexSettings { name, dir, engine }))
+        };
+        let (first, second) = (open("b"), open("c"));
+        for (number, word) in ["walrus", "seal", "tern"].into_iter().enumerate() {
+            let text = format!("The {word} sleeps on the ice.");
+            leads.ingest(&[Document::new(word, text)]).unwrap();
+            let until = Instant::now() + Duration::from_secs(20);
+            while !(finds(&first, word) && finds(&second, word)) {
+                assert!(Instant::now() < until, "{word}");
+                thread::sleep(Duration::from_millis(5));
+            }
+            // Whoever writes has the node from then on, and the other one reads.
+            let writer = if number % 2 == 0 { &second } else { &first };
+            let note = Document::new(format!("{word}.md"), format!("A note on {word}{number}."));
+            assert_eq!(writer.writer().unwrap().engine.ingest(&[note]).unwrap().written, 1);
+        }
+        assert_eq!(leads.paths().unwrap().len(), 6);
     }
 }

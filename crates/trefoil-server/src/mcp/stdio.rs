@@ -278,7 +278,7 @@ async fn wait_for(shared: Option<&SharedIndex>) {
 }
 
 /// Asks a question, so that the models are loaded when a person asks one.
-fn warm_up(shared: &SharedIndex) {
+fn warm_up(shared: &Arc<SharedIndex>) {
     let has_model = !matches!(shared.settings.engine.model, Model::None);
     let asked = SearchQuery::new("What is this about?").map(|query| query.limit(1));
     if let (true, Ok(opened), Ok(query)) = (has_model, shared.reader(), asked) {
