@@ -190,17 +190,17 @@ fn an_index_of_its_own_a_node_that_leads_and_those_that_follow_answer_alike() {
 
 /// A connection that can be cut.
 #[derive(Clone, Debug)]
-struct Cut {
+pub(crate) struct Cut {
     truth: MemoryTruth,
     is_cut: Arc<AtomicBool>,
 }
 
 impl Cut {
-    fn new(truth: MemoryTruth) -> Self {
+    pub(crate) fn new(truth: MemoryTruth) -> Self {
         Self { truth, is_cut: Arc::default() }
     }
 
-    fn set(&self, is_cut: bool) {
+    pub(crate) fn set(&self, is_cut: bool) {
         self.is_cut.store(is_cut, Ordering::Relaxed);
     }
 

@@ -1,13 +1,18 @@
 //! A whole index in one file.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use proptest::prelude::{any, prop_assert, proptest};
 use sha2::{Digest, Sha256};
-use trefoil::{Document, Engine, Error, admin::Snapshot};
+use trefoil::{
+    Document, Engine, EngineConfig, Error,
+    admin::Snapshot,
+    cluster::{Cluster, MemoryTruth, SharedStore, StoreAt},
+};
 
 use crate::{
     models::without_model,
+    nodes::Cut,
     verify::{files, fill, finds, letters},
 };
 
@@ -198,4 +203,44 @@ proptest! {
         prop_assert!(Engine::open_read_only(at("snapshot"), without_model()).is_err());
         prop_assert!(files(folder.path()) == [at("snapshot")]);
     }
+}
+
+fn node(truth: impl Cluster + 'static) -> EngineConfig {
+    let store = StoreAt::Shared(SharedStore::new(Arc::new(truth)));
+    EngineConfig { store, ..letters() }
+}
+
+#[test]
+fn an_index_of_its_own_is_shared_and_a_node_begins_with_the_export_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    drop(fill(&at("index")));
+    let truth = MemoryTruth::new("a");
+    let shared = SharedStore::new(Arc::new(truth.clone()));
+    let missing = Engine::share(at("nothing"), &shared).unwrap_err();
+    assert!(matches!(missing, Error::IndexMissing { .. }), "{missing:?}");
+    let refused = Engine::open_with(at("index"), node(truth.clone())).unwrap_err();
+    assert!(matches!(refused, Error::NotNodeCache { .. }), "{refused:?}");
+    Engine::share(at("index"), &shared).unwrap();
+    let first = Engine::open_with(at("index"), node(truth.clone())).unwrap();
+    first.ingest(&[Document::new("docs/new.md", "A heron wades.")]).unwrap();
+    first.wait_until_indexed().unwrap();
+
+    // Beside the node that leads.
+    Engine::export(at("index"), at("snapshot")).unwrap();
+    Engine::import(at("snapshot"), at("second")).unwrap();
+    let cut = Cut::new(truth.node("b"));
+    cut.set(true);
+    let second = Engine::open_with(at("second"), node(cut.clone())).unwrap();
+    let place = |engine: &Engine| engine.node().unwrap().unwrap().place;
+    assert!(place(&first).tx > 1);
+    assert_eq!(place(&second), place(&first));
+    for engine in [&first, &second] {
+        assert!(finds(engine, "the harbour of Whitby 7", "docs/07.md"));
+        assert!(finds(engine, "heron", "docs/new.md"));
+    }
+    cut.set(false);
+    first.ingest(&[Document::new("docs/newer.md", "An egret wades.")]).unwrap();
+    second.follow().unwrap();
+    assert!(finds(&second, "egret", "docs/newer.md"));
 }

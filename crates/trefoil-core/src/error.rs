@@ -254,7 +254,8 @@ pub enum Error {
     NodeCache { path: PathBuf },
     /// An index of its own is where the cache of a node was to be opened.
     #[error(
-        "`{}` holds an index of its own and no cache of the shard; name another folder for the cache",
+        "`{}` holds an index of its own and no cache of the shard; put it into the store by \
+         `trefoil cluster load`, or name another folder for the cache",
         path.display()
     )]
     NotNodeCache { path: PathBuf },

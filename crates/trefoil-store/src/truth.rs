@@ -17,6 +17,7 @@ pub(crate) mod replica;
 mod request;
 mod rows;
 mod schema;
+mod share;
 #[cfg(test)]
 mod tests;
 mod touch;

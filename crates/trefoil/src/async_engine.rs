@@ -29,7 +29,7 @@ use crate::{
     ingest::pipeline::{IngestOptions, Ingested},
     memory::MemoryCollection,
     progress::Progress,
-    store_at::NodeStatus,
+    store_at::{NodeStatus, SharedStore},
 };
 
 /// An [`Engine`] for tokio: it has the same methods, and runs each on the blocking pool, so that
@@ -207,6 +207,7 @@ impl AsyncEngine {
             dir, to; on_progress: impl FnMut(Progress) -> ControlFlow<()> + Send + 'static
         ) -> Snapshot;
         import(from, dir) -> Snapshot;
+        share(dir; shared: SharedStore as ref) -> Place;
         doctor(dir; config: EngineConfig; options: DoctorOptions as ref) -> HealthReport;
     }
 

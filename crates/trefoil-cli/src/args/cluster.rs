@@ -12,6 +12,13 @@ The login has to be allowed to create a schema in the database.
 Examples:
   trefoil --store 'postgres://owner@db.example/app?index=notes' cluster init")]
     Init,
+    /// Put the rows of an index of its own into the database, which has none yet
+    #[command(after_help = "\
+The directory of the index is the cache of this node from then on.
+
+Examples:
+  trefoil --index .trefoil cluster load")]
+    Load,
     /// Say who writes, and how far each node is
     #[command(after_help = "\
 Examples:

@@ -2,8 +2,8 @@ use std::{fmt::Write, time::Duration};
 
 use serde::Serialize;
 use trefoil::{
-    Error,
-    cluster::{Cluster, NodeSeen, Shard, Truth, hand_over},
+    Engine, Error,
+    cluster::{Cluster, NodeSeen, Shard, StoreAt, Truth, hand_over},
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
@@ -25,6 +25,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
             trefoil_postgres::init(&config, 1)?;
             done(settings, &config, "is ready")
         }
+        ClusterCommand::Load => load(settings, &config),
         ClusterCommand::Grant { login, role } => {
             trefoil_postgres::grant(&config, login, (*role).into())?;
             done(settings, &config, &format!("may be used by {login}"))
@@ -43,6 +44,13 @@ fn done(settings: &Settings, config: &PostgresConfig, what: &str) -> anyhow::Res
     let told = serde_json::json!({ "index": index, "database": config.to_string() });
     settings.console.show(&told, |_| format!("the index `{index}` in {config} {what}\n"))?;
     Ok(Outcome::Found)
+}
+
+fn load(settings: &Settings, config: &PostgresConfig) -> anyhow::Result<Outcome> {
+    if let StoreAt::Shared(shared) = &settings.engine.store {
+        Engine::share(settings.index(), shared)?;
+    }
+    done(settings, config, &format!("has the rows of {}", settings.index().display()))
 }
 
 /// How long the node that writes has to answer, and another one to be silent at most.

@@ -298,7 +298,7 @@ fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
 
 /// Whether references between rows are looked at: not while rows of others are taken over, which
 /// come in no order. Triggers are told of rows that a conflict replaces.
-fn set_references(connection: &Connection, are_checked: bool) -> rusqlite::Result<()> {
+pub(super) fn set_references(connection: &Connection, are_checked: bool) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", are_checked)?;
     connection.pragma_update(None, "recursive_triggers", true)
 }

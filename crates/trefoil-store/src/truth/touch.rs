@@ -59,6 +59,26 @@ pub(crate) fn remove(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Resul
     tx.execute_batch(&script)
 }
 
+/// Notes every row that there is.
+pub(crate) fn note_all(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Result<()> {
+    let local = meta::LOCAL.map(|key| format!("'{key}'")).join(", ");
+    for (number, table) in tables.iter().enumerate() {
+        let mut keys: Vec<String> =
+            table.key_columns().map(|column| format!("\"{}\"", column.name)).collect();
+        keys.resize(KEY, "NULL".to_owned());
+        let only = if table.name == "meta" {
+            format!(" WHERE key NOT IN ({local})")
+        } else {
+            String::new()
+        };
+        let (keys, name) = (keys.join(", "), &table.name);
+        let sql =
+            format!("INSERT INTO temp.touched SELECT {number}, {keys} FROM main.{name}{only}");
+        tx.execute(&sql, [])?;
+    }
+    Ok(())
+}
+
 /// Forgets what was noted so far.
 pub(crate) fn forget(tx: &WriteTx<'_>) -> rusqlite::Result<()> {
     tx.prepare_cached("DELETE FROM temp.touched")?.execute([]).map(drop)

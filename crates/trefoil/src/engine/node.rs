@@ -1,11 +1,36 @@
 //! What an engine does as a node of a store that is shared.
 
-use trefoil_core::Result;
-use trefoil_store::truth::Place;
+use std::{path::Path, sync::Arc};
 
-use crate::{engine::Engine, store_at::NodeStatus};
+use trefoil_core::{Error, Result};
+use trefoil_store::{Store, SystemClock, truth::Place};
+
+use crate::{
+    admin::opening::lock,
+    engine::Engine,
+    store_at::{NodeStatus, SharedStore},
+};
 
 impl Engine {
+    /// Puts the index of its own in `dir` into a store that is shared and has no rows yet, in one
+    /// transaction; from then on `dir` is the cache of a node. All rows are held in memory
+    /// meanwhile, some 7 kB a chunk with its vector.
+    ///
+    /// # Errors
+    /// [`Error::InvalidField`] if the store has rows, [`Error::NodeCache`] if `dir` is a cache
+    /// already, [`Error::Locked`] if another process writes to it, [`Error::Unavailable`] if the
+    /// store does not answer: then nothing has changed.
+    /// [`Error::InDoubt`]: the store may have all rows, and `dir` is as it was.
+    pub fn share(dir: impl AsRef<Path>, shared: &SharedStore) -> Result<Place> {
+        let dir = dir.as_ref();
+        if !Store::exists(dir) {
+            return Err(Error::IndexMissing { path: dir.to_owned() });
+        }
+        let _alone = lock(dir)?;
+        let truth = Arc::clone(&shared.truth);
+        Store::share(dir, truth, shared.times, Arc::new(SystemClock))
+    }
+
     /// Brings the cache of this node to what the other nodes have written by now, and tells how far
     /// it is then. A node does so by itself all the time. Nothing to do in a directory of its own.
     ///
