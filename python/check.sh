@@ -36,4 +36,5 @@ mypy --config-file ../../pyproject.toml --strict -p trefoil_search
 python -m mypy.stubtest trefoil_search._native
 mypy --config-file ../../pyproject.toml --strict .
 pyright --project ../../pyproject.toml
-python -m pytest -c ../../pyproject.toml --rootdir ../.. . --doctest-modules --pyargs trefoil_search
+TREFOIL_POSTGRES_REQUIRED=1 ../../tests/postgres/start.py wheel \
+    python -m pytest -c ../../pyproject.toml --rootdir ../.. . --doctest-modules --pyargs trefoil_search

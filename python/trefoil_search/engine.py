@@ -44,6 +44,8 @@ def open(
     reranker: Reranker | None = None,
     learn: bool = True,
     token_vectors: Literal["off", "auto", "all"] = "auto",
+    store: str | None = None,
+    role: Literal["auto", "searcher"] = "auto",
 ) -> Engine:
     """Open the index in the directory `path`, and make it if it is not there.
 
@@ -55,9 +57,15 @@ def open(
     tokens are kept, for questions in another language than the documents and for memory: of none,
     of memory and Japanese and Korean documents, or of all.
 
+    `store` is the URL of a PostgreSQL that holds the index for several machines, such as
+    `postgres://db.example/app?index=notes`, after `trefoil cluster init`; the directory is the
+    cache of this node then. With the role `auto` it writes when no other node does; what a
+    `searcher` is given to write, the node that writes does.
+
     Raises `Locked` if another process writes to it, `ModelMismatch` if its vectors are of another
     model, `Corrupt` if it is damaged, `NotFound` for an index that is only to be read and is not
-    there.
+    there, and `TrefoilError` with the code `unavailable` for a node without a cache whose store
+    does not answer.
 
     >>> import tempfile, trefoil_search as trefoil
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +81,8 @@ def open(
         "home": None if home is None else path_text(home, "home"),
         "learn": bool(learn),
         "tokenVectors": token_vectors,
+        "store": store,
+        "role": role,
     }
     return Engine(settings, model, reranker)
 

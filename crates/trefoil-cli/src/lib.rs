@@ -1,5 +1,5 @@
 //! The `trefoil` command as a library: [`run`] is all of it, for a binary and for what carries the
-//! command within itself.
+//! command within itself. [`shared_store`] reads a URL of a store as the command does.
 
 mod args;
 mod browser;
@@ -20,6 +20,7 @@ use std::{ffi::OsString, io::IsTerminal, process::ExitCode};
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
+pub use crate::store::shared_store;
 use crate::{args::Args, console::Console};
 
 /// Runs the command with these arguments, the name of the program first, as a process of its own:

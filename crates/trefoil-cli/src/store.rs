@@ -78,6 +78,18 @@ impl StoreTable {
     }
 }
 
+/// The store in PostgreSQL at `url`, as `--store` takes it, for a node whose role is `auto` or
+/// `searcher`. What the URL leaves out is read from the environment, as by the command. Nothing is
+/// asked yet.
+///
+/// # Errors
+/// [`Error::InvalidConfig`] for a URL or a role that is none.
+pub fn shared_store(url: &str, role: &str) -> trefoil::Result<StoreAt> {
+    let known = Role::from_str(role, false).ok();
+    Error::check_config(known.is_some(), "store.role", role, "auto or searcher")?;
+    StoreTable { url: Some(url.to_owned()), role: known, ..StoreTable::default() }.store()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,12 +30,20 @@ pub(crate) struct Settings {
     #[serde(default = "yes")]
     learn: bool,
     token_vectors: Option<TokenVectors>,
+    /// The URL of the store that several nodes share, and what this one does.
+    store: Option<String>,
+    #[serde(default = "auto")]
+    role: String,
     /// The name of a reranker that is written in Python.
     pub(crate) reranker: Option<String>,
 }
 
 const fn yes() -> bool {
     true
+}
+
+fn auto() -> String {
+    "auto".to_owned()
 }
 
 /// The model of an engine.
@@ -79,7 +87,9 @@ impl Settings {
     /// The configuration of the engine, without what is written in Python.
     pub(crate) fn config(&self) -> Result<EngineConfig, Failure> {
         let defaults = EngineConfig::default();
+        let store = self.store.as_ref().map(|url| trefoil_cli::shared_store(url, &self.role));
         Ok(EngineConfig {
+            store: store.transpose()?.unwrap_or_default(),
             model: match &self.model {
                 ModelSettings::Default => Model::Default,
                 ModelSettings::None | ModelSettings::Python(_) => Model::None,
