@@ -8,6 +8,9 @@ is there, and found. At the end each cache passes `trefoil verify`.
 `campaign.py kill ROUNDS PROGRAM [wheel|debian]`: one of the nodes, every third time the one that
 writes.
 
+`campaign.py pause ROUNDS PROGRAM [wheel|debian]`: one is stopped until another one has written, and
+then goes on as if nothing had been.
+
 `campaign.py sync ROUNDS PROGRAM [wheel|debian]`: the database; its standby, for which each commit
 waited, takes its place.
 
@@ -104,7 +107,7 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trefoil-cluster-"))
         (self.folder / "database").mkdir()
         self.folder.chmod(0o755)
-        if campaign == "kill":
+        if campaign in ("kill", "pause"):
             self.database = Database(kind, self.folder / "database", durable=False)
         else:
             self.database = Pair(kind, self.folder / "database", campaign == "sync")
@@ -218,7 +221,7 @@ def write_on(clients):
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "sync", "async"):
+    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "pause", "sync", "async"):
         sys.exit(__doc__)
     campaign, rounds, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     cluster = Cluster(program, campaign, sys.argv[4] if len(sys.argv) > 4 else "wheel")
@@ -230,13 +233,13 @@ def main():
             for client in clients:
                 client.start()
             time.sleep(chance.uniform(0.05, 0.5))
-            if campaign == "kill":
+            if campaign in ("kill", "pause"):
                 writer = cluster.writer()
                 victim = (writer if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
                 of_writer += victim is writer
-                victim.kill()
+                victim.kill() if campaign == "kill" else victim.process.send_signal(signal.SIGSTOP)
                 longest = max(longest, write_on([one for one in clients if one.node is not victim]))
-                victim.start()
+                victim.start() if campaign == "kill" else victim.process.send_signal(signal.SIGCONT)
             else:
                 write_on(clients)
                 if campaign == "async":
@@ -254,8 +257,8 @@ def main():
             told |= losses(cluster)
             lost += check(cluster, written, lambda: campaign == "async" and told > before)
             if (round_ + 1) % 10 == 0 or round_ + 1 == rounds:
-                kinds = f"{of_writer} of the node that wrote" if campaign == "kill" else f"{len(told)} losses told"
-                print(f"{round_ + 1} kills, {kinds}; {acknowledged} writes acknowledged, {lost} lost; "
+                kinds = f"{of_writer} of the node that wrote" if of_writer else f"{len(told)} losses told"
+                print(f"{round_ + 1} rounds, {kinds}; {acknowledged} writes acknowledged, {lost} lost; "
                       f"writes waited {longest:.1f} s at most", flush=True)
         print(cluster.run("cluster", "status"), end="")
         for node in cluster.nodes:

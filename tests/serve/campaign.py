@@ -388,10 +388,11 @@ def memory(seconds, place):
     threads = [threading.Thread(target=search, args=(number,)) for number in range(4)] + [threading.Thread(target=write)]
     for thread in threads:
         thread.start()
-    began, seen = time.monotonic(), []
+    began, seen, anonymous = time.monotonic(), [], []
     while time.monotonic() < began + seconds and not errors:
         time.sleep(max(seconds / 120, 0.5))
         seen.append(resident_mb(server.process.pid))
+        anonymous.append(resident_mb(server.process.pid, "RssAnon:"))
     over.set()
     for thread in threads:
         thread.join()
@@ -399,17 +400,18 @@ def memory(seconds, place):
     writes.check(server)
     tenth = max(len(seen) // 10, 1)
     median = lambda values: sorted(values)[len(values) // 2]
-    each = [f"{median(seen[start : start + tenth]):.0f}" for start in range(0, len(seen), tenth)]
+    tenths = lambda values: ", ".join(
+        f"{median(values[start : start + tenth]):.0f}" for start in range(0, len(values), tenth))
     first, last = median(seen[tenth : 2 * tenth] or seen), median(seen[-tenth:])
     server.process.terminate()
     server.process.wait()
     told = f"{sum(searched)} searches, {writes.acknowledged} writes in {seconds} s"
     print(f"{told}: {first:.1f} MB after a tenth of the time, {last:.1f} MB at the end, {last / first - 1:+.1%}")
-    print(f"MB in each tenth: {', '.join(each)}")
+    print(f"MB in each tenth: {tenths(seen)}; of no file: {tenths(anonymous)}")
 
 
-def resident_mb(pid):
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+def resident_mb(pid, kind="VmRSS:"):
+    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith(kind))
     return int(line.split()[1]) / 1024
 
 
