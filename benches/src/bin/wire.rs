@@ -25,11 +25,16 @@ use std::{
 };
 
 use benches::{EngineIndex, Fixtures, Outcome, StoredVectors, search_query};
+use mimalloc::MiMalloc;
 use serde_json::{Value, json};
 use trefoil::{Engine, SearchQuery, SearchStrategy, admin::SystemClock};
 use trefoil_server::{
     IndexSettings, Limits, McpSettings, Reload, Server, ServerSettings, Stop, ToolSet, serve_stdio,
 };
+
+/// That of the command.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Clients that ask at once.
 const CLIENTS: usize = 64;

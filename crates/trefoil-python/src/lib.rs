@@ -15,7 +15,12 @@ mod schemas;
 mod settings;
 mod vectors;
 
+use mimalloc::MiMalloc;
 use pyo3::pymodule;
+
+/// Many threads search at once, each with many small pieces of memory.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// The native half of `trefoil_search`.
 #[pymodule(gil_used = false)]
