@@ -64,8 +64,9 @@ pub mod cluster {
     };
     pub use trefoil_store::truth::{
         Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
-        NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,
-        Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
+        NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink, Sequences,
+        Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format,
+        tables,
     };
 }
 
@@ -246,6 +247,7 @@ pub mod admin {
     pub use doctor::{Check, CheckResult, DoctorOptions, HealthReport};
     pub use erase::{ForgetReceipt, ScannedFile};
     pub use repair::RepairReport;
+    pub use shared_erasure::{SharedErasure, UncleanNode};
     pub use snapshot::{Manifest, Snapshot, SnapshotPart};
     pub use trefoil_store::{
         Clock, JobCounts, Salvaged, StoreCheck, StoreFault, StoreStats, SystemClock, TableSaved,
@@ -261,6 +263,7 @@ pub mod admin {
     pub(crate) mod repair;
     #[cfg(feature = "schema")]
     mod schema;
+    pub(crate) mod shared_erasure;
     pub(crate) mod snapshot;
     pub(crate) mod verify;
 }

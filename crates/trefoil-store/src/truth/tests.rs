@@ -492,4 +492,13 @@ fn whoever_takes_over_an_erasure_is_told_that_its_files_are_unclean() {
     far.follow();
     assert!(far.store.is_unclean().unwrap());
     assert_eq!(far.dump(), writer.dump());
+    // Also of a text that is too short to be looked for.
+    writer.store.put_files(&[file("b", &["short"]), file("c", &["brief"])]).unwrap();
+    for path in ["b", "c"] {
+        near.follow();
+        near.store.set_clean().unwrap();
+        writer.store.erase_file(path).unwrap().unwrap();
+        near.follow();
+        assert!(near.store.is_unclean().unwrap(), "{path}");
+    }
 }
