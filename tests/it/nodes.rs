@@ -19,8 +19,8 @@ use trefoil::{
     admin::UncleanNode,
     cluster::{
         Cluster, EmbedText, Freshness, Lost, MemoryTruth, NodeReport, NodeRole, NodeSeen,
-        NodeTimes, OutOfReach, Place, Request, RequestId, RowSink, Shard, SharedStore, StoreAt,
-        Touched, Truth, hand_over,
+        NodeTimes, NotRestored, NotRestoredReason, OutOfReach, Place, Request, RequestId, RowSink,
+        Shard, SharedStore, StoreAt, Touched, Truth, hand_over,
     },
 };
 
@@ -435,6 +435,97 @@ fn what_the_store_lost_is_gone_everywhere_and_said() {
     drop(engine);
     let verified = Engine::verify(dir.path()).unwrap();
     assert!(verified.is_sound(), "{verified:?}");
+}
+
+/// What a node tells of restoring: paths of documents, and those that it left as they are.
+fn restored(node: &Node, dry_run: bool) -> (Vec<String>, Vec<(String, NotRestoredReason)>) {
+    let report = node.engine.restore_lost(dry_run).unwrap();
+    assert_eq!(report.dry_run, dry_run);
+    let skipped = report.skipped.into_iter();
+    let skipped = skipped.map(|NotRestored { path, reason }| (path, reason));
+    (report.restored, skipped.collect())
+}
+
+#[test]
+fn what_the_store_lost_is_put_back_once_and_nothing_newer_is_overwritten() {
+    use NotRestoredReason::{Present, Removed, Returned, Rewritten};
+    let truth = MemoryTruth::new("a");
+    let mut first = parts(truth.clone(), with_trigrams());
+    first.shared.times.poll = Duration::from_millis(5);
+    let first = first.open();
+    let second = parts(truth.node("b"), with_trigrams()).following().open();
+    let old = ["goes", "changes", "changes since", "removed since"].map(walrus);
+    first.engine.ingest(&old).unwrap();
+    first.engine.wait_until_indexed().unwrap();
+    second.settle();
+    let nothing = second.engine.restore_lost(false).unwrap_err();
+    assert!(matches!(nothing, Error::NothingLost { .. }), "{nothing:?}");
+    let standby = truth.state();
+    let after = standby.head().tx;
+    let lost = ["new", "changes", "changes since", "removed since"];
+    let lost = lost.map(|name| Document::new(name, format!("The lost heron of {name} fishes.")));
+    first.engine.ingest(&lost).unwrap();
+    first.engine.remove("goes").unwrap();
+    first.engine.wait_until_indexed().unwrap();
+    second.settle();
+    let had = second.texts();
+    truth.put_back(standby);
+    first.engine.forget_document("changes").unwrap_err();
+    for node in [&second, &first] {
+        node.settle();
+    }
+    // The index goes on.
+    assert!(first.engine.lead().unwrap());
+    first.engine.ingest(&[Document::new("changes since", "The newest heron.")]).unwrap();
+    first.engine.remove("removed since").unwrap();
+
+    let left = |present: &[&str]| {
+        let named = [("changes since", Rewritten), ("goes", Returned), ("removed since", Removed)];
+        let present = present.iter().map(|&path| (path, Present));
+        let left = named.into_iter().chain(present).map(|(path, reason)| (path.to_owned(), reason));
+        let mut left: Vec<_> = left.collect();
+        left.sort();
+        left
+    };
+    let due = ["changes", "new"].map(str::to_owned).to_vec();
+    let there = first.texts();
+    assert_eq!(restored(&second, true), (due.clone(), left(&[])));
+    assert_eq!(first.texts(), there, "nothing was written");
+    assert_eq!(restored(&second, false), (due.clone(), left(&[])));
+    for path in &due {
+        assert_eq!(second.texts()[path], had[path]);
+    }
+    assert_eq!(second.texts()["changes since"], ["The newest heron."]);
+    assert!(second.finds("lost heron of new").contains(&"new".to_owned()));
+    assert_eq!(first.texts(), second.texts());
+    let nothing = second.engine.restore_lost(false).unwrap_err();
+    assert!(matches!(nothing, Error::NothingLost { .. }), "{nothing:?}");
+    // The other node has kept the same, and finds it there.
+    assert_eq!(first.engine.restore_lost(true).unwrap().lost_after, after);
+    assert_eq!(restored(&first, false), (vec![], left(&["changes", "new"])));
+}
+
+#[test]
+fn what_is_forgotten_is_not_kept_among_what_was_lost() {
+    let truth = MemoryTruth::new("a");
+    let first = parts(truth.clone(), without_model()).open();
+    let second = parts(truth.node("b"), without_model()).following().open();
+    first.engine.ingest(&[walrus("one")]).unwrap();
+    let standby = truth.state();
+    first.engine.ingest(&[walrus("two")]).unwrap();
+    second.settle();
+    truth.put_back(standby);
+    first.engine.forget_document("one").unwrap_err();
+    for node in [&second, &first] {
+        node.settle();
+        assert!(node.dir.path().join("lost.json").exists());
+    }
+    assert!(first.engine.lead().unwrap());
+    first.engine.forget_document("one").unwrap();
+    second.settle();
+    for node in [&second, &first] {
+        assert!(!node.dir.path().join("lost.json").exists());
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod append;
 mod apply;
 mod cache;
 mod cluster;
+mod lost;
 mod memory;
 mod node;
 mod place;
@@ -30,6 +31,7 @@ pub use cache::Followed;
 pub use cluster::{
     Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, OutOfReach, Request, RequestId,
 };
+pub use lost::{LostDocument, LostRows, is_of_lost_rows};
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};

@@ -59,14 +59,17 @@ mod store_at;
 /// An index whose rows several machines share: each is a node with a cache of its own.
 pub mod cluster {
     pub use crate::{
-        ingest::inbox::hand_over,
+        ingest::{
+            inbox::hand_over,
+            restore::{NotRestored, NotRestoredReason, Restored},
+        },
         store_at::{Freshness, NodeStatus, SharedStore, StoreAt},
     };
     pub use trefoil_store::truth::{
-        Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
-        NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink, Sequences,
-        Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format,
-        tables,
+        Cluster, Column, ColumnKind, Done, EmbedText, Lost, LostDocument, MemoryShard, MemoryTruth,
+        NodeReport, NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink,
+        Sequences, Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written,
+        format, tables,
     };
 }
 
@@ -235,6 +238,7 @@ pub mod ingest {
     pub(crate) mod node_thread;
     pub(crate) mod pipeline;
     pub(crate) mod redact;
+    pub(crate) mod restore;
     pub(crate) mod workers;
 }
 

@@ -343,7 +343,7 @@ impl State {
         if let Some(Lost { at, after }) = known.lost {
             troubles.push(format!(
                 "the shared store has lost {} transactions after transaction {after}, which this \
-                 node had; write again what they wrote",
+                 node had; `trefoil cluster restore` puts back documents of them",
                 at.tx - after
             ));
         }
