@@ -113,6 +113,7 @@ __all__ = [
     "ObservationKind",
     "Offsets",
     "Origin",
+    "OutOfReach",
     "PackItem",
     "PackSection",
     "PackedContext",
@@ -171,6 +172,7 @@ __all__ = [
     "Seq",
     "Session",
     "SessionId",
+    "SharedErasure",
     "SharedLoop",
     "SharedState",
     "Skipped",
@@ -192,6 +194,7 @@ __all__ = [
     "Tags",
     "Trust",
     "Ttl",
+    "UncleanNode",
     "UnitId",
     "UnitKind",
     "UnitRecord",
@@ -279,6 +282,8 @@ ObservationKind: TypeAlias = Literal["tool_use", "bash", "error", "success", "no
 """What was observed."""
 Origin: TypeAlias = dict[str, Any]
 """What a claim comes from."""
+OutOfReach: TypeAlias = Literal["caches", "nodes", "rows", "freeSpace", "log", "archives", "backups"]
+"""A place that may hold what was erased, and that no node of the shard rids of it."""
 PolicyVersion: TypeAlias = str
 """The version of a policy: `n.n.n`, then `-pre` and `+build` if wanted."""
 QueryRewrite: TypeAlias = dict[str, Any]
@@ -1240,10 +1245,14 @@ class ForgetReceipt(Value):
     """How many of each kind: `episode`, `claim`, `summary`, `file`, `chunk`…"""
     searched: bool
     """Whether a text was searched for: one of this call, or one of an earlier call that was not proved gone."""
+    shared: SharedErasure | None = None
+    """What became of it on other nodes, and in the store that they share; none if the index is not shared, or there was nothing to forget."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"bytesScanned": self.bytes_scanned, "files": [one.to_wire() for one in self.files], "hits": self.hits, "removed": self.removed, "searched": self.searched}
+        if self.shared is not None:
+            wire["shared"] = self.shared.to_wire()
         return wire
 
 
@@ -2771,6 +2780,23 @@ class Session(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedErasure(Value):
+    """What became of an erasure beyond the node that did it."""
+
+    nodes: list[UncleanNode]
+    """Nodes whose files may hold something of it, by name. Each is rid of it when it follows."""
+    out_of_reach: list[OutOfReach]
+    """Places that may hold something of it, and that no node rids of it."""
+    transaction: int
+    """The transaction that erased it."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"nodes": [one.to_wire() for one in self.nodes], "outOfReach": self.out_of_reach, "transaction": self.transaction}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
 class SharedLoop(Value):
     """Something that is left to do."""
 
@@ -3060,6 +3086,25 @@ class TableSaved(Value):
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         wire: dict[str, Any] = {"lost": self.lost, "saved": self.saved, "table": self.table}
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class UncleanNode(Value):
+    """A node whose files may hold something that was erased."""
+
+    erased: int
+    """Up to which transaction its files are rid of what was erased."""
+    name: str
+    """Its name."""
+    seen_seconds_ago: int
+    """How long ago it told that."""
+    transaction: int
+    """How far it was when it last told of itself."""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        wire: dict[str, Any] = {"erased": self.erased, "name": self.name, "seenSecondsAgo": self.seen_seconds_ago, "transaction": self.transaction}
         return wire
 
 
@@ -3517,6 +3562,7 @@ READER = Reader(
             ("hits", "hits", None, ...),
             ("removed", "removed", None, ...),
             ("searched", "searched", None, ...),
+            ("shared", "shared", SharedErasure, None),
         ]),
         (FoundUnits, [
             ("degraded", "degraded", [Degraded], ...),
@@ -3947,6 +3993,11 @@ READER = Reader(
             ("owner", "owner", None, None),
             ("summary", "summary", None, None),
         ]),
+        (SharedErasure, [
+            ("nodes", "nodes", [UncleanNode], ...),
+            ("out_of_reach", "outOfReach", None, ...),
+            ("transaction", "transaction", None, ...),
+        ]),
         (SharedLoop, [
             ("text", "text", None, ...),
             ("due_at", "dueAt", None, None),
@@ -4034,6 +4085,12 @@ READER = Reader(
             ("lost", "lost", None, ...),
             ("saved", "saved", None, ...),
             ("table", "table", None, ...),
+        ]),
+        (UncleanNode, [
+            ("erased", "erased", None, ...),
+            ("name", "name", None, ...),
+            ("seen_seconds_ago", "seenSecondsAgo", None, ...),
+            ("transaction", "transaction", None, ...),
         ]),
         (UnitRecord, [
             ("boundary_class", "boundaryClass", None, ...),

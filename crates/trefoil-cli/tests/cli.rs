@@ -649,6 +649,8 @@ fn documents_are_redacted_where_a_setting_asks_for_it() {
 fn the_help_is_short_and_has_examples() {
     assert_shown!("help", Place::new().run(&["-h"]).expect(0).shown());
     assert_shown!("help-search", Place::new().run(&["search", "-h"]).expect(0).shown());
+    let restore = Place::new().run(&["cluster", "restore", "--help"]);
+    assert_shown!("help-cluster-restore", restore.expect(0).shown());
 }
 
 #[test]

@@ -262,6 +262,12 @@ pub enum Error {
     /// There is no such shard in the database that holds the truth.
     #[error("there is no shard {shard}; make it with `trefoil cluster init`")]
     ShardMissing { shard: String },
+    /// A node was to put back what the shared store has lost, and has nothing of that.
+    #[error(
+        "`{}` has nothing that the shared store has lost; look for it on the other nodes",
+        path.display()
+    )]
+    NothingLost { path: PathBuf },
     /// Reading or writing a file failed.
     #[error("cannot {doing} `{}`", path.display())]
     Io { doing: &'static str, path: PathBuf, source: std::io::Error },

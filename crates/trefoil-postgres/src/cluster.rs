@@ -5,13 +5,14 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use trefoil_core::{Error, Part, Result};
 use trefoil_store::truth::{
-    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Place, Request, RequestId,
+    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, OutOfReach, Place, Request, RequestId,
 };
 
 use crate::{
     PostgresTruth,
     connection::Parameter,
     fault::Fault,
+    vacuum,
     value::{Reals, escaped, text_at},
 };
 
@@ -166,6 +167,19 @@ impl Cluster for PostgresTruth {
             let rows = session.rows(statement, &[&shard, &within.as_secs_f64()]).await?;
             rows.iter().map(seen).collect()
         })
+    }
+
+    fn node_name(&self) -> String {
+        self.config().node().to_owned()
+    }
+
+    fn vacuum(&self) -> Result<Vec<OutOfReach>> {
+        let mut places =
+            vec![OutOfReach::FreeSpace, OutOfReach::Log, OutOfReach::Archives, OutOfReach::Backups];
+        if !vacuum::tables(&self.source)? {
+            places.insert(0, OutOfReach::Rows);
+        }
+        Ok(places)
     }
 }
 

@@ -34,6 +34,7 @@ mod rows;
 mod schema;
 mod tls;
 mod truth;
+mod vacuum;
 mod value;
 
 pub use config::PostgresConfig;

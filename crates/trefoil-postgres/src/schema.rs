@@ -282,6 +282,12 @@ async fn grant_tables(
              GRANT DELETE ON trefoil.node TO {name};
              GRANT SELECT, INSERT, UPDATE, DELETE ON trefoil.inbox, trefoil.embed TO {name}"
         ));
+        let version = "SELECT current_setting('server_version_num')::int";
+        if session.only::<i32>(version, &[]).await? >= 170_000 {
+            // To vacuum what was erased; before, only the owner may.
+            let tables = format!("{rows}, trefoil.inbox, trefoil.embed");
+            script.push(format!("GRANT MAINTAIN ON {tables} TO {name}"));
+        }
     }
     session.batch(&script.join(";\n")).await
 }

@@ -1,4 +1,5 @@
 mod patch;
+mod whole;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +21,10 @@ use crate::{
     id::{chunk_id, file_id, hex, sha256},
 };
 
-pub(crate) use self::patch::patch_metadata;
+pub(crate) use self::{
+    patch::patch_metadata,
+    whole::{Digests, digest_at, digests, whole_file},
+};
 
 /// `units.kind` of a chunk.
 const CHUNK: i64 = 8;
@@ -121,6 +125,12 @@ impl Store {
     /// What is known of the file at `path`.
     pub fn file(&self, path: &str) -> Result<Option<FileState>> {
         self.read("look up a file", |tx| by_path(tx, path))
+    }
+
+    /// A digest of the file at `path` with its chunks, but for when it was modified; the same for
+    /// what is stored anew from the same.
+    pub fn file_digest(&self, path: &str) -> Result<Option<String>> {
+        self.read("look up a file", |tx| digest_at(tx, path))
     }
 
     /// Every file, by path.

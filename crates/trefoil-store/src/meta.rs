@@ -16,6 +16,10 @@ pub(crate) const PLACE: &str = "place";
 /// Says that files of this node may hold bytes of what was erased.
 pub(crate) const UNCLEANED: &str = "uncleaned_files";
 
+/// The key of the hashes in `erased_runs`. It is written with each erasure, so that nodes that
+/// follow notice one that leaves nothing to look for.
+pub(crate) const ERASURE_KEY: &str = "erasure_key";
+
 /// Settings that say something of this file only, and not of what is in it: no other node of a
 /// shard is told of them.
 pub(crate) const LOCAL: [&str; 5] =

@@ -10,6 +10,7 @@ mod append;
 mod apply;
 mod cache;
 mod cluster;
+mod lost;
 mod memory;
 mod node;
 mod place;
@@ -28,7 +29,10 @@ use trefoil_core::Result;
 
 pub use append::{Append, AppendAnswer, AppendStep, Appended};
 pub use cache::Followed;
-pub use cluster::{Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Request, RequestId};
+pub use cluster::{
+    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, OutOfReach, Request, RequestId,
+};
+pub use lost::{LostDocument, LostRows, is_of_lost_rows};
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};

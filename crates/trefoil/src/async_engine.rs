@@ -26,7 +26,10 @@ use crate::{
     builder::EngineBuilder,
     config::EngineConfig,
     engine::{Engine, EngineStats, tasks::BackgroundTask},
-    ingest::pipeline::{IngestOptions, Ingested},
+    ingest::{
+        pipeline::{IngestOptions, Ingested},
+        restore::Restored,
+    },
     memory::MemoryCollection,
     progress::Progress,
     store_at::{NodeStatus, SharedStore},
@@ -215,6 +218,7 @@ impl AsyncEngine {
         follow() -> Place;
         lead() -> bool;
         resign() -> ();
+        restore_lost(dry_run: bool) -> Restored;
         node() -> Option<NodeStatus>;
         rebuild() -> ();
         search_by_embedding(

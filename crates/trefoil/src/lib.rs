@@ -59,13 +59,17 @@ mod store_at;
 /// An index whose rows several machines share: each is a node with a cache of its own.
 pub mod cluster {
     pub use crate::{
-        ingest::inbox::hand_over,
+        ingest::{
+            inbox::hand_over,
+            restore::{NotRestored, NotRestoredReason, Restored},
+        },
         store_at::{Freshness, NodeStatus, SharedStore, StoreAt},
     };
     pub use trefoil_store::truth::{
-        Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
-        NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,
-        Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
+        Cluster, Column, ColumnKind, Done, EmbedText, Lost, LostDocument, MemoryShard, MemoryTruth,
+        NodeReport, NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink,
+        Sequences, Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written,
+        format, tables,
     };
 }
 
@@ -234,6 +238,7 @@ pub mod ingest {
     pub(crate) mod node_thread;
     pub(crate) mod pipeline;
     pub(crate) mod redact;
+    pub(crate) mod restore;
     pub(crate) mod workers;
 }
 
@@ -246,6 +251,7 @@ pub mod admin {
     pub use doctor::{Check, CheckResult, DoctorOptions, HealthReport};
     pub use erase::{ForgetReceipt, ScannedFile};
     pub use repair::RepairReport;
+    pub use shared_erasure::{SharedErasure, UncleanNode};
     pub use snapshot::{Manifest, Snapshot, SnapshotPart};
     pub use trefoil_store::{
         Clock, JobCounts, Salvaged, StoreCheck, StoreFault, StoreStats, SystemClock, TableSaved,
@@ -261,6 +267,7 @@ pub mod admin {
     pub(crate) mod repair;
     #[cfg(feature = "schema")]
     mod schema;
+    pub(crate) mod shared_erasure;
     pub(crate) mod snapshot;
     pub(crate) mod verify;
 }

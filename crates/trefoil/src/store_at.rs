@@ -31,6 +31,8 @@ pub struct SharedStore {
     pub freshness_wait: Duration,
     /// How long a write waits for the node that leads; 30 s by default.
     pub write_wait: Duration,
+    /// How long forgetting waits for the other nodes that are there; 10 s by default.
+    pub forget_wait: Duration,
     /// Where others reach this node, if they do; it is told them.
     pub address: Option<String>,
 }
@@ -71,6 +73,7 @@ impl SharedStore {
             freshness: Freshness::default(),
             freshness_wait: Duration::from_secs(2),
             write_wait: Duration::from_secs(30),
+            forget_wait: Duration::from_secs(10),
             address: None,
         }
     }

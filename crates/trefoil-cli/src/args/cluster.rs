@@ -35,6 +35,20 @@ Examples:
         /// The node
         node: String,
     },
+    /// Put back documents that the database has lost and this node had
+    #[command(after_help = "\
+A database that takes over from one that failed may have lost the last transactions. A node that
+had them keeps what they wrote, in the directory of its cache, until it is put back. What was
+written or removed since is left as it is, and named. No other process may have the cache open.
+
+Examples:
+  trefoil --index /var/lib/notes cluster restore --dry-run
+  trefoil --index /var/lib/notes cluster restore")]
+    Restore {
+        /// Say what would be put back, and write nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Let a login of the database work with the index
     #[command(after_help = "\
 The login itself is made by `CREATE ROLE`.

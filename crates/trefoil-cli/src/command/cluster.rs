@@ -3,11 +3,11 @@ use std::{fmt::Write, time::Duration};
 use serde::Serialize;
 use trefoil::{
     Engine, Error,
-    cluster::{Cluster, NodeSeen, Shard, StoreAt, Truth, hand_over},
+    cluster::{Cluster, NodeSeen, NotRestored, Restored, Shard, StoreAt, Truth, hand_over},
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
-use super::Outcome;
+use super::{Outcome, fill::plural};
 use crate::{
     args::ClusterCommand,
     settings::Settings,
@@ -36,6 +36,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
         }
         ClusterCommand::Status => status(settings, config),
         ClusterCommand::Move { node } => move_to(node, settings, &config),
+        ClusterCommand::Restore { dry_run } => restore(*dry_run, settings),
     }
 }
 
@@ -63,6 +64,34 @@ fn move_to(to: &str, settings: &Settings, config: &PostgresConfig) -> anyhow::Re
     Error::check_field(is_there, "NODE", to, allowed)?;
     hand_over(&truth, to, ANSWERS_WITHIN)?;
     done(settings, config, &format!("is written by {to} now"))
+}
+
+fn restore(dry_run: bool, settings: &Settings) -> anyhow::Result<Outcome> {
+    let report = settings.open_existing()?.restore_lost(dry_run)?;
+    settings.console.show(&report, restored)?;
+    Ok(if report.restored.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+}
+
+fn restored(report: &Restored) -> String {
+    let Restored { lost_after, lost_upto, dry_run, restored, skipped, memory_units } = report;
+    let mut text = format!(
+        "the database has lost transactions {} to {lost_upto}, which this node had\n",
+        lost_after + 1
+    );
+    let done = if *dry_run { "would be put back" } else { "put back" };
+    let documents = plural(restored.len(), "document");
+    _ = writeln!(text, "{} {documents} {done}", restored.len());
+    for path in restored {
+        _ = writeln!(text, "  {}", printable(path));
+    }
+    for NotRestored { path, reason } in skipped {
+        _ = writeln!(text, "left as it is: {} {}", printable(path), reason.as_str());
+    }
+    if *memory_units > 0 {
+        let units = plural(*memory_units, "unit");
+        _ = writeln!(text, "not put back: {memory_units} {units} of memory at most");
+    }
+    text
 }
 
 /// How the shard and its nodes are.

@@ -85,6 +85,7 @@ kinds! {
     NodeCache => "node_cache", 409;
     NotNodeCache => "not_node_cache", 409;
     ShardMissing => "shard_missing", 404;
+    NothingLost => "nothing_lost", 404;
     Io => "io", 500;
     Backend => "backend", 500;
 }

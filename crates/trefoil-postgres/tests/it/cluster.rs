@@ -1,7 +1,8 @@
 use std::{collections::BTreeSet, slice, thread, time::Duration};
 
 use trefoil_store::truth::{
-    Cluster, Done, EmbedText, NodeReport, NodeRole, Place, Request, RequestId, Touched, Truth,
+    Cluster, Done, EmbedText, NodeReport, NodeRole, OutOfReach, Place, Request, RequestId, Touched,
+    Truth, Value,
 };
 
 use crate::{
@@ -138,4 +139,32 @@ fn nodes_tell_of_themselves_and_are_seen_for_a_while() {
     database.sql("UPDATE trefoil.node SET seen = seen - interval '2 days' WHERE node = 'a'");
     assert_eq!(a.nodes(day).unwrap().len(), 1);
     assert!(a.nodes(day * 3).unwrap()[0].ago > day);
+}
+
+#[test]
+fn a_vacuum_removes_what_is_left_of_rows_that_are_gone() {
+    let Some(database) = Database::with_tables() else { return };
+    let truth = database.truth("a");
+    let mut place = truth.lead(Place::NOTHING, Duration::ZERO).unwrap().unwrap();
+    let mut touched = setting("0", &"secret ".repeat(200));
+    let rows = &mut touched.tables[0].rows;
+    let named = |n: usize| [vec![Value::Text(n.to_string())], rows[0][1..].to_vec()].concat();
+    *rows = (0..500).map(named).collect();
+    place = truth.append(place, &touched).unwrap();
+    let table = &mut touched.tables[0];
+    let key = |mut row: Vec<Value>| {
+        row.truncate(1);
+        row
+    };
+    table.gone = std::mem::take(&mut table.rows).into_iter().map(key).collect();
+    truth.append(place, &touched).unwrap();
+    let size = || database.value("SELECT pg_relation_size('trefoil.meta')");
+    assert_ne!(size(), "0");
+    let database_files =
+        [OutOfReach::FreeSpace, OutOfReach::Log, OutOfReach::Archives, OutOfReach::Backups];
+    assert_eq!(truth.vacuum().unwrap(), database_files);
+    assert_eq!(size(), "0");
+    let vacuumed = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_stat_user_tables
+         WHERE schemaname = 'trefoil' AND vacuum_count = 0";
+    assert_eq!(database.value(vacuumed), "epoch member node shard version");
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use trefoil_core::Error;
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 use trefoil_store::truth::{
-    Cluster, EmbedText, NodeReport, NodeRole, Place, Request, RequestId, Truth,
+    Cluster, EmbedText, NodeReport, NodeRole, OutOfReach, Place, Request, RequestId, Truth,
 };
 
 use crate::{
@@ -149,6 +149,16 @@ fn a_writer_writes_its_index_and_sees_no_other() {
         "ALTER TABLE trefoil.meta DISABLE ROW LEVEL SECURITY",
     ] {
         roles.denied("writer", sql);
+    }
+}
+
+#[test]
+fn a_writer_vacuums_where_the_database_lets_it_and_says_so_where_it_does_not() {
+    let Some(roles) = Roles::new() else { return };
+    let version: u32 = roles.database.value("SHOW server_version_num").parse().unwrap();
+    for (name, may) in [("writer", version >= 170_000), ("searcher", false)] {
+        let left = roles.truth(name, "notes").vacuum().unwrap();
+        assert_eq!(left.contains(&OutOfReach::Rows), !may, "{name}: {left:?}");
     }
 }
 

@@ -172,6 +172,7 @@ pub(crate) fn forget(
         "filesSearched": receipt.files.len(),
         "bytesSearched": receipt.bytes_scanned,
         "placesLeft": receipt.hits,
+        "shared": receipt.shared,
     });
     under_policy(&index.memory, Answer::new(text, value))
 }

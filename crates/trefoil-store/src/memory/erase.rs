@@ -23,8 +23,6 @@ use crate::{
     store::open_writer,
 };
 
-/// The setting that holds the key of the hashes in `erased_runs`.
-const KEY: &str = "erasure_key";
 /// What a message says that rewriting does.
 const CLEAN: &str = "clean the file";
 
@@ -180,7 +178,7 @@ impl Store {
     pub fn set_nothing_left(&self) -> Result<()> {
         self.write("note that nothing is left of what was erased", |tx, _| {
             tx.execute("DELETE FROM erased_runs", [])?;
-            meta::forget(tx, KEY)
+            meta::forget(tx, meta::ERASURE_KEY)
         })?;
         self.write_alone("empty the write-ahead log", pages::empty_log)
     }
@@ -225,11 +223,8 @@ const LIVE: [&str; 13] = [
 
 /// Notes that files are to be rewritten, and what is to be looked for in them.
 fn note(tx: &WriteTx<'_>, texts: &[String]) -> rusqlite::Result<()> {
-    let known = key(tx)?;
-    let key = known.unwrap_or_else(|| [fastrand::u64(..), fastrand::u64(..)]);
-    if known.is_none() {
-        meta::set(tx, KEY, &key.map(|half| half.to_string()).join(" "))?;
-    }
+    let key = key(tx)?.unwrap_or_else(|| [fastrand::u64(..), fastrand::u64(..)]);
+    meta::set(tx, meta::ERASURE_KEY, &key.map(|half| half.to_string()).join(" "))?;
     let mut erased = ErasedRuns::new(key);
     for text in texts {
         erased.add(text);
@@ -242,7 +237,7 @@ fn note(tx: &WriteTx<'_>, texts: &[String]) -> rusqlite::Result<()> {
 }
 
 fn key(tx: &Connection) -> rusqlite::Result<Option<[u64; 2]>> {
-    let stored = meta::get(tx, KEY)?;
+    let stored = meta::get(tx, meta::ERASURE_KEY)?;
     let halves = stored.as_deref().and_then(|stored| stored.split_once(' '));
     Ok(halves.and_then(|(first, second)| Some([first.parse().ok()?, second.parse().ok()?])))
 }

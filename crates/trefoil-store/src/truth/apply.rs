@@ -31,9 +31,6 @@ pub(crate) struct Applier<'c> {
     is_erased: bool,
 }
 
-/// Holds what was erased and is still to be looked for.
-const ERASED: &str = "erased_runs";
-
 #[derive(Debug)]
 struct Statements {
     delete: String,
@@ -99,6 +96,14 @@ impl<'c> Applier<'c> {
         self.statements.get(table).ok_or_else(|| unexpected(&format!("table `{table}`")))
     }
 
+    /// True of a row that an erasure writes: what is still to be looked for, or the key for it,
+    /// which may stay for long and tells a file that is new nothing.
+    fn tells_of_erasure(&self, table: &str, key: Option<&Value>) -> bool {
+        let is_key = matches!(key, Some(Value::Text(key)) if key == meta::ERASURE_KEY);
+        let is_old = matches!(self.expected, Start::After(_));
+        table == "erased_runs" || (is_old && table == "meta" && is_key)
+    }
+
     fn delete(&self, of: &Statements, key: &[Value]) -> Result<usize> {
         if let Some(unmake) = of.unmake {
             self.run(unmake, key)?;
@@ -124,13 +129,13 @@ impl RowSink for Applier<'_> {
         }
         let is_new = self.delete(of, key)? == 0;
         // One that was there was seen when it came.
-        self.is_erased |= table == ERASED && is_new;
+        self.is_erased |= is_new && self.tells_of_erasure(table, key.first());
         Ok(())
     }
 
     fn row(&mut self, table: &str, values: &[Value]) -> Result<()> {
         self.rows += 1;
-        self.is_erased |= table == ERASED;
+        self.is_erased |= self.tells_of_erasure(table, values.first());
         let of = self.statements(table)?;
         if values.len() != of.columns {
             return Err(unexpected(&format!("a row of `{table}` with {} values", values.len())));

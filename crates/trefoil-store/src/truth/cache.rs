@@ -95,7 +95,8 @@ impl Store {
 
     /// Takes over what was written since the place of the cache. Where that is all, into a new
     /// file, which takes the place of the old one when it is whole: `before_replacing` is called
-    /// then, and nothing is replaced where it fails. A node that leads has everything. Whoever calls
+    /// then, and nothing is replaced where it fails. What the old one has of lost transactions is
+    /// kept ([`lost_rows`](Self::lost_rows)). A node that leads has everything. Whoever calls
     /// this sees to it that nobody else does, or calls [`lead`](Self::lead), at the same time.
     ///
     /// # Errors
@@ -128,7 +129,11 @@ impl Store {
         })?;
         if let Followed::Remade { lost, .. } = pulled {
             // Not under the lock: whoever follows has locks of its own.
-            if let Err(error) = before_replacing(lost) {
+            let kept = match lost.filter(|lost| lost.at.tx > lost.after) {
+                Some(lost) => self.keep_lost(&file, replica.truth.as_ref(), lost),
+                None => Ok(()),
+            };
+            if let Err(error) = kept.and_then(|()| before_replacing(lost)) {
                 remove(&file)?;
                 return Err(error);
             }

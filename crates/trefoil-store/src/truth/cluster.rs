@@ -90,6 +90,42 @@ pub struct NodeSeen {
     pub ago: Duration,
 }
 
+/// A place that may hold what was erased, and that no node of the shard rids of it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OutOfReach {
+    /// Caches of nodes that have not told of themselves for a month, or never did.
+    Caches,
+    /// Caches of all other nodes: the store did not say which there are.
+    Nodes,
+    /// Rows that are gone and that the database has not vacuumed.
+    Rows,
+    /// Free space in the files of the database, until it is written over.
+    FreeSpace,
+    /// The log of the database.
+    Log,
+    /// Archives of that log.
+    Archives,
+    /// Backups.
+    Backups,
+}
+
+impl OutOfReach {
+    /// What a message calls it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caches => "caches of nodes that were not seen for a month",
+            Self::Nodes => "caches of the other nodes, which the store did not name",
+            Self::Rows => "rows of the database that wait for VACUUM",
+            Self::FreeSpace => "free space in the files of the database",
+            Self::Log => "the log of the database",
+            Self::Archives => "archives of that log",
+            Self::Backups => "backups",
+        }
+    }
+}
+
 /// The rest of what the nodes of a shard share.
 ///
 /// # Errors
@@ -129,4 +165,9 @@ pub trait Cluster: Truth {
     fn report(&self, report: &NodeReport) -> Result<()>;
     /// The nodes of the shard that were seen within `within`, by name.
     fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>>;
+    /// The name of this node, by which the others see it.
+    fn node_name(&self) -> String;
+    /// Removes what is left of rows that are gone, as far as this node may, and waits for it. The
+    /// places of the truth that may hold something of them afterwards.
+    fn vacuum(&self) -> Result<Vec<OutOfReach>>;
 }

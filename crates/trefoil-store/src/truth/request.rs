@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Metadata, Part, Result};
 
-use super::{Done, RequestId};
+use super::{Done, LostDocument, RequestId};
 use crate::{
     NewFile, Store, Stored, TouchedFile, WriteTx,
-    file::{identify, patch_metadata, put_files, remove_paths, remove_under, touch_files},
+    file::{
+        digest_at, identify, patch_metadata, put_files, remove_paths, remove_under, touch_files,
+    },
 };
 
 /// What a message says that the node does.
@@ -18,6 +20,9 @@ const SERVE: &str = "do what another node asks for";
 pub enum WriteRequest {
     /// [`Store::put_files`].
     PutFiles(Vec<NewFile>),
+    /// [`Store::put_files`] of those of which the store has still what the truth had after the
+    /// loss.
+    RestoreFiles(Vec<LostDocument>),
     /// [`Store::touch_files`].
     TouchFiles(Vec<TouchedFile>),
     /// [`Store::remove_files`].
@@ -81,14 +86,15 @@ impl WriteRequest {
         refused: &mut Option<Error>,
     ) -> rusqlite::Result<Written> {
         let counted = match self {
-            Self::PutFiles(files) => {
-                return match files.iter().map(identify).collect() {
-                    Ok(ids) => put_files(tx, now, files, ids).map(Written::Stored),
-                    Err(error) => {
-                        *refused = Some(error);
-                        Err(rusqlite::Error::QueryReturnedNoRows)
+            Self::PutFiles(files) => return put(tx, now, files, refused),
+            Self::RestoreFiles(documents) => {
+                let mut files = Vec::new();
+                for LostDocument { file, before, .. } in documents {
+                    if digest_at(tx, &file.path)? == *before {
+                        files.push(file.clone());
                     }
-                };
+                }
+                return put(tx, now, &files, refused);
             }
             Self::TouchFiles(files) => touch_files(tx, files),
             Self::RemoveFiles(paths) => remove_paths(tx, paths.iter().map(String::as_str)),
@@ -98,6 +104,21 @@ impl WriteRequest {
             }
         };
         counted.map(Written::Counted)
+    }
+}
+
+fn put(
+    tx: &WriteTx<'_>,
+    now: i64,
+    files: &[NewFile],
+    refused: &mut Option<Error>,
+) -> rusqlite::Result<Written> {
+    match files.iter().map(identify).collect() {
+        Ok(ids) => put_files(tx, now, files, ids).map(Written::Stored),
+        Err(error) => {
+            *refused = Some(error);
+            Err(rusqlite::Error::QueryReturnedNoRows)
+        }
     }
 }
 

@@ -375,6 +375,80 @@ fn a_cache_whose_transactions_were_lost_is_made_again_and_says_so() {
 }
 
 #[test]
+fn a_node_keeps_what_was_lost_unless_it_was_written_or_removed_since() {
+    let truth = MemoryTruth::new("a");
+    let first = TestNode::leading(truth.clone());
+    let before = ["stays", "changes", "goes", "goes since", "changes since"];
+    let before = before.map(|path| file(path, &["old words"]));
+    first.store.put_files(&before).unwrap();
+    let second = TestNode::new(truth.node("b"));
+    second.follow();
+    let standby = truth.state();
+    let lost = ["new", "changes", "changes since", "new and since"];
+    first.store.put_files(&lost.map(|path| file(path, &["lost"]))).unwrap();
+    first.store.remove_file("goes").unwrap();
+    truth.put_back(standby);
+    assert_eq!(first.store.lost_rows().unwrap(), None);
+    // Another node goes on before this one notices.
+    first.store.set_meta("k", "v").unwrap_err();
+    truth.resign(truth.head().unwrap()).unwrap();
+    second.follow();
+    assert!(second.store.lead().unwrap());
+    let since = ["changes since", "new and since", "other"];
+    second.store.put_files(&since.map(|path| file(path, &["new words"]))).unwrap();
+    second.store.remove_file("goes since").unwrap();
+    let at = first.store.place().unwrap();
+    assert!(matches!(first.follow(), Followed::Remade { lost: Some(_), .. }));
+    assert_eq!(first.dump(), second.dump());
+    let kept = first.store.lost_rows().unwrap().unwrap();
+    assert_eq!(kept.at, at);
+    let documents: Vec<&str> = kept.documents.iter().map(|one| one.file.path.as_str()).collect();
+    assert_eq!(documents, ["changes", "new"]);
+    let digest = |path| first.store.file_digest(path).unwrap();
+    assert_eq!(kept.documents[0].before, digest("changes"));
+    assert_eq!(kept.documents[1].before, None);
+    assert_eq!(kept.documents[1].file.chunks[0].chunk.text, "lost");
+    let paths = [&kept.rewritten, &kept.removed, &kept.returned];
+    let paths = paths.map(|paths| paths.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(paths[0], ["changes since", "new and since"]);
+    assert_eq!(paths[1], ["goes since"]);
+    assert_eq!(paths[2], ["goes"]);
+    let bytes = std::fs::read(first.folder.path().join("lost.json")).unwrap();
+    let words = String::from_utf8(bytes).unwrap();
+    assert!(words.contains("lost") && !words.contains("old words") && !words.contains("new words"));
+    // What is written by then is not overwritten.
+    let Written::Stored(stored) =
+        second.store.perform(&WriteRequest::RestoreFiles(kept.documents.clone())).unwrap()
+    else {
+        panic!("not stored")
+    };
+    assert_eq!(stored.len(), 2);
+    let again = second.store.perform(&WriteRequest::RestoreFiles(kept.documents)).unwrap();
+    assert_eq!(again, Written::Stored(vec![]));
+    first.store.forget_lost_rows().unwrap();
+    assert_eq!(first.store.lost_rows().unwrap(), None);
+}
+
+#[test]
+fn a_second_loss_adds_to_what_was_kept_of_the_first() {
+    let truth = MemoryTruth::new("a");
+    let first = TestNode::leading(truth.clone());
+    first.store.put_files(&[file("a", &["one"])]).unwrap();
+    let mut kept = Vec::new();
+    for (path, text) in [("b", "first"), ("c", "second")] {
+        let standby = truth.state();
+        first.store.put_files(&[file(path, &[text])]).unwrap();
+        truth.put_back(standby);
+        first.store.set_meta("k", "v").unwrap_err();
+        first.follow();
+        let documents = first.store.lost_rows().unwrap().unwrap().documents;
+        kept = documents.into_iter().map(|one| one.file.path).collect();
+        assert!(first.store.lead().unwrap());
+    }
+    assert_eq!(kept, ["b", "c"]);
+}
+
+#[test]
 fn a_cache_is_not_replaced_where_its_indexes_cannot_be() {
     let truth = MemoryTruth::new("a");
     let writer = TestNode::leading(truth.clone());
@@ -492,4 +566,13 @@ fn whoever_takes_over_an_erasure_is_told_that_its_files_are_unclean() {
     far.follow();
     assert!(far.store.is_unclean().unwrap());
     assert_eq!(far.dump(), writer.dump());
+    // Also of a text that is too short to be looked for.
+    writer.store.put_files(&[file("b", &["short"]), file("c", &["brief"])]).unwrap();
+    for path in ["b", "c"] {
+        near.follow();
+        near.store.set_clean().unwrap();
+        writer.store.erase_file(path).unwrap().unwrap();
+        near.follow();
+        assert!(near.store.is_unclean().unwrap(), "{path}");
+    }
 }

@@ -24,7 +24,7 @@ use trefoil_core::{Error, Result};
 use trefoil_store::{CommunityRow, memory::Erased};
 
 use crate::{
-    admin::{erasure_scan::Scanner, repair::set_aside_below},
+    admin::{erasure_scan::Scanner, repair::set_aside_below, shared_erasure::SharedErasure},
     progress::{OnProgress, tell},
     state::State,
 };
@@ -46,6 +46,10 @@ pub struct ForgetReceipt {
     /// Places at which 16 bytes in a row are of an erased text, of which none that is alive
     /// has 15; 0.
     pub hits: u64,
+    /// What became of it on other nodes, and in the store that they share; none if the index is
+    /// not shared, or there was nothing to forget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedErasure>,
 }
 
 /// A file that was searched for erased text.

@@ -128,14 +128,15 @@ fn set_aside(dir: &Path, indexes: &[IndexOnDisk], aside: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What repairs and openings have set aside, and what they left of a store that they were saving:
-/// no part of the index, but it holds its texts.
+/// What repairs and openings have set aside, what they left of a store that they were saving, and
+/// what a node keeps that the shared store has lost: no part of the index, but it holds its texts.
 pub(crate) fn set_aside_below(dir: &Path) -> Result<Vec<PathBuf>> {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut found = Vec::new();
     for (path, kind) in entries(dir)? {
         let name = name(&path);
-        if name.starts_with(ASIDE) || trefoil_store::is_of_salvage(&name) {
+        let is_of_store = [trefoil_store::is_of_salvage, trefoil_store::truth::is_of_lost_rows];
+        if name.starts_with(ASIDE) || is_of_store.iter().any(|is_of| is_of(&name)) {
             found.push(path);
         } else if kind.is_dir() {
             let within = entries(&path)?.into_iter().map(|(path, _)| path);

@@ -111,7 +111,10 @@ impl Engine {
 
     /// Forgets the document at `path` with everything that came from it, so that no file holds
     /// 16 bytes of it in a row of which no live text has 15. Costs as much as writing all of the
-    /// index again. A document that is not there leaves nothing to remove.
+    /// index again. A document that is not there leaves nothing to remove. Where the store is
+    /// shared, it also waits for the other nodes that are there, but not for long
+    /// ([`SharedStore::forget_wait`](crate::cluster::SharedStore::forget_wait)), and the receipt
+    /// names those that are not rid of it, and the places that no node reaches.
     ///
     /// # Errors
     /// [`Error::Locked`] if another process reads and does not let go: the document is gone by
@@ -138,7 +141,12 @@ impl Engine {
     }
 
     fn forgotten(&self, erased: Erased, on_progress: &mut OnProgress<'_>) -> Result<ForgetReceipt> {
-        let receipt = self.state.clean(erased, on_progress)?;
+        // The transaction that erased it, which the other nodes are to reach.
+        let place = self.state.store.place()?;
+        let mut receipt = self.state.clean(erased, on_progress)?;
+        if receipt.searched || !receipt.removed.is_empty() {
+            receipt.shared = self.state.erase_elsewhere(place)?;
+        }
         self.wake();
         Ok(receipt)
     }

@@ -8,6 +8,7 @@ use trefoil_store::{Store, SystemClock, truth::Place};
 use crate::{
     admin::opening::lock,
     engine::Engine,
+    ingest::restore::Restored,
     store_at::{NodeStatus, SharedStore},
 };
 
@@ -62,6 +63,19 @@ impl Engine {
     /// another node leads when the lease has run out.
     pub fn resign(&self) -> Result<()> {
         self.state.resign()
+    }
+
+    /// Puts back the documents that the shared store has lost, as far as this node had them, and
+    /// forgets them then; with `dry_run` it only tells what it would do. It works on a node that
+    /// follows too. What was written or removed since the loss stays as it is, and is named.
+    ///
+    /// # Errors
+    /// [`Error::NothingLost`](trefoil_core::Error::NothingLost) if it has nothing of what was lost,
+    /// and those of a write: what was not put back by then is kept.
+    pub fn restore_lost(&self, dry_run: bool) -> Result<Restored> {
+        let restored = self.state.restore_lost(dry_run)?;
+        self.wake();
+        Ok(restored)
     }
 
     /// Makes the searches that begin from now on wait until they see this place, which

@@ -159,23 +159,32 @@ impl State {
                 self.documents.clear()?;
                 self.memory.clear()?;
             }
-            self.show(node, followed)?;
+            if self.show(node, followed)? {
+                node.known().report_at = Duration::ZERO;
+            }
             Ok(followed)
         });
         node.note(&shown, |node, now, followed| node.pulled(now, followed.map(Followed::place)));
-        shown.map(|followed| followed.place())
+        let place = shown.map(|followed| followed.place())?;
+        if node.known().report_at == Duration::ZERO {
+            // Whoever erased something waits for this node to be rid of it. If this fails, the
+            // thread of the node does it.
+            drop(self.report_node());
+        }
+        Ok(place)
     }
 
-    /// Shows searches what was taken over, unless they see it.
-    fn show(&self, node: &NodeState, followed: Followed) -> Result<()> {
+    /// Shows searches what was taken over, unless they see it. True if every file was rewritten.
+    fn show(&self, node: &NodeState, followed: Followed) -> Result<bool> {
         if self.store.is_unclean()? && !self.leads() {
             // Something was erased: no file of this node may keep a byte of it.
-            self.rewrite()
-        } else if node.known().shown == followed.place() {
-            Ok(())
-        } else {
-            self.replay_all()
+            self.rewrite()?;
+            return Ok(true);
         }
+        if node.known().shown != followed.place() {
+            self.replay_all()?;
+        }
+        Ok(false)
     }
 
     /// Asks to lead, and makes ready to write.
@@ -334,7 +343,7 @@ impl State {
         if let Some(Lost { at, after }) = known.lost {
             troubles.push(format!(
                 "the shared store has lost {} transactions after transaction {after}, which this \
-                 node had; write again what they wrote",
+                 node had; `trefoil cluster restore` puts back documents of them",
                 at.tx - after
             ));
         }

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use trefoil::admin::ForgetReceipt;
+use trefoil::admin::{ForgetReceipt, SharedErasure, UncleanNode};
 
 use super::{Outcome, writable};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     command::{fill::plural, remove::stored_name},
     progress::bytes,
     settings::Settings,
+    show::printable,
 };
 
 /// Erases something with all that was made from it, and shows the receipt.
@@ -31,7 +32,7 @@ pub(super) fn run(args: &ForgetArgs, settings: &Settings) -> anyhow::Result<Outc
 
 /// What was erased, and what a search of the files found of it.
 pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
-    let ForgetReceipt { removed, searched, files, bytes_scanned, hits } = receipt;
+    let ForgetReceipt { removed, searched, files, bytes_scanned, hits, shared } = receipt;
     let counts: Vec<String> =
         removed.iter().map(|(kind, count)| format!("{count} {}", plural(*count, kind))).collect();
     let mut text = match (removed.is_empty(), searched) {
@@ -56,6 +57,28 @@ pub(in crate::command) fn text(receipt: &ForgetReceipt) -> String {
     }
     if *hits > 0 {
         text.push_str("what Trefoil did not write there has to be removed by hand\n");
+    }
+    if let Some(shared) = shared {
+        text.push_str(&elsewhere(shared));
+    }
+    text
+}
+
+/// What of it is left on other nodes, and beyond the reach of all.
+fn elsewhere(SharedErasure { transaction, nodes, out_of_reach }: &SharedErasure) -> String {
+    let mut text = match nodes.len() {
+        0 => "no node that was seen has it any more\n".to_owned(),
+        1 => "1 node may still have it, until it follows:\n".to_owned(),
+        nodes => format!("{nodes} nodes may still have it, until they follow:\n"),
+    };
+    for UncleanNode { name, transaction: at, seen_seconds_ago, .. } in nodes {
+        let behind = transaction.saturating_sub(*at);
+        let name = printable(name);
+        _ = writeln!(text, "  {name} {behind} transactions behind, {seen_seconds_ago} s ago");
+    }
+    let places: Vec<&str> = out_of_reach.iter().map(|place| place.as_str()).collect();
+    if !places.is_empty() {
+        _ = writeln!(text, "not reached: {}", places.join(", "));
     }
     text
 }

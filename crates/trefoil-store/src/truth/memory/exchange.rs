@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, time::Duration};
 use trefoil_core::Result;
 
 use super::MemoryTruth;
-use crate::truth::{Cluster, Done, EmbedText, NodeReport, NodeSeen, Request, RequestId};
+use crate::truth::{
+    Cluster, Done, EmbedText, NodeReport, NodeSeen, OutOfReach, Request, RequestId,
+};
 
 /// The transaction that did a request, and what its sender is told.
 type Answer = (u64, Vec<u8>);
@@ -144,5 +146,14 @@ impl Cluster for MemoryTruth {
             ago: now.saturating_sub(*at),
         });
         Ok(nodes.filter(|node| node.ago <= within).collect())
+    }
+
+    fn node_name(&self) -> String {
+        self.node.clone()
+    }
+
+    fn vacuum(&self) -> Result<Vec<OutOfReach>> {
+        // A row that is gone is nowhere.
+        Ok(Vec::new())
     }
 }
