@@ -1,0 +1,128 @@
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use trefoil::{
+    Error, Result,
+    cluster::{
+        Cluster, EmbedText, MemoryTruth, NodeReport, NodeSeen, OutOfReach, Place, Request,
+        RequestId, RowSink, Shard, Touched, Truth,
+    },
+};
+
+/// A connection that can be cut.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    truth: MemoryTruth,
+    is_cut: Arc<AtomicBool>,
+    /// What nodes tell each other of themselves is cut, and nothing else.
+    pub(crate) are_others_cut: bool,
+}
+
+impl Cut {
+    pub(crate) fn new(truth: MemoryTruth) -> Self {
+        Self { truth, is_cut: Arc::default(), are_others_cut: false }
+    }
+
+    pub(crate) fn set(&self, is_cut: bool) {
+        self.is_cut.store(is_cut, Ordering::Relaxed);
+    }
+
+    fn ask(&self) -> Result<&MemoryTruth> {
+        if self.is_cut.load(Ordering::Relaxed) { Err(self.cut()) } else { Ok(&self.truth) }
+    }
+
+    fn ask_of_others(&self) -> Result<&MemoryTruth> {
+        if self.are_others_cut { Err(self.cut()) } else { self.ask() }
+    }
+
+    fn cut(&self) -> Error {
+        let (truth, doing) = (self.truth.name(), "ask");
+        Error::Unavailable { truth, doing, source: "it is cut".into() }
+    }
+}
+
+impl Truth for Cut {
+    fn name(&self) -> String {
+        self.truth.name()
+    }
+    fn head(&self) -> Result<Place> {
+        self.ask()?.head()
+    }
+    fn shard(&self) -> Result<Shard> {
+        self.ask()?.shard()
+    }
+    fn lead(&self, from: Place, lease: Duration) -> Result<Option<Place>> {
+        self.ask()?.lead(from, lease)
+    }
+    fn renew(&self, place: Place, lease: Duration) -> Result<()> {
+        self.ask()?.renew(place, lease)
+    }
+    fn resign(&self, place: Place) -> Result<()> {
+        self.ask()?.resign(place)
+    }
+    fn hand_over(&self, place: Place, to: &str, lease: Duration) -> Result<()> {
+        self.ask()?.hand_over(place, to, lease)
+    }
+    fn append(&self, place: Place, touched: &Touched) -> Result<Place> {
+        self.ask()?.append(place, touched)
+    }
+    fn pull(&self, after: Place, into: &mut dyn RowSink) -> Result<Place> {
+        self.ask()?.pull(after, into)
+    }
+    fn prune(&self, place: Place, upto: u64) -> Result<()> {
+        self.ask()?.prune(place, upto)
+    }
+}
+
+impl Cluster for Cut {
+    fn send(&self, request: &Request) -> Result<()> {
+        self.ask()?.send(request)
+    }
+    fn answer(&self, id: RequestId) -> Result<Option<(u64, Vec<u8>)>> {
+        self.ask()?.answer(id)
+    }
+    fn requests(&self, limit: usize) -> Result<Vec<Request>> {
+        self.ask()?.requests(limit)
+    }
+    fn forget(&self, id: RequestId) -> Result<()> {
+        self.ask()?.forget(id)
+    }
+    fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
+        self.ask()?.want_vectors(fingerprint, texts)
+    }
+    fn vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<Vec<(String, Vec<f32>)>> {
+        self.ask()?.vectors(fingerprint, hashes)
+    }
+    fn forget_vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<()> {
+        self.ask()?.forget_vectors(fingerprint, hashes)
+    }
+    fn claim_texts(
+        &self,
+        fingerprint: &str,
+        limit: usize,
+        lease: Duration,
+        tries: u32,
+    ) -> Result<Vec<EmbedText>> {
+        self.ask()?.claim_texts(fingerprint, limit, lease, tries)
+    }
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+        self.ask()?.put_vectors(fingerprint, vectors)
+    }
+    fn report(&self, report: &NodeReport) -> Result<()> {
+        self.ask_of_others()?.report(report)
+    }
+    fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>> {
+        self.ask_of_others()?.nodes(within)
+    }
+    fn node_name(&self) -> String {
+        self.truth.node_name()
+    }
+    fn vacuum(&self) -> Result<Vec<OutOfReach>> {
+        self.ask_of_others()?.vacuum()
+    }
+}
