@@ -27,7 +27,10 @@ use trefoil_core::Result;
 
 pub use append::{Append, AppendAnswer, AppendStep, Appended};
 pub use cache::Followed;
-pub use cluster::{Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, Request, RequestId};
+pub use cluster::{
+    Cluster, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole, NodeSeen,
+    Request, RequestId,
+};
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};

@@ -59,13 +59,14 @@ mod store_at;
 /// An index whose rows several machines share: each is a node with a cache of its own.
 pub mod cluster {
     pub use crate::{
-        ingest::inbox::hand_over,
-        store_at::{Freshness, NodeStatus, SharedStore, StoreAt},
+        ingest::{inbox::hand_over, queue_embedder::QueueEmbedder},
+        store_at::{EmbedAt, Freshness, NodeStatus, SharedStore, StoreAt},
     };
     pub use trefoil_store::truth::{
-        Cluster, Column, ColumnKind, Done, EmbedText, Lost, MemoryShard, MemoryTruth, NodeReport,
-        NodeRole, NodeSeen, NodeTimes, Place, Request, RequestId, RowSink, Sequences, Shard, Start,
-        Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
+        Cluster, Column, ColumnKind, Done, EMBED_TRIES, EmbedOutcome, EmbedText, Lost, MadeVectors,
+        MemoryShard, MemoryTruth, NodeReport, NodeRole, NodeSeen, NodeTimes, Place, Request,
+        RequestId, RowSink, Sequences, Shard, Start, Table, Touched, TouchedTable, Truth, Value,
+        WriteRequest, Written, format, tables,
     };
 }
 
@@ -226,6 +227,7 @@ pub mod ingest {
     pub use trefoil_text::{ChunkSizes, Skipped, StructuralChunker};
 
     pub(crate) mod background_thread;
+    pub(crate) mod embed_queue;
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
     pub(crate) mod inbox;
@@ -233,6 +235,7 @@ pub mod ingest {
     pub(crate) mod merger;
     pub(crate) mod node_thread;
     pub(crate) mod pipeline;
+    pub(crate) mod queue_embedder;
     pub(crate) mod redact;
     pub(crate) mod workers;
 }

@@ -1,15 +1,21 @@
-use std::{fmt::Write, time::Duration};
+use std::{
+    fmt::Write,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde::Serialize;
 use trefoil::{
     Error,
-    cluster::{Cluster, NodeSeen, Shard, Truth, hand_over},
+    cluster::{Cluster, NodeRole, NodeSeen, QueueEmbedder, Shard, Truth, hand_over},
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
 use super::Outcome;
 use crate::{
     args::ClusterCommand,
+    interrupt::told_of_ctrl_c,
     settings::Settings,
     show::{DIM, printable},
 };
@@ -34,6 +40,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
             done(settings, &config, &format!("may be used no more by {login}"))
         }
         ClusterCommand::Status => status(settings, config),
+        ClusterCommand::Embed { once } => embed(*once, settings),
         ClusterCommand::Move { node } => move_to(node, settings, &config),
     }
 }
@@ -55,6 +62,48 @@ fn move_to(to: &str, settings: &Settings, config: &PostgresConfig) -> anyhow::Re
     Error::check_field(is_there, "NODE", to, allowed)?;
     hand_over(&truth, to, ANSWERS_WITHIN)?;
     done(settings, config, &format!("is written by {to} now"))
+}
+
+/// How long an embedder rests at most before it looks whether it is to stop.
+const LONGEST_REST: Duration = Duration::from_millis(200);
+
+/// What an embedder has done.
+#[derive(Default, Serialize)]
+struct Embedded {
+    embedded: usize,
+}
+
+/// Embeds what is queued, until no text waits or it is stopped.
+fn embed(once: bool, settings: &Settings) -> anyhow::Result<Outcome> {
+    let embedder = QueueEmbedder::open(&settings.node(None)?)?;
+    let console = settings.console;
+    let is_stopped = told_of_ctrl_c("stopping after the texts that were taken")?;
+    if !once {
+        console.status("embedding what is queued; Ctrl-C stops");
+    }
+    let mut done = Embedded::default();
+    while !is_stopped.load(Ordering::Relaxed) {
+        let rest = match embedder.step() {
+            Ok(Some(embedded)) => {
+                done.embedded += embedded;
+                continue;
+            }
+            Ok(None) if once => break,
+            Ok(None) => embedder.poll(),
+            // The database may come back.
+            Err(error @ Error::Unavailable { .. }) if !once => {
+                console.note(error.chain());
+                embedder.retry()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let rests_from = Instant::now();
+        while rests_from.elapsed() < rest && !is_stopped.load(Ordering::Relaxed) {
+            thread::sleep(rest.saturating_sub(rests_from.elapsed()).min(LONGEST_REST));
+        }
+    }
+    console.show(&done, |done| format!("embedded {} texts\n", done.embedded))?;
+    Ok(Outcome::Found)
 }
 
 /// How the shard and its nodes are.
@@ -87,13 +136,17 @@ fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome
     let truth = PostgresTruth::new(config)?;
     let nodes = truth.nodes(SEEN)?;
     let Shard { head, writer, .. } = truth.shard()?;
-    let node = |NodeSeen { node, report, ago }: NodeSeen| Node {
-        name: node,
-        role: report.role.as_str(),
-        address: report.address,
-        behind: head.tx.saturating_sub(report.place.tx),
-        erased: report.erased,
-        seen_seconds_ago: ago.as_secs(),
+    let node = |NodeSeen { node, report, ago }: NodeSeen| {
+        // One that has no rows lacks none, and has nothing that was erased.
+        let of = |tx: u64| if report.has_rows() { tx } else { head.tx };
+        Node {
+            name: node,
+            role: report.role.as_str(),
+            behind: head.tx.saturating_sub(of(report.place.tx)),
+            erased: of(report.erased),
+            address: report.address,
+            seen_seconds_ago: ago.as_secs(),
+        }
     };
     let nodes = nodes.into_iter().map(node).collect();
     let status = Status { index, writer, epoch: head.epoch, transaction: head.tx, nodes };
@@ -110,6 +163,7 @@ fn text(status: &Status) -> String {
     for Node { name, role, address, behind, seen_seconds_ago, .. } in nodes {
         let address = address.as_deref().unwrap_or_default();
         let behind = match behind {
+            _ if *role == NodeRole::Embedder.as_str() => "embeds for the others".to_owned(),
             0 => "has everything".to_owned(),
             behind => format!("{behind} transactions behind"),
         };
