@@ -40,6 +40,7 @@ mod options;
 mod page;
 mod plugged;
 mod pools;
+mod queue;
 mod reader;
 mod rebuilt;
 mod reindex;

@@ -1,4 +1,10 @@
-use std::io::Write;
+use std::{
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use anyhow::Context;
 
@@ -16,6 +22,24 @@ pub(crate) fn say_on_ctrl_c(message: &'static str) -> anyhow::Result<()> {
         exit_at_once()
     })
     .context("cannot handle Ctrl-C")
+}
+
+/// From here on Ctrl-C says `message` and is told by what is returned, so that the work comes to a
+/// good end; a second one ends the process at once. SIGTERM is told too.
+pub(crate) fn told_of_ctrl_c(message: &'static str) -> anyhow::Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&told);
+    ctrlc::set_handler(move || {
+        if tell.swap(true, Ordering::Relaxed) {
+            exit_at_once()
+        }
+        drop(writeln!(anstream::stderr(), "\n{message}"));
+    })
+    .context("cannot handle Ctrl-C")?;
+    #[cfg(unix)]
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&told))
+        .context("cannot handle SIGTERM")?;
+    Ok(told)
 }
 
 /// Ends the process without the C++ destructors of the model runtime, which crash while

@@ -165,7 +165,7 @@ impl Settings {
     pub(crate) fn node(&self, role: Option<Role>) -> trefoil::Result<EngineConfig> {
         let mut store = self.store.store()?;
         if let (Some(role), StoreAt::Shared(shared)) = (role, &mut store) {
-            shared.may_lead = role == Role::Auto;
+            role.apply(shared);
         }
         Ok(EngineConfig { store, ..self.engine.clone() })
     }

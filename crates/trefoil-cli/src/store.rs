@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 use trefoil::{
     Error,
-    cluster::{Freshness, NodeTimes, SharedStore, StoreAt},
+    cluster::{EmbedAt, Freshness, NodeTimes, SharedStore, StoreAt},
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
@@ -24,6 +24,8 @@ pub(crate) struct StoreTable {
     pub(crate) lease: Option<u64>,
     /// Milliseconds between two looks at what the others wrote.
     pub(crate) poll: Option<u64>,
+    /// Who embeds what is written.
+    pub(crate) embed: Option<EmbedAt>,
     /// What a search does that does not see yet what it is to see.
     pub(crate) freshness: Option<Freshness>,
 }
@@ -35,8 +37,16 @@ pub(crate) enum Role {
     /// It writes when no other node does
     #[default]
     Auto,
-    /// It follows and answers searches, and never writes itself
+    /// It follows and answers searches, and neither writes itself nor embeds for others
     Searcher,
+}
+
+impl Role {
+    /// What a node with this role does.
+    pub(crate) const fn apply(self, shared: &mut SharedStore) {
+        let is_auto = matches!(self, Self::Auto);
+        (shared.may_lead, shared.embeds) = (is_auto, is_auto);
+    }
 }
 
 impl StoreTable {
@@ -61,7 +71,8 @@ impl StoreTable {
     pub(crate) fn store(&self) -> trefoil::Result<StoreAt> {
         let Some(config) = self.config()? else { return Ok(StoreAt::Here) };
         let mut shared = SharedStore::new(Arc::new(PostgresTruth::new(config)?));
-        shared.may_lead = self.role.unwrap_or_default() == Role::Auto;
+        self.role.unwrap_or_default().apply(&mut shared);
+        shared.embed = self.embed.unwrap_or_default();
         if let Some(seconds) = self.lease {
             let allowed = "1–3600 seconds";
             Error::check_config((1..=3_600).contains(&seconds), "store.lease", seconds, allowed)?;
@@ -103,11 +114,14 @@ mod tests {
         assert!(matches!(table("").store(), Ok(StoreAt::Here)));
         let url = "url = 'postgres://app:clover@127.0.0.1/app?index=notes'";
         let Ok(StoreAt::Shared(shared)) = table(url).store() else { panic!("not shared") };
-        assert!(shared.may_lead && shared.freshness == Freshness::Preferred);
-        let rest = "role = 'searcher'\nlease = 20\npoll = 10\nfreshness = 'required'";
+        assert!(shared.may_lead && shared.embeds && shared.embed == EmbedAt::Here);
+        assert_eq!(shared.freshness, Freshness::Preferred);
+        let rest =
+            "role = 'searcher'\nembed = 'queue'\nlease = 20\npoll = 10\nfreshness = 'required'";
         let all = table(&format!("{url}\n{rest}")).store();
         let Ok(StoreAt::Shared(shared)) = all else { panic!("not shared") };
-        assert!(!shared.may_lead && shared.freshness == Freshness::Required);
+        assert!(!shared.may_lead && !shared.embeds && shared.embed == EmbedAt::Queue);
+        assert_eq!(shared.freshness, Freshness::Required);
         let (lease, renew) = (Duration::from_secs(20), Duration::from_secs(6));
         let poll = Duration::from_millis(10);
         let expected = NodeTimes { lease, renew, poll, ..NodeTimes::default() };

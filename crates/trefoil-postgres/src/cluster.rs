@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tokio_postgres::Row;
-use trefoil_core::{Error, Part, Result};
+use trefoil_core::{Error, Language, Part, Result};
 use trefoil_store::truth::{
-    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, OutOfReach, Place, Request, RequestId,
+    Cluster, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole, NodeSeen,
+    OutOfReach, Place, Request, RequestId,
 };
 
 use crate::{
@@ -60,26 +61,35 @@ impl Cluster for PostgresTruth {
     }
 
     fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
-        let statement = "INSERT INTO trefoil.embed (shard, fingerprint, text_hash, text)
-             SELECT $1, $2, * FROM unnest($3::text[], $4::text[]) ON CONFLICT DO NOTHING";
+        let statement = "INSERT INTO trefoil.embed (shard, fingerprint, text_hash, text, language)
+             SELECT $1, $2, * FROM unnest($3::text[], $4::text[], $5::text[])
+             ON CONFLICT DO NOTHING";
         let hashes: Vec<&str> = texts.iter().map(|text| text.text_hash.as_str()).collect();
+        let languages: Vec<_> =
+            texts.iter().map(|text| text.language.map(Language::code)).collect();
         let texts: Vec<_> = texts.iter().map(|text| escaped(&text.text)).collect();
         self.ask("ask for vectors", async |session, shard| {
-            session.execute(statement, &[&shard, &fingerprint, &hashes, &texts]).await.map(drop)
+            let parameters: [Parameter<'_>; 5] =
+                [&shard, &fingerprint, &hashes, &texts, &languages];
+            session.execute(statement, &parameters).await.map(drop)
         })
     }
 
-    fn vectors(
-        &self,
-        fingerprint: &str,
-        text_hashes: &[String],
-    ) -> Result<Vec<(String, Vec<f32>)>> {
-        let statement = "SELECT text_hash, vector FROM trefoil.embed
-             WHERE shard = $1 AND fingerprint = $2 AND text_hash = ANY($3)
-                 AND vector IS NOT NULL ORDER BY text_hash";
+    fn outcomes(&self, fingerprint: &str, limit: usize) -> Result<Vec<(String, EmbedOutcome)>> {
+        // What no vector is becomes an empty one, which its reader refuses.
+        let statement = format!(
+            "SELECT text_hash, CASE WHEN array_ndims(vector) = 1 THEN vector ELSE '{{}}' END,
+                 tokens, NULL
+             FROM trefoil.embed WHERE shard = $1 AND fingerprint = $2 AND vector IS NOT NULL
+             UNION ALL SELECT text_hash, NULL, NULL, error
+             FROM trefoil.embed WHERE shard = $1 AND fingerprint = $2 AND vector IS NULL
+                 AND tries >= {EMBED_TRIES} AND until < clock_timestamp()
+             LIMIT $3"
+        );
         self.ask("fetch vectors", async |session, shard| {
-            let rows = session.rows(statement, &[&shard, &fingerprint, &text_hashes]).await?;
-            rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+            let parameters: [Parameter<'_>; 3] = [&shard, &fingerprint, &count(limit)];
+            let rows = session.rows(&statement, &parameters).await?;
+            rows.iter().map(|row| Ok((row.try_get(0)?, outcome(row)?))).collect()
         })
     }
 
@@ -91,50 +101,78 @@ impl Cluster for PostgresTruth {
         })
     }
 
+    fn retain_texts(&self, keep: &[(&str, &str)]) -> Result<()> {
+        let statement = "DELETE FROM trefoil.embed WHERE shard = $1 AND (fingerprint, text_hash)
+             NOT IN (SELECT * FROM unnest($2::text[], $3::text[]))";
+        let (fingerprints, hashes): (Vec<&str>, Vec<&str>) = keep.iter().copied().unzip();
+        self.ask("forget texts that nobody wants", async |session, shard| {
+            session.execute(statement, &[&shard, &fingerprints, &hashes]).await.map(drop)
+        })
+    }
+
     fn claim_texts(
         &self,
         fingerprint: &str,
         limit: usize,
         lease: Duration,
-        tries: u32,
     ) -> Result<Vec<EmbedText>> {
-        let statement = "WITH taken AS (
+        let statement = format!(
+            "WITH taken AS (
                  SELECT text_hash FROM trefoil.embed
                  WHERE shard = $1 AND fingerprint = $2 AND vector IS NULL
-                     AND until < clock_timestamp() AND tries < $4
+                     AND until < clock_timestamp() AND tries < {EMBED_TRIES}
                  LIMIT $3 FOR UPDATE SKIP LOCKED)
-             UPDATE trefoil.embed e SET owner = $5, tries = tries + 1,
-                 until = clock_timestamp() + make_interval(secs => $6)
+             UPDATE trefoil.embed e SET owner = $4, tries = tries + 1,
+                 until = clock_timestamp() + make_interval(secs => $5)
              FROM taken
              WHERE e.shard = $1 AND e.fingerprint = $2 AND e.text_hash = taken.text_hash
-             RETURNING e.text_hash, e.text";
-        let tries = i32::try_from(tries).unwrap_or(i32::MAX);
+             RETURNING e.text_hash, e.text, e.language"
+        );
         let (limit, lease) = (count(limit), lease.as_secs_f64());
         self.ask("take texts to embed", async |session, shard| {
             let node = self.config().node();
-            let rows = session
-                .rows(statement, &[&shard, &fingerprint, &limit, &tries, &node, &lease])
-                .await?;
+            let parameters: [Parameter<'_>; 5] = [&shard, &fingerprint, &limit, &node, &lease];
+            let rows = session.rows(&statement, &parameters).await?;
             let text = |row: &Row| -> Result<EmbedText, Fault> {
-                Ok(EmbedText { text_hash: row.try_get(0)?, text: text_at(row, 1)? })
+                let language: Option<&str> = row.try_get(2)?;
+                let language = language.map(language_of).transpose()?;
+                Ok(EmbedText { text_hash: row.try_get(0)?, text: text_at(row, 1)?, language })
             };
             rows.iter().map(text).collect()
         })
     }
 
-    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, MadeVectors)]) -> Result<()> {
         let statement = "UPDATE trefoil.embed e
-             SET vector = ($4::real[])[f:t], owner = NULL, until = '-infinity'
-             FROM unnest($3::text[], $5::int[], $6::int[]) AS given (hash, f, t)
+             SET vector = ($4::real[])[f:t], tokens = codes, owner = NULL, until = '-infinity'
+             FROM unnest($3::text[], $5::int[], $6::int[], $7::bytea[]) AS given (hash, f, t, codes)
              WHERE e.shard = $1 AND e.fingerprint = $2 AND e.text_hash = given.hash";
         let hashes: Vec<&str> = vectors.iter().map(|(hash, _)| hash.as_str()).collect();
+        let codes: Vec<_> = vectors.iter().map(|(_, made)| made.tokens.as_deref()).collect();
         let mut numbers = Reals::default();
-        for (_, vector) in vectors {
-            numbers.push(Some(vector.iter().copied()));
+        for (_, made) in vectors {
+            numbers.push(Some(made.vector.iter().copied()));
         }
         self.ask("store vectors", async |session, shard| {
             let Reals { all, from, to } = &numbers;
-            let parameters: [Parameter<'_>; 6] = [&shard, &fingerprint, &hashes, all, from, to];
+            let parameters: [Parameter<'_>; 7] =
+                [&shard, &fingerprint, &hashes, all, from, to, &codes];
+            session.execute(statement, &parameters).await.map(drop)
+        })
+    }
+
+    fn return_texts(&self, fingerprint: &str, texts: &[(String, Option<String>)]) -> Result<()> {
+        let statement = "UPDATE trefoil.embed e SET owner = NULL, until = '-infinity',
+                 tries = CASE WHEN given.error IS NULL THEN greatest(e.tries - 1, 0) ELSE e.tries END,
+                 error = coalesce(given.error, e.error)
+             FROM unnest($3::text[], $4::text[]) AS given (hash, error)
+             WHERE e.shard = $1 AND e.fingerprint = $2 AND e.text_hash = given.hash
+                 AND e.owner = $5";
+        let hashes: Vec<&str> = texts.iter().map(|(hash, _)| hash.as_str()).collect();
+        let errors: Vec<_> = texts.iter().map(|(_, error)| error.as_deref().map(escaped)).collect();
+        self.ask("give texts back", async |session, shard| {
+            let node = self.config().node();
+            let parameters: [Parameter<'_>; 5] = [&shard, &fingerprint, &hashes, &errors, &node];
             session.execute(statement, &parameters).await.map(drop)
         })
     }
@@ -181,6 +219,21 @@ impl Cluster for PostgresTruth {
         }
         Ok(places)
     }
+}
+
+/// What became of a text. What is no number becomes one that its reader refuses.
+fn outcome(row: &Row) -> Result<EmbedOutcome, Fault> {
+    let Some(vector) = row.try_get::<_, Option<Vec<Option<f32>>>>(1)? else {
+        return Ok(EmbedOutcome::Failed(row.try_get(3)?));
+    };
+    let vector = vector.into_iter().map(|number| number.unwrap_or(f32::NAN)).collect();
+    Ok(EmbedOutcome::Made(MadeVectors { vector, tokens: row.try_get(2)? }))
+}
+
+fn language_of(code: &str) -> Result<Language, Fault> {
+    let found = Language::ALL.into_iter().find(|language| language.code() == code);
+    let reason = || format!("`{code}` is no language that this version knows");
+    Ok(found.ok_or_else(|| Error::Corrupt { part: Part::Store, reason: reason() })?)
 }
 
 fn seen(row: &Row) -> Result<NodeSeen, Fault> {

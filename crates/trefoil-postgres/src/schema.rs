@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// One script a version; each runs once in a database.
-const SCRIPTS: [&str; 1] = [include_str!("../migrations/001.sql")];
+const SCRIPTS: [&str; 2] =
+    [include_str!("../migrations/001.sql"), include_str!("../migrations/002.sql")];
 
 /// The number of the lock under which tables are made: "TREF" in ASCII.
 const LOCK: i64 = 0x5452_4546;
@@ -109,6 +110,10 @@ fn row_policies(table: &str) -> String {
 
 /// Tables of rows, besides those of the store's format.
 const ROW_TABLES: [&str; 2] = ["epoch", "gone"];
+
+/// The privileges of a node that tells of itself.
+const TELLS: &str = "INSERT (shard, node, role, address, epoch, by, tx, erased, seen),
+    UPDATE (role, address, epoch, by, tx, erased, seen)";
 
 /// Makes what an index of `parts` parts needs in the database of `config`: the tables, unless they
 /// are there, and a row for each part. Doing it again changes nothing. It needs a login that may
@@ -264,14 +269,15 @@ async fn grant_tables(
     if kinds.contains("embedder") {
         script.push(format!(
             "GRANT SELECT ON trefoil.embed TO {name};
-             GRANT UPDATE (vector, tries, owner, until) ON trefoil.embed TO {name}"
+             GRANT UPDATE (vector, tokens, tries, error, owner, until) ON trefoil.embed TO {name};
+             GRANT SELECT (shard, node, login) ON trefoil.node TO {name};
+             GRANT {TELLS} ON trefoil.node TO {name}"
         ));
     }
     if kinds.contains("searcher") || kinds.contains("writer") {
         script.push(format!(
             "GRANT SELECT ON trefoil.shard, trefoil.node, {rows} TO {name};
-             GRANT INSERT (shard, node, role, address, epoch, by, tx, erased, seen),
-                 UPDATE (role, address, epoch, by, tx, erased, seen) ON trefoil.node TO {name}"
+             GRANT {TELLS} ON trefoil.node TO {name}"
         ));
     }
     if kinds.contains("writer") {

@@ -30,7 +30,8 @@ use trefoil_core::Result;
 pub use append::{Append, AppendAnswer, AppendStep, Appended};
 pub use cache::Followed;
 pub use cluster::{
-    Cluster, EmbedText, NodeReport, NodeRole, NodeSeen, OutOfReach, Request, RequestId,
+    Cluster, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole, NodeSeen,
+    OutOfReach, Request, RequestId,
 };
 pub use lost::{LostDocument, LostRows, is_of_lost_rows};
 pub use memory::{MemoryShard, MemoryTruth};

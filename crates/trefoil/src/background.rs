@@ -40,6 +40,8 @@ pub(crate) enum Work {
     Worker,
     /// A merge of an index.
     Merge,
+    /// What is embedded for another node.
+    Embed,
 }
 
 impl BackgroundErrors {

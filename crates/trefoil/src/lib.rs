@@ -61,15 +61,16 @@ pub mod cluster {
     pub use crate::{
         ingest::{
             inbox::hand_over,
+            queue_embedder::QueueEmbedder,
             restore::{NotRestored, NotRestoredReason, Restored},
         },
-        store_at::{Freshness, NodeStatus, SharedStore, StoreAt},
+        store_at::{EmbedAt, Freshness, NodeStatus, SharedStore, StoreAt},
     };
     pub use trefoil_store::truth::{
-        Cluster, Column, ColumnKind, Done, EmbedText, Lost, LostDocument, MemoryShard, MemoryTruth,
-        NodeReport, NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink,
-        Sequences, Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written,
-        format, tables,
+        Cluster, Column, ColumnKind, Done, EMBED_TRIES, EmbedOutcome, EmbedText, Lost,
+        LostDocument, MadeVectors, MemoryShard, MemoryTruth, NodeReport, NodeRole, NodeSeen,
+        NodeTimes, OutOfReach, Place, Request, RequestId, RowSink, Sequences, Shard, Start, Table,
+        Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
     };
 }
 
@@ -230,6 +231,7 @@ pub mod ingest {
     pub use trefoil_text::{ChunkSizes, Skipped, StructuralChunker};
 
     pub(crate) mod background_thread;
+    pub(crate) mod embed_queue;
     pub(crate) mod embed_worker;
     pub(crate) mod extract;
     pub(crate) mod inbox;
@@ -237,6 +239,7 @@ pub mod ingest {
     pub(crate) mod merger;
     pub(crate) mod node_thread;
     pub(crate) mod pipeline;
+    pub(crate) mod queue_embedder;
     pub(crate) mod redact;
     pub(crate) mod restore;
     pub(crate) mod workers;

@@ -23,6 +23,11 @@ pub struct SharedStore {
     pub truth: Arc<dyn Cluster>,
     /// Whether the node leads the shard when no other node does. True by default.
     pub may_lead: bool,
+    /// Who embeds what is written while this node leads.
+    pub embed: EmbedAt,
+    /// Whether the node embeds texts of the queue where there is one, whoever leads. True by
+    /// default.
+    pub embeds: bool,
     /// How often it asks, and how long it leads without being heard of.
     pub times: NodeTimes,
     /// What a search does that cannot see yet what it is to see.
@@ -48,6 +53,19 @@ pub enum Freshness {
     Required,
 }
 
+/// Who embeds what is written. All nodes of a store are to say the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbedAt {
+    /// The node that leads.
+    #[default]
+    Here,
+    /// The node that leads puts texts into a queue of the store. Nodes that
+    /// [embed](SharedStore::embeds), and each [`QueueEmbedder`](crate::cluster::QueueEmbedder) with
+    /// the model of the index, take them from there and store their vectors.
+    Queue,
+}
+
 /// How a node stands to the store that it shares with others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
@@ -69,6 +87,8 @@ impl SharedStore {
         Self {
             truth,
             may_lead: true,
+            embed: EmbedAt::default(),
+            embeds: true,
             times: NodeTimes::default(),
             freshness: Freshness::default(),
             freshness_wait: Duration::from_secs(2),

@@ -9,8 +9,8 @@ use std::{
 use trefoil::{
     Error, Result,
     cluster::{
-        Cluster, EmbedText, MemoryTruth, NodeReport, NodeSeen, OutOfReach, Place, Request,
-        RequestId, RowSink, Shard, Touched, Truth,
+        Cluster, EmbedOutcome, EmbedText, MadeVectors, MemoryTruth, NodeReport, NodeSeen,
+        OutOfReach, Place, Request, RequestId, RowSink, Shard, Touched, Truth,
     },
 };
 
@@ -95,23 +95,28 @@ impl Cluster for Cut {
     fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
         self.ask()?.want_vectors(fingerprint, texts)
     }
-    fn vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<Vec<(String, Vec<f32>)>> {
-        self.ask()?.vectors(fingerprint, hashes)
+    fn outcomes(&self, fingerprint: &str, limit: usize) -> Result<Vec<(String, EmbedOutcome)>> {
+        self.ask()?.outcomes(fingerprint, limit)
     }
     fn forget_vectors(&self, fingerprint: &str, hashes: &[String]) -> Result<()> {
         self.ask()?.forget_vectors(fingerprint, hashes)
+    }
+    fn retain_texts(&self, keep: &[(&str, &str)]) -> Result<()> {
+        self.ask()?.retain_texts(keep)
     }
     fn claim_texts(
         &self,
         fingerprint: &str,
         limit: usize,
         lease: Duration,
-        tries: u32,
     ) -> Result<Vec<EmbedText>> {
-        self.ask()?.claim_texts(fingerprint, limit, lease, tries)
+        self.ask()?.claim_texts(fingerprint, limit, lease)
     }
-    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, MadeVectors)]) -> Result<()> {
         self.ask()?.put_vectors(fingerprint, vectors)
+    }
+    fn return_texts(&self, fingerprint: &str, texts: &[(String, Option<String>)]) -> Result<()> {
+        self.ask()?.return_texts(fingerprint, texts)
     }
     fn report(&self, report: &NodeReport) -> Result<()> {
         self.ask_of_others()?.report(report)

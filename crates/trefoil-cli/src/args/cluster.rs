@@ -25,6 +25,19 @@ Examples:
   trefoil cluster status
   trefoil cluster status --json")]
     Status,
+    /// Embed what other nodes have queued, until it is stopped
+    #[command(after_help = "\
+Nodes queue texts where `embed = \"queue\"` is in the table `[store]` of their settings. It needs the
+model of the index and the rights of an embedder: no cache, and no row of the index.
+
+Examples:
+  trefoil --store 'postgres://notes_embedder@db.example/app?index=notes' cluster embed
+  trefoil cluster embed --once          ends when no text waits")]
+    Embed {
+        /// End when no text waits
+        #[arg(long)]
+        once: bool,
+    },
     /// Let another node write
     #[command(after_help = "\
 The node that writes gives its lease to the other one, which writes as soon as it has everything.
@@ -55,7 +68,8 @@ The login itself is made by `CREATE ROLE`.
 
 Examples:
   trefoil cluster grant notes_writer writer
-  trefoil cluster grant notes_reader searcher")]
+  trefoil cluster grant notes_reader searcher
+  trefoil cluster grant notes_embedder embedder")]
     Grant {
         /// The login
         login: String,

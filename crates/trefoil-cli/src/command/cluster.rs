@@ -1,15 +1,24 @@
-use std::{fmt::Write, time::Duration};
+use std::{
+    fmt::Write,
+    sync::atomic::Ordering,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde::Serialize;
 use trefoil::{
     Engine, Error,
-    cluster::{Cluster, NodeSeen, NotRestored, Restored, Shard, StoreAt, Truth, hand_over},
+    cluster::{
+        Cluster, NodeRole, NodeSeen, NotRestored, QueueEmbedder, Restored, Shard, StoreAt, Truth,
+        hand_over,
+    },
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
 use super::{Outcome, fill::plural};
 use crate::{
     args::ClusterCommand,
+    interrupt::told_of_ctrl_c,
     settings::Settings,
     show::{DIM, printable},
 };
@@ -35,6 +44,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
             done(settings, &config, &format!("may be used no more by {login}"))
         }
         ClusterCommand::Status => status(settings, config),
+        ClusterCommand::Embed { once } => embed(*once, settings),
         ClusterCommand::Move { node } => move_to(node, settings, &config),
         ClusterCommand::Restore { dry_run } => restore(*dry_run, settings),
     }
@@ -94,6 +104,48 @@ fn restored(report: &Restored) -> String {
     text
 }
 
+/// How long an embedder rests at most before it looks whether it is to stop.
+const LONGEST_REST: Duration = Duration::from_millis(200);
+
+/// What an embedder has done.
+#[derive(Default, Serialize)]
+struct Embedded {
+    embedded: usize,
+}
+
+/// Embeds what is queued, until no text waits or it is stopped.
+fn embed(once: bool, settings: &Settings) -> anyhow::Result<Outcome> {
+    let embedder = QueueEmbedder::open(&settings.node(None)?)?;
+    let console = settings.console;
+    let is_stopped = told_of_ctrl_c("stopping after the texts that were taken")?;
+    if !once {
+        console.status("embedding what is queued; Ctrl-C stops");
+    }
+    let mut done = Embedded::default();
+    while !is_stopped.load(Ordering::Relaxed) {
+        let rest = match embedder.step() {
+            Ok(Some(embedded)) => {
+                done.embedded += embedded;
+                continue;
+            }
+            Ok(None) if once => break,
+            Ok(None) => embedder.poll(),
+            // The database may come back.
+            Err(error @ Error::Unavailable { .. }) if !once => {
+                console.note(error.chain());
+                embedder.retry()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let rests_from = Instant::now();
+        while rests_from.elapsed() < rest && !is_stopped.load(Ordering::Relaxed) {
+            thread::sleep(rest.saturating_sub(rests_from.elapsed()).min(LONGEST_REST));
+        }
+    }
+    console.show(&done, |done| format!("embedded {} texts\n", done.embedded))?;
+    Ok(Outcome::Found)
+}
+
 /// How the shard and its nodes are.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,13 +176,17 @@ fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome
     let truth = PostgresTruth::new(config)?;
     let nodes = truth.nodes(SEEN)?;
     let Shard { head, writer, .. } = truth.shard()?;
-    let node = |NodeSeen { node, report, ago }: NodeSeen| Node {
-        name: node,
-        role: report.role.as_str(),
-        address: report.address,
-        behind: head.tx.saturating_sub(report.place.tx),
-        erased: report.erased,
-        seen_seconds_ago: ago.as_secs(),
+    let node = |NodeSeen { node, report, ago }: NodeSeen| {
+        // One that has no rows lacks none, and has nothing that was erased.
+        let of = |tx: u64| if report.has_rows() { tx } else { head.tx };
+        Node {
+            name: node,
+            role: report.role.as_str(),
+            behind: head.tx.saturating_sub(of(report.place.tx)),
+            erased: of(report.erased),
+            address: report.address,
+            seen_seconds_ago: ago.as_secs(),
+        }
     };
     let nodes = nodes.into_iter().map(node).collect();
     let status = Status { index, writer, epoch: head.epoch, transaction: head.tx, nodes };
@@ -147,6 +203,7 @@ fn text(status: &Status) -> String {
     for Node { name, role, address, behind, seen_seconds_ago, .. } in nodes {
         let address = address.as_deref().unwrap_or_default();
         let behind = match behind {
+            _ if *role == NodeRole::Embedder.as_str() => "embeds for the others".to_owned(),
             0 => "has everything".to_owned(),
             behind => format!("{behind} transactions behind"),
         };

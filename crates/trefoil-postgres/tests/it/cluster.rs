@@ -1,8 +1,10 @@
 use std::{collections::BTreeSet, slice, thread, time::Duration};
 
+use trefoil_core::Language;
+use trefoil_postgres::PostgresTruth;
 use trefoil_store::truth::{
-    Cluster, Done, EmbedText, NodeReport, NodeRole, OutOfReach, Place, Request, RequestId, Touched,
-    Truth, Value,
+    Cluster, Done, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole,
+    OutOfReach, Place, Request, RequestId, Touched, Truth, Value,
 };
 
 use crate::{
@@ -45,7 +47,12 @@ fn a_request_is_done_once_in_the_transaction_that_does_it() {
 }
 
 fn texts(count: usize) -> Vec<EmbedText> {
-    let text = |n| EmbedText { text_hash: format!("{n:04}"), text: format!("\0text\u{1} {n}") };
+    let language = |n| [None, Some(Language::Ja), Some(Language::Ko), Some(Language::En)][n % 4];
+    let text = |n| EmbedText {
+        text_hash: format!("{n:04}"),
+        text: format!("\0text\u{1} {n}"),
+        language: language(n),
+    };
     (0..count).map(text).collect()
 }
 
@@ -64,14 +71,16 @@ fn each_text_is_taken_by_one_embedder_and_comes_back_as_a_vector() {
             scope.spawn(move || {
                 let (truth, mut mine) = (database.truth(node), Vec::new());
                 loop {
-                    let some = truth.claim_texts("model", 64, lease, 3).unwrap();
+                    let some = truth.claim_texts("model", 64, lease).unwrap();
                     if some.is_empty() {
                         return mine;
                     }
                     assert!(some.len() <= 64);
                     let vector = |text: &EmbedText| {
                         let number: f32 = text.text_hash.parse().unwrap();
-                        (text.text_hash.clone(), vec![number; 3 + some.len() % 2])
+                        let tokens = text.language.map(|_| vec![7; some.len() % 2]);
+                        let vector = vec![number; 3 + some.len() % 2];
+                        (text.text_hash.clone(), MadeVectors { vector, tokens })
                     };
                     let vectors: Vec<_> = some.iter().map(vector).collect();
                     truth.put_vectors("model", &vectors).unwrap();
@@ -83,20 +92,32 @@ fn each_text_is_taken_by_one_embedder_and_comes_back_as_a_vector() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     assert_eq!(taken.len(), 300);
-    let distinct: BTreeSet<&str> = taken.iter().map(|text| text.text.as_str()).collect();
-    assert_eq!(distinct, wanted.iter().map(|text| text.text.as_str()).collect());
+    let all = |texts: &[EmbedText]| -> BTreeSet<String> {
+        texts.iter().map(|text| format!("{text:?}")).collect()
+    };
+    assert_eq!(all(&taken), all(&wanted));
     let hashes: Vec<String> = wanted.iter().map(|text| text.text_hash.clone()).collect();
-    let vectors = writer.vectors("model", &hashes[..200]).unwrap();
-    assert_eq!(vectors.len(), 200);
-    for (hash, vector) in vectors {
+    assert_eq!(writer.outcomes("model", 200).unwrap().len(), 200);
+    let outcomes = writer.outcomes("model", 1_000).unwrap();
+    assert_eq!(outcomes.len(), 300);
+    for (hash, outcome) in outcomes {
+        let EmbedOutcome::Made(MadeVectors { vector, tokens }) = outcome else { panic!("{hash}") };
+        let number: usize = hash.parse().unwrap();
         assert!(vector.len() >= 3 && vector.iter().all(|&n| n == hash.parse::<f32>().unwrap()));
+        assert_eq!(tokens.is_none(), number.is_multiple_of(4), "{hash}");
+        assert!(tokens.is_none_or(|tokens| tokens.iter().all(|&byte| byte == 7)));
     }
-    assert_eq!(writer.vectors("other", &hashes).unwrap(), []);
-    writer.forget_vectors("model", &hashes).unwrap();
-    assert_eq!(writer.vectors("model", &hashes).unwrap(), []);
-    assert_eq!(database.value("SELECT count(*) FROM trefoil.embed"), "1");
-    writer.put_vectors("model", &[("0001".into(), vec![1.0])]).unwrap();
-    assert_eq!(writer.vectors("model", &hashes).unwrap(), [], "nobody wants it any more");
+    assert_eq!(writer.outcomes("other", 9).unwrap(), []);
+    writer.forget_vectors("model", &hashes[1..]).unwrap();
+    assert_eq!(writer.outcomes("model", 9).unwrap().len(), 1);
+    writer.want_vectors("model", &wanted[..3]).unwrap();
+    writer.retain_texts(&[("model", "0002"), ("other", "0001")]).unwrap();
+    let left = database.sql("SELECT fingerprint, text_hash FROM trefoil.embed");
+    assert_eq!(left, [["model", "0002"]]);
+    writer.retain_texts(&[]).unwrap();
+    let late = MadeVectors { vector: vec![1.0], tokens: None };
+    writer.put_vectors("model", &[("0001".into(), late)]).unwrap();
+    assert_eq!(writer.outcomes("model", 9).unwrap(), [], "nobody wants it any more");
 }
 
 #[test]
@@ -104,14 +125,63 @@ fn a_text_whose_embedder_is_gone_is_given_out_again_and_a_bad_one_only_so_often(
     let Some(database) = Database::with_tables() else { return };
     let truth = database.truth("a");
     truth.want_vectors("model", &texts(1)).unwrap();
-    assert_eq!(truth.claim_texts("model", 64, Duration::from_mins(10), 3).unwrap(), texts(1));
-    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap(), []);
+    let claim = |lease| truth.claim_texts("model", 64, lease).unwrap();
+    assert_eq!(claim(Duration::from_mins(10)), texts(1));
+    assert_eq!(claim(Duration::ZERO), []);
     database.sql("UPDATE trefoil.embed SET until = clock_timestamp() - interval '1 s'");
-    for _ in 1..3 {
-        assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap().len(), 1);
+    for _ in 1..EMBED_TRIES {
+        assert_eq!(truth.outcomes("model", 9).unwrap(), []);
+        assert_eq!(claim(Duration::ZERO).len(), 1);
     }
-    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 3).unwrap(), []);
-    assert_eq!(truth.claim_texts("model", 64, Duration::ZERO, 4).unwrap().len(), 1);
+    assert_eq!(claim(Duration::ZERO), []);
+    let failed = |reason: Option<&str>| {
+        [("0000".to_owned(), EmbedOutcome::Failed(reason.map(str::to_owned)))]
+    };
+    assert_eq!(truth.outcomes("model", 9).unwrap(), failed(None));
+}
+
+#[test]
+fn a_text_that_is_given_back_is_taken_at_once_and_counts_if_it_is_to_blame() {
+    let Some(database) = Database::with_tables() else { return };
+    let (truth, other) = (database.truth("a"), database.truth("b"));
+    truth.want_vectors("model", &texts(1)).unwrap();
+    let lease = Duration::from_mins(10);
+    let give_back = |truth: &PostgresTruth, reason: Option<&str>| {
+        truth.return_texts("model", &[("0000".into(), reason.map(str::to_owned))]).unwrap();
+    };
+    for _ in 0..9 {
+        assert_eq!(truth.claim_texts("model", 9, lease).unwrap().len(), 1);
+        give_back(&truth, None);
+    }
+    for reason in ["one", "two", "\0three"] {
+        assert_eq!(truth.claim_texts("model", 9, lease).unwrap().len(), 1);
+        // Another node cannot give it back.
+        give_back(&other, Some("mine"));
+        assert_eq!(other.claim_texts("model", 9, lease).unwrap(), []);
+        assert_eq!(truth.outcomes("model", 9).unwrap(), []);
+        give_back(&truth, Some(reason));
+    }
+    assert_eq!(truth.claim_texts("model", 9, lease).unwrap(), []);
+    let outcomes = truth.outcomes("model", 9).unwrap();
+    let [(_, EmbedOutcome::Failed(Some(reason)))] = &outcomes[..] else { panic!("{outcomes:?}") };
+    assert!(reason.contains("three"), "{reason}");
+}
+
+#[test]
+fn what_is_no_vector_is_read_as_one_that_is_refused() {
+    let Some(database) = Database::with_tables() else { return };
+    let truth = database.truth("a");
+    truth.want_vectors("model", &texts(1)).unwrap();
+    for (sql, is_refused) in [
+        ("'{1,NULL}'", (|vector| vector[1].is_nan()) as fn(&[f32]) -> bool),
+        ("'{{1,2},{3,4}}'", <[f32]>::is_empty),
+        ("'{}'", <[f32]>::is_empty),
+    ] {
+        database.sql(&format!("UPDATE trefoil.embed SET vector = {sql}"));
+        let outcomes = truth.outcomes("model", 9).unwrap();
+        let [(_, EmbedOutcome::Made(made))] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert!(is_refused(&made.vector), "{sql}: {made:?}");
+    }
 }
 
 #[test]

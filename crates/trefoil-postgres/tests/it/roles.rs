@@ -1,9 +1,10 @@
 use std::time::Duration;
 
-use trefoil_core::Error;
+use trefoil_core::{Error, Language};
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 use trefoil_store::truth::{
-    Cluster, EmbedText, NodeReport, NodeRole, OutOfReach, Place, Request, RequestId, Truth,
+    Cluster, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole, OutOfReach, Place,
+    Request, RequestId, Truth,
 };
 
 use crate::{
@@ -77,11 +78,15 @@ impl Drop for Roles {
 }
 
 fn text() -> EmbedText {
-    EmbedText { text_hash: "00".into(), text: "a text".into() }
+    EmbedText { text_hash: "00".into(), text: "a text".into(), language: Some(Language::Ja) }
 }
 
 fn report() -> NodeReport {
-    NodeReport { role: NodeRole::Searcher, address: None, place: Place::NOTHING, erased: 0 }
+    report_of(NodeRole::Searcher)
+}
+
+fn report_of(role: NodeRole) -> NodeReport {
+    NodeReport { role, address: None, place: Place::NOTHING, erased: 0 }
 }
 
 fn refused<T: std::fmt::Debug>(answer: trefoil_core::Result<T>) {
@@ -123,7 +128,8 @@ fn a_writer_writes_its_index_and_sees_no_other() {
     assert_eq!(writer.requests(9).unwrap().len(), 1);
     writer.forget(RequestId(1)).unwrap();
     writer.want_vectors("model", &[text()]).unwrap();
-    assert_eq!(writer.claim_texts("model", 9, Duration::ZERO, 9).unwrap().len(), 1);
+    assert_eq!(writer.claim_texts("model", 9, Duration::ZERO).unwrap().len(), 1);
+    writer.retain_texts(&[("model", "00")]).unwrap();
     writer.forget_vectors("model", &["00".into()]).unwrap();
     assert_eq!(Collected::of(&writer).len(), 0);
     writer.resign(place).unwrap();
@@ -182,7 +188,8 @@ fn a_searcher_reads_rows_and_tells_of_its_own_node() {
     refused(searcher.send(&Request { id: RequestId(1), body: vec![] }));
     refused(searcher.requests(1));
     refused(searcher.want_vectors("model", &[text()]));
-    refused(searcher.claim_texts("model", 1, Duration::ZERO, 1));
+    refused(searcher.claim_texts("model", 1, Duration::ZERO));
+    refused(searcher.outcomes("model", 1));
     let error = roles.truth("searcher", "other").head().unwrap_err();
     assert!(matches!(error, Error::ShardMissing { .. }), "{}", error.chain());
     let seen = roles.sql("searcher", "SELECT key FROM trefoil.meta").unwrap();
@@ -212,10 +219,24 @@ fn an_embedder_gets_texts_of_its_index_and_stores_vectors() {
     let (writer, embedder) = (roles.truth("writer", "notes"), roles.truth("embedder", "notes"));
     writer.want_vectors("model", &[text()]).unwrap();
     let lease = Duration::from_mins(10);
-    assert_eq!(embedder.claim_texts("model", 64, lease, 3).unwrap(), [text()]);
-    embedder.put_vectors("model", &[("00".into(), vec![1.0, 2.0])]).unwrap();
-    let vectors = writer.vectors("model", &["00".into()]).unwrap();
-    assert_eq!(vectors, [("00".into(), vec![1.0, 2.0])]);
+    assert_eq!(embedder.claim_texts("model", 64, lease).unwrap(), [text()]);
+    embedder.return_texts("model", &[("00".into(), Some("broke".into()))]).unwrap();
+    assert_eq!(embedder.claim_texts("model", 64, lease).unwrap(), [text()]);
+    let made = MadeVectors { vector: vec![1.0, 2.0], tokens: Some(vec![0, 255]) };
+    embedder.put_vectors("model", &[("00".into(), made.clone())]).unwrap();
+    let outcomes = writer.outcomes("model", 9).unwrap();
+    assert_eq!(outcomes, [("00".into(), EmbedOutcome::Made(made))]);
+    // It tells of itself, as what it is, and sees no other node.
+    writer.report(&report_of(NodeRole::Writer)).unwrap();
+    embedder.report(&report_of(NodeRole::Embedder)).unwrap();
+    embedder.report(&report_of(NodeRole::Embedder)).unwrap();
+    let nodes = writer.nodes(Duration::from_mins(10)).unwrap();
+    let roles_seen: Vec<_> = nodes.iter().map(|node| node.report.role).collect();
+    assert_eq!(roles_seen, [NodeRole::Embedder, NodeRole::Writer]);
+    let seen = roles.sql("embedder", "SELECT node FROM trefoil.node").unwrap();
+    assert_eq!(seen, ["embedder"]);
+    let changed = "UPDATE trefoil.node SET tx = 9 WHERE node = 'writer' RETURNING node";
+    assert_eq!(roles.sql("embedder", changed).unwrap(), [""; 0]);
     refused(embedder.head());
     refused(embedder.pull(Place::NOTHING, &mut Collected::default()));
     refused(embedder.lead(Place::NOTHING, lease));
@@ -223,13 +244,18 @@ fn an_embedder_gets_texts_of_its_index_and_stores_vectors() {
     refused(embedder.requests(1));
     refused(embedder.want_vectors("model", &[text()]));
     refused(embedder.forget_vectors("model", &["00".into()]));
+    refused(embedder.retain_texts(&[]));
     for sql in [
         "SELECT FROM trefoil.meta",
         "SELECT FROM trefoil.payload_chunk",
-        "SELECT FROM trefoil.node",
+        "SELECT tx FROM trefoil.node",
+        "UPDATE trefoil.node SET role = 'searcher'",
+        "DELETE FROM trefoil.node",
         "SELECT tx FROM trefoil.shard",
         "DELETE FROM trefoil.embed",
         "UPDATE trefoil.embed SET text = 'x'",
+        "UPDATE trefoil.embed SET language = 'x'",
+        "INSERT INTO trefoil.embed (shard, fingerprint, text_hash, text) VALUES (1, 'x', 'x', 'x')",
     ] {
         roles.denied("embedder", sql);
     }

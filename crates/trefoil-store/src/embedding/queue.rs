@@ -1,6 +1,6 @@
 //! The jobs that make embeddings: of leaves, and of units of memory.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rusqlite::{Connection, OptionalExtension};
 use trefoil_core::{Change, Collection, Result, RowId, Seq, StoredChunk};
@@ -24,6 +24,8 @@ pub struct EmbedJob {
     pub job: i64,
     /// The leaf or the unit of memory.
     pub row: RowId,
+    /// The hash of what to embed, by which its vector is kept.
+    pub hash: String,
     /// What to embed.
     pub source: EmbedSource,
 }
@@ -69,7 +71,7 @@ impl Store {
                         log(tx, Change::Vector(row))?;
                     } else if let Some(source) = source(tx, &mut reader, row)? {
                         job::lease(tx, now, job, lease_seconds)?;
-                        claimed.push(EmbedJob { job, row, source });
+                        claimed.push(EmbedJob { job, row, hash, source });
                     }
                 }
             }
@@ -104,6 +106,29 @@ impl Store {
             change::last(tx).map(Some)
         })?;
         finished.ok_or_else(no_space)
+    }
+
+    /// Of these jobs those that run, and whose leaf or unit of memory still is what they are to
+    /// embed. The others that run are done: nobody needs their vector.
+    pub fn needed_embed_jobs(&self, jobs: &[i64]) -> Result<BTreeSet<i64>> {
+        self.write("look which embed jobs are needed", |tx, now| {
+            let mut running = tx.prepare_cached(
+                "SELECT payload_json ->> 'row', payload_json ->> 'hash' FROM jobs
+                 WHERE id = ?1 AND kind = 'embed' AND status = 1",
+            )?;
+            let mut needed = BTreeSet::new();
+            for &job in jobs {
+                let of = |columns: &rusqlite::Row<'_>| Ok((columns.get(0)?, columns.get(1)?));
+                let found: Option<(u64, String)> = running.query_row([job], of).optional()?;
+                let Some((row, hash)) = found else { continue };
+                if current_hash(tx, RowId::new(row))?.as_deref() == Some(hash.as_str()) {
+                    needed.insert(job);
+                } else {
+                    job::done(tx, now, job)?;
+                }
+            }
+            Ok(needed)
+        })
     }
 
     /// How many embeddings wait, are made, and have failed, of both collections.
@@ -285,6 +310,27 @@ mod tests {
         let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
         assert_eq!(jobs.len(), 1);
         assert_eq!(fixture.store.pending_jobs().unwrap().queued, 0);
+    }
+
+    #[test]
+    fn jobs_that_run_are_needed_until_their_leaf_is_gone_or_changed() {
+        let fixture = embedded();
+        let mut doc = file("a", &["one"]);
+        fixture.put(&doc);
+        fixture.put(&file("b", &["two"]));
+        fixture.put(&file("c", &["three"]));
+        let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
+        let jobs: Vec<i64> = jobs.iter().map(|job| job.job).collect();
+        let needed = || fixture.store.needed_embed_jobs(&jobs).unwrap();
+        assert_eq!(needed(), jobs.iter().copied().collect());
+        doc.chunks[0].embedding_hash = "another".into();
+        fixture.put(&doc);
+        fixture.store.remove_file("b").unwrap();
+        assert_eq!(needed(), [jobs[2]].into());
+        let counts = fixture.store.pending_embeddings().unwrap();
+        assert_eq!((counts.queued, counts.running), (1, 1), "the others are done");
+        fixture.store.release_jobs().unwrap();
+        assert_eq!(needed(), [].into(), "none runs");
     }
 
     /// The vector is of the old text: it may be cached for that, but not shown as the row's.

@@ -4,7 +4,7 @@
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::Result;
+use trefoil_core::{Language, Result};
 
 use super::{Place, Truth};
 
@@ -34,6 +34,9 @@ pub struct Request {
     pub body: Vec<u8>,
 }
 
+/// A text that was taken so often without a vector is not given out again.
+pub const EMBED_TRIES: u32 = 3;
+
 /// A text that waits to be embedded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbedText {
@@ -41,6 +44,27 @@ pub struct EmbedText {
     pub text_hash: String,
     /// The text.
     pub text: String,
+    /// Its language, where the vectors of its tokens are wanted too.
+    pub language: Option<Language>,
+}
+
+/// What an embedder made of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MadeVectors {
+    /// The vector of the whole.
+    pub vector: Vec<f32>,
+    /// [The bytes](trefoil_core::TokenCodes::bytes) of those of its tokens, where they are wanted.
+    pub tokens: Option<Vec<u8>>,
+}
+
+/// What became of a text in the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EmbedOutcome {
+    /// It has its vectors. Nobody has checked them.
+    Made(MadeVectors),
+    /// It was taken [so often](EMBED_TRIES) without a vector; what the last embedder said, if one
+    /// said something.
+    Failed(Option<String>),
 }
 
 /// What a node does.
@@ -51,7 +75,7 @@ pub enum NodeRole {
     Writer,
     /// It follows and answers searches.
     Searcher,
-    /// It embeds texts for others.
+    /// It embeds texts for others, and has no rows.
     Embedder,
 }
 
@@ -77,6 +101,13 @@ pub struct NodeReport {
     pub place: Place,
     /// The transaction up to which nothing that was erased is left in its files.
     pub erased: u64,
+}
+
+impl NodeReport {
+    /// Whether it has a cache of the rows: then the others wait for it.
+    pub const fn has_rows(&self) -> bool {
+        !matches!(self.role, NodeRole::Embedder)
+    }
 }
 
 /// A node, as the others see it.
@@ -142,24 +173,29 @@ pub trait Cluster: Truth {
     /// Removes a request, done or not: its sender has the answer, or gave up.
     fn forget(&self, id: RequestId) -> Result<()>;
 
-    /// Asks for vectors of texts by the model of a fingerprint, unless they are asked for already.
+    /// Puts texts into the queue of those that wait for vectors by the model of a fingerprint,
+    /// unless they are there already.
     fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()>;
-    /// The vectors that are there, of these texts.
-    fn vectors(&self, fingerprint: &str, text_hashes: &[String])
-    -> Result<Vec<(String, Vec<f32>)>>;
+    /// At most `limit` texts that have their vectors or failed, by hash, with what became of them.
+    /// They stay until they are [forgotten](Self::forget_vectors).
+    fn outcomes(&self, fingerprint: &str, limit: usize) -> Result<Vec<(String, EmbedOutcome)>>;
     /// Removes texts with their vectors.
     fn forget_vectors(&self, fingerprint: &str, text_hashes: &[String]) -> Result<()>;
+    /// Removes all texts with their vectors but those that are named here, by fingerprint and hash.
+    fn retain_texts(&self, keep: &[(&str, &str)]) -> Result<()>;
     /// Takes at most `limit` texts without a vector that nobody else has taken, for so long. One
-    /// that was taken `tries` times without a vector is not given out again.
+    /// that was taken [`EMBED_TRIES`] times without a vector is not given out again.
     fn claim_texts(
         &self,
         fingerprint: &str,
         limit: usize,
         lease: Duration,
-        tries: u32,
     ) -> Result<Vec<EmbedText>>;
     /// Stores vectors of texts; texts that nobody wants any more are passed over.
-    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()>;
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, MadeVectors)]) -> Result<()>;
+    /// Gives back texts that this node has taken and has no vector of, by hash, so that they can be
+    /// taken at once. With what was wrong where it is the text: else it does not count as tried.
+    fn return_texts(&self, fingerprint: &str, texts: &[(String, Option<String>)]) -> Result<()>;
 
     /// Tells the others of this node.
     fn report(&self, report: &NodeReport) -> Result<()>;

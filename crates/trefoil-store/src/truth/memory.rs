@@ -129,6 +129,11 @@ impl MemoryShard {
         self.gone.len()
     }
 
+    /// How many texts are in the queue of those to embed, with a vector or without.
+    pub fn texts(&self) -> usize {
+        self.exchange.texts()
+    }
+
     /// How far it is.
     pub const fn head(&self) -> Place {
         self.head

@@ -12,7 +12,7 @@ use std::{
 
 use serde::Serialize;
 use trefoil_core::{Error, Result};
-use trefoil_store::truth::{NodeReport, NodeRole, NodeSeen, OutOfReach, Place};
+use trefoil_store::truth::{NodeSeen, OutOfReach, Place};
 
 use crate::{index::node::NodeState, state::State};
 
@@ -86,8 +86,7 @@ impl State {
                 Ok(mut seen) => {
                     // An embedder keeps no rows.
                     seen.retain(|one| {
-                        let NodeReport { role, erased, .. } = &one.report;
-                        one.node != own && *role != NodeRole::Embedder && *erased < tx
+                        one.node != own && one.report.has_rows() && one.report.erased < tx
                     });
                     if is_late || !seen.iter().any(|one| one.ago <= LATELY) {
                         return Ok(Some(seen.into_iter().map(UncleanNode::of).collect()));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trefoil_core::{Embedder, Language, Result, TokenCodes, ndarray::ArrayView1};
+use trefoil_core::{Embedder, Error, Language, Result, TokenCodes};
 use trefoil_store::{EmbedSource, EmbeddedText, EmbeddedTokens, KeptTokens};
 use trefoil_text::{contextual_text, language_of};
 
@@ -11,6 +11,9 @@ use crate::{background::catch_panics, config::EngineConfig};
 /// Texts embedded between two commits. Large enough that the cores are idle for less
 /// than one text in a hundred, small enough that a stop waits a few seconds at most.
 pub(crate) const BATCH: usize = 192;
+
+/// A text whose embedding panics is tried so often before it is set aside.
+const TRIES: usize = 3;
 
 /// What errors call the embedder where it panics.
 pub(crate) const EMBEDDER: &str = "the embedder";
@@ -21,32 +24,79 @@ pub(crate) fn kept_tokens(embedder: &dyn Embedder, config: &EngineConfig) -> Opt
     Some(KeptTokens { space, languages: config.token_vectors.languages()? })
 }
 
-/// Embeds passages, with the vectors of their tokens where they are `kept`.
+/// A text that is embedded, and its language where the vectors of its tokens are kept.
+pub(crate) type Passage<'s> = (Cow<'s, str>, Option<Language>);
+
+/// What is embedded of a row, with its language where token vectors of it are `kept`.
+pub(crate) fn passage<'s>(source: &'s EmbedSource, kept: Option<&KeptTokens>) -> Passage<'s> {
+    let text = text_of(source);
+    let language = kept.and_then(|kept| match source {
+        EmbedSource::Chunk(chunk) => {
+            Some(chunk.chunk.language).filter(|one| kept.languages.contains(one))
+        }
+        EmbedSource::Text(_) => Some(language_of(&text)),
+    });
+    (text, language)
+}
+
+/// Embeds passages, with the codes of the tokens of those whose language is given.
+pub(crate) fn embed_passages(
+    embedder: &dyn Embedder,
+    texts: &[(&str, Option<Language>)],
+) -> Result<Vec<(Vec<f32>, Option<TokenCodes>)>> {
+    let (vectors, codes) = catch_panics(EMBEDDER, || embedder.embed_passages(texts))?;
+    embedder.space().check_shape(texts.len(), &vectors)?;
+    let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
+    Ok(vectors.zip(codes.into_iter().chain(std::iter::repeat(None))).collect())
+}
+
+/// Embeds what rows say, with the vectors of its tokens where they are `kept`.
 pub(crate) fn embed(
     embedder: &dyn Embedder,
     kept: Option<&KeptTokens>,
     sources: &[&EmbedSource],
 ) -> Result<Vec<EmbeddedText>> {
-    let texts: Vec<_> = sources.iter().map(|source| (text_of(source), *source)).collect();
-    let language = |source: &EmbedSource, text: &str| {
-        kept.and_then(|kept| match source {
-            EmbedSource::Chunk(chunk) => {
-                Some(chunk.chunk.language).filter(|one| kept.languages.contains(one))
-            }
-            EmbedSource::Text(_) => Some(language_of(text)),
-        })
-    };
-    let texts: Vec<(&str, Option<Language>)> =
-        texts.iter().map(|(text, source)| (text.as_ref(), language(source, text))).collect();
-    let (vectors, codes) = catch_panics(EMBEDDER, || embedder.embed_passages(&texts))?;
-    embedder.space().check_shape(texts.len(), &vectors)?;
+    let passages: Vec<_> = sources.iter().map(|source| passage(source, kept)).collect();
+    let texts: Vec<_> =
+        passages.iter().map(|(text, language)| (text.as_ref(), *language)).collect();
     let space = kept.map(|kept| kept.space.clone()).unwrap_or_default();
-    let text = |(vector, codes): (ArrayView1<'_, f32>, Option<TokenCodes>)| {
+    let text = |(vector, codes): (Vec<f32>, Option<TokenCodes>)| {
         let tokens = codes.map(|codes| EmbeddedTokens { space: space.clone(), codes });
-        EmbeddedText { vector: vector.to_vec(), tokens }
+        EmbeddedText { vector, tokens }
     };
-    let codes = codes.into_iter().chain(std::iter::repeat(None));
-    Ok(vectors.rows().into_iter().zip(codes).map(text).collect())
+    Ok(embed_passages(embedder, &texts)?.into_iter().map(text).collect())
+}
+
+/// Embeds texts by `embed` in one go or, where one of them cannot be embedded, each alone: it must
+/// not hold up the others. What panics is tried a few times.
+///
+/// # Errors
+/// What no text is to blame for.
+pub(crate) fn embed_apart<S: Copy, T>(
+    texts: &[S],
+    embed: impl Fn(&[S]) -> Result<Vec<T>>,
+) -> Result<Vec<Result<T>>> {
+    match embed(texts) {
+        Ok(embedded) => return Ok(embedded.into_iter().map(Ok).collect()),
+        Err(
+            Error::EmbeddingFailed { .. } | Error::EmbeddingShape { .. } | Error::Panicked { .. },
+        ) => {}
+        Err(error) => return Err(error),
+    }
+    let alone = |text: &S| -> Vec<Result<T>> {
+        let embed = || embed(std::slice::from_ref(text));
+        let mut embedded = embed();
+        for _ in 1..TRIES {
+            if matches!(embedded, Err(Error::Panicked { .. })) {
+                embedded = embed();
+            }
+        }
+        match embedded {
+            Ok(embedded) => embedded.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    };
+    Ok(texts.iter().flat_map(alone).collect())
 }
 
 /// What is embedded.

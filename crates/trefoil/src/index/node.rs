@@ -49,7 +49,7 @@ struct Known {
 }
 
 /// How often a node tells the others of itself.
-const REPORT: Duration = Duration::from_secs(5);
+pub(crate) const REPORT: Duration = Duration::from_secs(5);
 /// How often the node that leads forgets keys that are gone, and what counts as a node that may
 /// need them.
 const PRUNE: Duration = Duration::from_mins(10);
@@ -319,7 +319,8 @@ impl State {
         }
         if let Some(place) = leads.filter(|_| prunes) {
             let nodes = node.shared.truth.nodes(SEEN)?;
-            let furthest_back = nodes.iter().map(|node| node.report.place.tx).min();
+            let nodes = nodes.iter().filter(|node| node.report.has_rows());
+            let furthest_back = nodes.map(|node| node.report.place.tx).min();
             let upto = furthest_back.unwrap_or(place.tx).min(place.tx);
             node.shared.truth.prune(place, upto)?;
         }

@@ -43,6 +43,20 @@ pub(crate) trait Steps: Debug + Send + 'static {
 
     /// When there is something to do although nobody wakes it, in seconds since 1970.
     fn next_at(&self, state: &State) -> Option<i64>;
+
+    /// What it waits for that others do, if it does.
+    fn awaited(&self, _: &State) -> Option<Awaited> {
+        None
+    }
+}
+
+/// What a thread waits for that others do, without being told when it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Awaited {
+    /// It is looked for so often.
+    pub(crate) every: Duration,
+    /// Whether it belongs to what is left to do.
+    pub(crate) is_left_to_do: bool,
 }
 
 /// A thread of an engine. It holds the engine's state only while it does something.
@@ -61,6 +75,7 @@ pub(crate) struct Waker(Arc<Signal>);
 pub(crate) struct ThreadStatus<'s> {
     signal: &'s Signal,
     has_rested: bool,
+    is_called: bool,
 }
 
 impl ThreadStatus<'_> {
@@ -73,6 +88,12 @@ impl ThreadStatus<'_> {
     /// or if somebody waits for all that is left to do.
     pub(crate) const fn has_rested(&self) -> bool {
         self.has_rested
+    }
+
+    /// False if it only looks for what it [awaits](Steps::awaited): nothing was written that it
+    /// has not looked at.
+    pub(crate) const fn is_called(&self) -> bool {
+        self.is_called
     }
 }
 
@@ -104,6 +125,8 @@ enum Activity {
     #[default]
     Working,
     Waiting,
+    /// It waits for what others do, and what it does itself is not done before.
+    Awaiting,
     /// It has ended.
     Gone,
 }
@@ -219,7 +242,7 @@ impl Progress {
     fn is_busy(&self) -> bool {
         match self.activity {
             Activity::Gone => false,
-            Activity::Working => true,
+            Activity::Working | Activity::Awaiting => true,
             Activity::Waiting => self.woken || !self.rested,
         }
     }
@@ -251,27 +274,36 @@ impl Signal {
 }
 
 fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
-    // When something is due though nobody says so.
-    let mut next_at = None;
+    // When something is due though nobody says so, and what others do.
+    let (mut next_at, mut awaited): (Option<i64>, Option<Awaited>) = (None, None);
     loop {
         let mut progress = signal.progress();
+        let rests_from = Instant::now();
+        let mut is_called = true;
         while !progress.is_called() && !signal.stopped() {
-            progress.activity = Activity::Waiting;
+            let is_left = awaited.is_some_and(|awaited| awaited.is_left_to_do);
+            progress.activity = if is_left { Activity::Awaiting } else { Activity::Waiting };
             signal.changed.notify_all();
             // A stop may fall between the check and the wait, and what is due by the clock tells
             // nobody: look again now and then.
-            progress = signal.wait(progress, Duration::from_millis(200));
+            let left = awaited.map(|awaited| awaited.every.saturating_sub(rests_from.elapsed()));
+            let most = Duration::from_millis(200);
+            progress = signal.wait(progress, left.unwrap_or(most).min(most));
             if state.upgrade().is_none_or(|state| next_at.is_some_and(|at| at <= state.now())) {
+                break;
+            }
+            if awaited.is_some_and(|awaited| rests_from.elapsed() >= awaited.every) {
+                is_called = progress.is_called();
                 break;
             }
         }
         progress.woken = false;
         progress.activity = Activity::Working;
         progress.rested = progress.has_rested();
-        let thread = ThreadStatus { signal, has_rested: progress.rested };
+        let thread = ThreadStatus { signal, has_rested: progress.rested, is_called };
         drop(progress);
         let began = Instant::now();
-        if let Some(state) = state.upgrade() {
+        if let Some(state) = state.upgrade().filter(|_| is_called) {
             steps.begin(&state);
         }
         let mut failures = 0;
@@ -292,9 +324,10 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
         if signal.stopped() {
             return;
         }
-        if thread.has_rested {
+        let Some(state) = state.upgrade() else { return };
+        (next_at, awaited) = (steps.next_at(&state), steps.awaited(&state));
+        if thread.has_rested && awaited.is_none() {
             signal.progress().rested_at = Some((Instant::now(), began.elapsed()));
         }
-        next_at = state.upgrade().and_then(|state| steps.next_at(&state));
     }
 }

@@ -7,20 +7,23 @@ use std::{
 };
 
 use trefoil_core::{Embedder, Error, IndexInput, Result};
-use trefoil_store::{EmbedJob, EmbedSource, EmbeddedText};
+use trefoil_store::{EmbedJob, EmbeddedText};
 
 use crate::{
     background::catch_panics,
     default_set::stage_fed_by,
-    index::embedding::{BATCH, embed, kept_tokens},
-    ingest::background_thread::{Steps, ThreadStatus, Waker},
+    index::embedding::{BATCH, embed, embed_apart, kept_tokens},
+    ingest::{
+        background_thread::{Awaited, Steps, ThreadStatus, Waker},
+        embed_queue::{EmbedQueue, QueueStep},
+    },
     state::State,
 };
 
 /// Seconds after which a job that nobody finished is taken up again.
 const LEASE: u32 = 600;
 
-/// A text whose embedding panics is tried so often before it is set aside.
+/// What panics is tried so often before it is set aside.
 const TRIES: usize = 3;
 
 /// Jobs that are done, and embeddings that nothing uses, are forgotten so many at a time.
@@ -35,10 +38,12 @@ pub(crate) trait Extra: Debug + Send + Sync {
     fn next_at(&self) -> Option<i64>;
 }
 
-/// Embeds what the store's job table asks for, and then makes the reports.
+/// Embeds what the store's job table asks for, or has it embedded, and then makes the reports.
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) extra: Arc<dyn Extra>,
+    /// The texts that other nodes embed; none where this one embeds.
+    pub(crate) queue: Option<EmbedQueue>,
     /// What it has written may be merged.
     pub(crate) merger: Waker,
 }
@@ -53,7 +58,7 @@ impl Steps for Worker {
     }
 
     fn step(&self, state: &Arc<State>, thread: &ThreadStatus<'_>) -> Result<bool> {
-        let did = next_step(state, self.extra.as_ref(), thread)?;
+        let did = self.next_step(state, thread)?;
         if did {
             self.merger.wake();
         }
@@ -67,6 +72,12 @@ impl Steps for Worker {
         }
         let is_panic = matches!(error, Error::Panicked { .. });
         state.errors.note(stage_fed_by(IndexInput::Vector), error);
+        if let Some(queue) = &self.queue {
+            if is_panic {
+                queue.begin_again();
+            }
+            return is_panic;
+        }
         // What it had taken up is not lost: it waits for the next try.
         state.store.release_embed_jobs().is_ok() && is_panic
     }
@@ -76,32 +87,47 @@ impl Steps for Worker {
         let job = state.store.next_job_at().ok().flatten();
         self.extra.next_at().into_iter().chain(job).min()
     }
+
+    fn awaited(&self, state: &State) -> Option<Awaited> {
+        self.queue.as_ref()?.awaited(state)
+    }
 }
 
-/// Does what is first of all that is left to do; false if nothing is. What came in last is
-/// embedded before the texts of a migration, and reports wait until nothing else is left.
-fn next_step(state: &Arc<State>, extra: &dyn Extra, thread: &ThreadStatus<'_>) -> Result<bool> {
-    if !state.leads() {
-        // Rows are written by the node that leads; here the graph is frozen and reports are read.
+impl Worker {
+    /// Does what is first of all that is left to do; false if nothing is. What came in last is
+    /// embedded before the texts of a migration, and reports wait until nothing else is left.
+    fn next_step(&self, state: &Arc<State>, thread: &ThreadStatus<'_>) -> Result<bool> {
+        if !state.leads() {
+            // Rows are written by the node that leads; here the graph is frozen and reports are
+            // read.
+            make_reports(state, thread.has_rested());
+            return Ok(false);
+        }
+        if let Some(embedder) = state.embedder() {
+            let has_embedded = match &self.queue {
+                None => embed_batch(state, embedder.as_ref())? > 0,
+                Some(queue) => match queue.step(state, embedder.as_ref(), thread.is_called())? {
+                    QueueStep::Did => true,
+                    QueueStep::Waits => return Ok(false),
+                    QueueStep::Empty => false,
+                },
+            };
+            if has_embedded {
+                return Ok(true);
+            }
+        }
+        if self.extra.run(state) {
+            return Ok(true);
+        }
+        if state.migrate_further(&|| thread.is_stopped())? {
+            return Ok(true);
+        }
         make_reports(state, thread.has_rested());
-        return Ok(false);
+        if state.store.forget_done_jobs(FORGOTTEN)? > 0 {
+            state.store.forget_unused_embeddings(FORGOTTEN)?;
+        }
+        Ok(false)
     }
-    if let Some(embedder) = state.embedder()
-        && embed_batch(state, embedder.as_ref())? > 0
-    {
-        return Ok(true);
-    }
-    if extra.run(state) {
-        return Ok(true);
-    }
-    if state.migrate_further(&|| thread.is_stopped())? {
-        return Ok(true);
-    }
-    make_reports(state, thread.has_rested());
-    if state.store.forget_done_jobs(FORGOTTEN)? > 0 {
-        state.store.forget_unused_embeddings(FORGOTTEN)?;
-    }
-    Ok(false)
 }
 
 /// Makes the reports of communities. Where that panics it is tried a few times and then left
@@ -138,56 +164,42 @@ fn embed_batch(state: &State, embedder: &dyn Embedder) -> Result<usize> {
         return Ok(0);
     }
     let kept = kept_tokens(embedder, &state.config);
-    let embed = |sources: &[_]| embed(embedder, kept.as_ref(), sources);
-    match embed(&jobs.iter().map(|job| &job.source).collect::<Vec<_>>()) {
-        Ok(embedded) => {
-            finish(state, &jobs, embedded)?;
-            state.errors.clear(stage_fed_by(IndexInput::Vector));
-        }
-        Err(
-            Error::EmbeddingFailed { .. } | Error::EmbeddingShape { .. } | Error::Panicked { .. },
-        ) => {
-            each_alone(state, &jobs, embed)?;
-        }
+    let sources: Vec<_> = jobs.iter().map(|job| &job.source).collect();
+    let embedded = embed_apart(&sources, |sources| embed(embedder, kept.as_ref(), sources));
+    let embedded = match embedded {
+        Ok(embedded) => embedded,
         Err(error) => {
             state.store.release_embed_jobs()?;
             return Err(error);
         }
-    }
+    };
+    finish(state, &jobs, embedded)?;
     state.replay_vectors()?;
     Ok(jobs.len())
 }
 
-/// One text that cannot be embedded must not hold up the others.
-fn each_alone<'j>(
-    state: &State,
-    jobs: &'j [EmbedJob],
-    embed: impl Fn(&[&'j EmbedSource]) -> Result<Vec<EmbeddedText>>,
-) -> Result<()> {
-    for job in jobs {
-        let embed = || embed(&[&job.source]);
-        let mut embedded = embed();
-        for _ in 1..TRIES {
-            if matches!(embedded, Err(Error::Panicked { .. })) {
-                embedded = embed();
-            }
-        }
+/// Stores what was made. One text that cannot be embedded must not hold up the others.
+fn finish(state: &State, jobs: &[EmbedJob], embedded: Vec<Result<EmbeddedText>>) -> Result<()> {
+    let (mut done, mut panics, mut fails) = (Vec::new(), Vec::new(), Vec::new());
+    for (job, embedded) in jobs.iter().zip(embedded) {
         match embedded {
-            Ok(embedded) => finish(state, std::slice::from_ref(job), embedded)?,
-            Err(error @ Error::Panicked { .. }) => {
-                state.store.give_up_jobs(&[job.job], &error.chain())?;
-                state.errors.note(stage_fed_by(IndexInput::Vector), error);
-            }
-            Err(error) => state.store.fail_jobs(&[job.job], &error.chain())?,
+            Ok(text) => done.push((job.job, job.row, text)),
+            Err(error @ Error::Panicked { .. }) => panics.push((job.job, error)),
+            Err(error) => fails.push((job.job, error)),
         }
     }
-    Ok(())
-}
-
-fn finish(state: &State, jobs: &[EmbedJob], embedded: Vec<EmbeddedText>) -> Result<()> {
-    let done = jobs.iter().zip(embedded);
-    let done: Vec<_> = done.map(|(job, text)| (job.job, job.row, text)).collect();
+    let are_all_done = done.len() == jobs.len();
     state.store.finish_embed_jobs(&done)?;
     state.embedded.fetch_add(done.len(), Ordering::Relaxed);
+    for (job, error) in fails {
+        state.store.fail_jobs(&[job], &error.chain())?;
+    }
+    for (job, error) in panics {
+        state.store.give_up_jobs(&[job], &error.chain())?;
+        state.errors.note(stage_fed_by(IndexInput::Vector), error);
+    }
+    if are_all_done {
+        state.errors.clear(stage_fed_by(IndexInput::Vector));
+    }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The threads of an engine that writes: one embeds, one merges.
+//! The threads of an engine that writes: one embeds, one merges, and one embeds for other nodes.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -8,17 +8,22 @@ use trefoil_store::JobCounts;
 use crate::{
     ingest::{
         background_thread::BackgroundThread,
+        embed_queue::EmbedQueue,
         embed_worker::{Extra, Worker},
         merger::Merger,
+        queue_embedder::EmbedForOthers,
     },
     state::State,
+    store_at::EmbedAt,
 };
 
-/// The threads of an engine. Dropping them stops both, and waits for them.
+/// The threads of an engine. Dropping them stops all, and waits for them.
 #[derive(Debug)]
 pub(crate) struct Workers {
     worker: BackgroundThread,
     merger: BackgroundThread,
+    /// Of a node that embeds what is in the queue of its store.
+    embedder: Option<BackgroundThread>,
 }
 
 impl Workers {
@@ -28,9 +33,16 @@ impl Workers {
             state.store.release_jobs()?;
         }
         let merger = BackgroundThread::start("trefoil-merger", state, Merger)?;
-        let worker = Worker { extra, merger: merger.waker() };
+        let shared = state.node.as_ref().map(|node| &node.shared);
+        let queues = shared.filter(|shared| shared.embed == EmbedAt::Queue);
+        let embeds = queues.is_some_and(|shared| shared.embeds);
+        let start =
+            || BackgroundThread::start("trefoil-embedder", state, EmbedForOthers::default());
+        let embedder = embeds.then(start).transpose()?;
+        let queue = queues.map(|_| EmbedQueue::default());
+        let worker = Worker { extra, queue, merger: merger.waker() };
         let worker = BackgroundThread::start("trefoil-worker", state, worker)?;
-        Ok(Self { worker, merger })
+        Ok(Self { worker, merger, embedder })
     }
 
     /// Tells them that something was written.
@@ -66,8 +78,11 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Neither works on while the other ends.
+        // None works on while another one ends.
         self.worker.stop();
         self.merger.stop();
+        if let Some(embedder) = &self.embedder {
+            embedder.stop();
+        }
     }
 }

@@ -1,12 +1,16 @@
 //! What nodes tell each other, in memory.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use trefoil_core::Result;
+use trefoil_core::{Language, Result};
 
 use super::MemoryTruth;
 use crate::truth::{
-    Cluster, Done, EmbedText, NodeReport, NodeSeen, OutOfReach, Request, RequestId,
+    Cluster, Done, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeSeen,
+    OutOfReach, Request, RequestId,
 };
 
 /// The transaction that did a request, and what its sender is told.
@@ -25,12 +29,31 @@ pub(super) struct Exchange {
 #[derive(Clone, Debug)]
 struct Wanted {
     content: String,
-    vector: Option<Vec<f32>>,
+    language: Option<Language>,
+    made: Option<MadeVectors>,
     tries: u32,
+    /// What was wrong with it when it was tried last.
+    failed: Option<String>,
+    /// Who has taken it, and for how long.
+    owner: Option<String>,
     taken_until: Duration,
 }
 
+impl Wanted {
+    /// What became of it, if that is known.
+    fn outcome(&self, now: Duration) -> Option<EmbedOutcome> {
+        let has_failed = self.tries >= EMBED_TRIES && self.taken_until <= now;
+        let made = self.made.clone().map(EmbedOutcome::Made);
+        made.or_else(|| has_failed.then(|| EmbedOutcome::Failed(self.failed.clone())))
+    }
+}
+
 impl Exchange {
+    /// How many texts there are, with a vector or without.
+    pub(super) fn texts(&self) -> usize {
+        self.texts.len()
+    }
+
     /// Notes the answers to requests that a transaction has done.
     pub(super) fn done(&mut self, tx: u64, done: &[Done]) {
         for Done { id, answer } in done {
@@ -66,29 +89,27 @@ impl Cluster for MemoryTruth {
 
     fn want_vectors(&self, fingerprint: &str, texts: &[EmbedText]) -> Result<()> {
         let mut shard = self.lock();
-        for EmbedText { text_hash, text } in texts {
+        for EmbedText { text_hash, text, language } in texts {
             let key = (fingerprint.to_owned(), text_hash.clone());
             shard.exchange.texts.entry(key).or_insert_with(|| Wanted {
                 content: text.clone(),
-                vector: None,
+                language: *language,
+                made: None,
                 tries: 0,
+                failed: None,
+                owner: None,
                 taken_until: Duration::ZERO,
             });
         }
         Ok(())
     }
 
-    fn vectors(
-        &self,
-        fingerprint: &str,
-        text_hashes: &[String],
-    ) -> Result<Vec<(String, Vec<f32>)>> {
+    fn outcomes(&self, fingerprint: &str, limit: usize) -> Result<Vec<(String, EmbedOutcome)>> {
+        let now = (self.time)();
         let shard = self.lock();
-        let found = text_hashes.iter().filter_map(|hash| {
-            let text = shard.exchange.texts.get(&(fingerprint.to_owned(), hash.clone()))?;
-            Some((hash.clone(), text.vector.clone()?))
-        });
-        Ok(found.collect())
+        let of = shard.exchange.texts.iter().filter(|((of, _), _)| of == fingerprint);
+        let known = of.filter_map(|((_, hash), text)| Some((hash.clone(), text.outcome(now)?)));
+        Ok(known.take(limit).collect())
     }
 
     fn forget_vectors(&self, fingerprint: &str, text_hashes: &[String]) -> Result<()> {
@@ -99,33 +120,58 @@ impl Cluster for MemoryTruth {
         Ok(())
     }
 
+    fn retain_texts(&self, keep: &[(&str, &str)]) -> Result<()> {
+        let keep: BTreeSet<_> = keep.iter().copied().collect();
+        let is_kept = |(of, hash): &(String, String)| keep.contains(&(of.as_str(), hash.as_str()));
+        self.lock().exchange.texts.retain(|key, _| is_kept(key));
+        Ok(())
+    }
+
     fn claim_texts(
         &self,
         fingerprint: &str,
         limit: usize,
         lease: Duration,
-        tries: u32,
     ) -> Result<Vec<EmbedText>> {
         let now = (self.time)();
         let mut shard = self.lock();
         let waiting = shard.exchange.texts.iter_mut().filter(|((of, _), text)| {
-            let is_free = text.taken_until <= now && text.tries < tries;
-            of == fingerprint && text.vector.is_none() && is_free
+            let is_free = text.taken_until <= now && text.tries < EMBED_TRIES;
+            of == fingerprint && text.made.is_none() && is_free
         });
         let claimed = waiting.take(limit).map(|((_, hash), text)| {
             text.tries += 1;
+            text.owner = Some(self.node.clone());
             text.taken_until = now + lease;
-            EmbedText { text_hash: hash.clone(), text: text.content.clone() }
+            let (content, language) = (text.content.clone(), text.language);
+            EmbedText { text_hash: hash.clone(), text: content, language }
         });
         Ok(claimed.collect())
     }
 
-    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+    fn put_vectors(&self, fingerprint: &str, vectors: &[(String, MadeVectors)]) -> Result<()> {
         let mut shard = self.lock();
-        for (hash, vector) in vectors {
+        for (hash, made) in vectors {
             let key = (fingerprint.to_owned(), hash.clone());
             if let Some(text) = shard.exchange.texts.get_mut(&key) {
-                text.vector = Some(vector.clone());
+                text.made = Some(made.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn return_texts(&self, fingerprint: &str, texts: &[(String, Option<String>)]) -> Result<()> {
+        let mut shard = self.lock();
+        for (hash, failed) in texts {
+            let key = (fingerprint.to_owned(), hash.clone());
+            let found = shard.exchange.texts.get_mut(&key);
+            let Some(text) = found.filter(|text| text.owner.as_ref() == Some(&self.node)) else {
+                continue;
+            };
+            (text.owner, text.taken_until) = (None, Duration::ZERO);
+            match failed {
+                Some(failed) => text.failed = Some(failed.clone()),
+                None => text.tries = text.tries.saturating_sub(1),
             }
         }
         Ok(())
