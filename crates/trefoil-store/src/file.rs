@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// A digest of the file at `path` with its chunks, but for when it was modified; the same for
-    /// what is stored anew from the same.
+    /// what is stored again from the same.
     pub fn file_digest(&self, path: &str) -> Result<Option<String>> {
         self.read("look up a file", |tx| digest_at(tx, path))
     }
