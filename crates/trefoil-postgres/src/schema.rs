@@ -270,8 +270,7 @@ async fn grant_tables(
         script.push(format!(
             "GRANT SELECT ON trefoil.embed TO {name};
              GRANT UPDATE (vector, tokens, tries, error, owner, until) ON trefoil.embed TO {name};
-             GRANT SELECT (shard, node, login) ON trefoil.node TO {name};
-             GRANT {TELLS} ON trefoil.node TO {name}"
+             GRANT SELECT, {TELLS} ON trefoil.node TO {name}"
         ));
     }
     if kinds.contains("searcher") || kinds.contains("writer") {

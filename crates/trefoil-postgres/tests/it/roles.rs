@@ -248,7 +248,6 @@ fn an_embedder_gets_texts_of_its_index_and_stores_vectors() {
     for sql in [
         "SELECT FROM trefoil.meta",
         "SELECT FROM trefoil.payload_chunk",
-        "SELECT tx FROM trefoil.node",
         "UPDATE trefoil.node SET role = 'searcher'",
         "DELETE FROM trefoil.node",
         "SELECT tx FROM trefoil.shard",
