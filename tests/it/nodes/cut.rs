@@ -18,26 +18,26 @@ use trefoil::{
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     truth: MemoryTruth,
-    is_cut: Arc<AtomicBool>,
+    is_away: Arc<AtomicBool>,
     /// What nodes tell each other of themselves is cut, and nothing else.
-    pub(crate) are_others_cut: bool,
+    pub(crate) are_others_away: bool,
 }
 
 impl Cut {
     pub(crate) fn new(truth: MemoryTruth) -> Self {
-        Self { truth, is_cut: Arc::default(), are_others_cut: false }
+        Self { truth, is_away: Arc::default(), are_others_away: false }
     }
 
-    pub(crate) fn set(&self, is_cut: bool) {
-        self.is_cut.store(is_cut, Ordering::Relaxed);
+    pub(crate) fn set(&self, is_away: bool) {
+        self.is_away.store(is_away, Ordering::Relaxed);
     }
 
     fn ask(&self) -> Result<&MemoryTruth> {
-        if self.is_cut.load(Ordering::Relaxed) { Err(self.cut()) } else { Ok(&self.truth) }
+        if self.is_away.load(Ordering::Relaxed) { Err(self.cut()) } else { Ok(&self.truth) }
     }
 
     fn ask_of_others(&self) -> Result<&MemoryTruth> {
-        if self.are_others_cut { Err(self.cut()) } else { self.ask() }
+        if self.are_others_away { Err(self.cut()) } else { self.ask() }
     }
 
     fn cut(&self) -> Error {

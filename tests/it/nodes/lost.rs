@@ -225,7 +225,7 @@ fn forgetting_waits_for_the_nodes_that_follow_and_names_those_that_do_not() {
 fn forgetting_says_so_where_the_store_does_not_answer_any_more() {
     let truth = MemoryTruth::new("a");
     let mut others = Cut::new(truth);
-    others.are_others_cut = true;
+    others.are_others_away = true;
     let mut node = parts(others, without_model());
     node.shared.forget_wait = Duration::ZERO;
     let node = node.open();
