@@ -58,7 +58,7 @@ class Node:
     def __init__(self, cluster, name):
         self.cluster, self.name = cluster, name
         self.folder = cluster.folder / name
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         node = f"[store]\nurl = '{cluster.url}'\nnode = '{name}'\nlease = {LEASE}\n"
         (self.folder / "trefoil.toml").write_text(node + SETTINGS)
         self.start()
@@ -113,6 +113,12 @@ class Cluster:
             self.database = Pair(kind, self.folder / "database", campaign == "sync")
         self.url = f"{self.database.url()}?index=notes"
         self.run("cluster", "init")
+        # The index that one of them had before.
+        own = self.folder / "node-1"
+        own.mkdir()
+        (own / "own.md").write_text("The seal of Tern Station.")
+        subprocess.run([self.program, *OPTIONS, "index", "own.md"], cwd=own, check=True, capture_output=True)
+        self.run("cluster", "load", folder=own)
         self.nodes = [Node(self, f"node-{number}") for number in range(1, NODES + 1)]
 
     def run(self, *arguments, folder=None):
@@ -187,6 +193,7 @@ def check(cluster, written, may_lose):
         assert time.monotonic() < deadline, "nodes have other documents"
         time.sleep(0.2)
         texts = [node.documents() for node in cluster.nodes]
+    assert any("seal of Tern" in text for text in texts[0].values()), "what was loaded is gone"
     is_there = lambda path, word: word in texts[0].get(path, "") if word else path not in texts[0]
     missing = [path for path, words in written.items() if not any(is_there(path, word) for word in words)]
     if missing:

@@ -58,8 +58,9 @@ fn done(settings: &Settings, config: &PostgresConfig, what: &str) -> anyhow::Res
 }
 
 fn load(settings: &Settings, config: &PostgresConfig) -> anyhow::Result<Outcome> {
-    if let StoreAt::Shared(shared) = &settings.engine.store {
-        Engine::share(settings.index(), shared)?;
+    // That there is a URL was checked before.
+    if let StoreAt::Shared(shared) = settings.node(None)?.store {
+        Engine::share(settings.index(), &shared)?;
     }
     done(settings, config, &format!("has the rows of {}", settings.index().display()))
 }

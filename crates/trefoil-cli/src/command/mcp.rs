@@ -23,7 +23,7 @@ pub(super) fn run(args: McpArgs, settings: &Settings) -> anyhow::Result<Outcome>
         index: IndexSettings {
             name: settings.main_index().to_owned(),
             dir: settings.index().to_owned(),
-            engine: settings.engine.clone(),
+            engine: settings.node(None)?,
         },
         tools,
         read_only: args.read_only,
