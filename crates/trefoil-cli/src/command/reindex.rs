@@ -21,7 +21,7 @@ struct Reindexed {
 pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     say_on_ctrl_c("stopped; the index is what it was, and the same command goes on from here")?;
-    let engine = Engine::reindex(settings.index(), settings.engine.clone())?;
+    let engine = Engine::reindex(settings.index(), settings.node(None)?)?;
     let before = engine.stats()?.embedded;
     note_missing_model(&engine, settings.console)?;
     drain(&engine, settings.console)?;

@@ -14,7 +14,7 @@ use crate::{settings::Settings, show::printable};
 
 /// Sets aside what is damaged and rebuilds it.
 pub(super) fn run(settings: &Settings) -> anyhow::Result<Outcome> {
-    let repair = Engine::repair(settings.index(), &settings.engine)?;
+    let repair = Engine::repair(settings.index(), &settings.node(None)?)?;
     settings.console.show(&repair, text)?;
     Ok(if repair.after.is_sound() { Outcome::Found } else { Outcome::Wrong })
 }
