@@ -66,6 +66,11 @@ bench-python PASSAGES="10000":
 bench-wire *ARGS="added 10000 2000":
     cargo run --release -p benches --bin wire -- {{ARGS}}
 
+# Whether nodes that share an index answer as one of its own (`equal`), and what they cost (`times`).
+bench-nodes KIND DATA *COLLECTIONS:
+    cargo build --release -p benches --bin nodes
+    tests/postgres/start.py --durable wheel target/release/nodes {{KIND}} {{DATA}} {{COLLECTIONS}}
+
 # How well and how fast memory recalls one claim among ten thousand; printed.
 bench-recall DATA *COLLECTIONS="locomo-dev hotpot-mh musique-mh":
     cargo run --release -p benches --bin recall -- {{DATA}} {{COLLECTIONS}}
