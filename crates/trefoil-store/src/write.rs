@@ -57,15 +57,17 @@ mod tests {
     ];
 
     /// Who begins a transaction: the door, and what makes a file ready before a store opens it.
-    const BEGINNERS: [(&str, &str); 7] = [
+    const BEGINNERS: [(&str, &str); 8] = [
         ("disk/migration.rs", "fn migrate("),
         ("disk/pages.rs", "fn promise("),
         ("disk/salvage.rs", "fn salvage_file("),
         ("store.rs", "fn write_answering<"),
         ("store.rs", "fn write_here<"),
-        // What others wrote, and the place of a node: neither is to be told to the truth.
+        // What others wrote, and the place of a node: neither is to be told to the truth. What is
+        // shared is told as a whole.
         ("truth/cache.rs", "fn lead("),
         ("truth/cache.rs", "fn pull("),
+        ("truth/share.rs", "fn share("),
     ];
 
     /// The code of every file of the crate without its tests and its comments, by path.

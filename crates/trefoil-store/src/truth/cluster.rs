@@ -148,7 +148,7 @@ impl OutOfReach {
         match self {
             Self::Caches => "caches of nodes that were not seen for a month",
             Self::Nodes => "caches of the other nodes, which the store did not name",
-            Self::Rows => "rows of the database that wait for VACUUM",
+            Self::Rows => "rows that the database has not vacuumed",
             Self::FreeSpace => "free space in the files of the database",
             Self::Log => "the log of the database",
             Self::Archives => "archives of that log",
