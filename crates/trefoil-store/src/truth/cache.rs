@@ -233,12 +233,7 @@ impl Store {
     fn has_rows(&self, tables: &[Arc<Table>]) -> Result<bool> {
         self.read("look for rows", |tx| {
             for table in tables {
-                let local = meta::LOCAL.map(|key| format!("'{key}'")).join(", ");
-                let only = if table.name == "meta" {
-                    format!(" WHERE key NOT IN ({local})")
-                } else {
-                    String::new()
-                };
+                let only = touch::of_the_truth(table, &table.name);
                 let sql = format!("SELECT EXISTS (SELECT 1 FROM {}{only})", table.name);
                 if tx.query_row(&sql, [], |row| row.get(0))? {
                     return Ok(true);

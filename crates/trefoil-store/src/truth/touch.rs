@@ -20,18 +20,13 @@ pub(crate) fn install(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Resu
     // the trigger's own.
     let mut script =
         "CREATE TEMP TABLE IF NOT EXISTS touched (tbl INTEGER, k0, k1, k2);\n".to_owned();
-    let local = meta::LOCAL.map(|key| format!("'{key}'")).join(", ");
     for (number, table) in tables.iter().enumerate() {
         let name = &table.name;
         let note = |side: &&str| {
             let mut keys: Vec<String> =
                 table.key_columns().map(|column| format!("{side}.\"{}\"", column.name)).collect();
             keys.resize(KEY, "NULL".to_owned());
-            let only = if name == "meta" {
-                format!(" WHERE {side}.key NOT IN ({local})")
-            } else {
-                String::new()
-            };
+            let only = of_the_truth(table, side);
             format!("INSERT INTO touched SELECT {number}, {}{only};", keys.join(", "))
         };
         for (event, sides) in EVENTS {
@@ -59,19 +54,23 @@ pub(crate) fn remove(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Resul
     tx.execute_batch(&script)
 }
 
+/// Leaves out the rows of a table that no other node is told of: settings that say something of
+/// this file only. A condition in SQL on `rows`, a table or a side of a trigger.
+pub(super) fn of_the_truth(table: &Table, rows: &str) -> String {
+    if table.name != "meta" {
+        return String::new();
+    }
+    let local = meta::LOCAL.map(|key| format!("'{key}'")).join(", ");
+    format!(" WHERE {rows}.key NOT IN ({local})")
+}
+
 /// Notes every row that there is.
 pub(crate) fn note_all(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Result<()> {
-    let local = meta::LOCAL.map(|key| format!("'{key}'")).join(", ");
     for (number, table) in tables.iter().enumerate() {
         let mut keys: Vec<String> =
             table.key_columns().map(|column| format!("\"{}\"", column.name)).collect();
         keys.resize(KEY, "NULL".to_owned());
-        let only = if table.name == "meta" {
-            format!(" WHERE key NOT IN ({local})")
-        } else {
-            String::new()
-        };
-        let (keys, name) = (keys.join(", "), &table.name);
+        let (keys, name, only) = (keys.join(", "), &table.name, of_the_truth(table, &table.name));
         let sql =
             format!("INSERT INTO temp.touched SELECT {number}, {keys} FROM main.{name}{only}");
         tx.execute(&sql, [])?;
