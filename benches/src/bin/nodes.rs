@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use trefoil::{
     Document, Engine, EngineConfig, Model, Score, SearchFilters, SearchOptions, SearchQuery,
     cluster::{SharedStore, StoreAt},
-    search::QueryText,
+    search::{QueryText, SearchResultType, Stage},
 };
 use trefoil_eval::{Collection, Run, Scored};
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
@@ -37,6 +37,7 @@ const BATCH: usize = 64;
 const COMPARED: usize = 100;
 /// Questions of a collection that are also asked with reranking, whose time is not limited.
 const RERANKED: usize = 10;
+const PASSAGES: [SearchResultType; 2] = [SearchResultType::Chunk, SearchResultType::Entity];
 /// After a failover one of so many documents is removed and written again.
 const WRITTEN_AGAIN: usize = 7;
 /// Documents that are written and then looked for on another node.
@@ -118,20 +119,26 @@ impl Place {
         Ok(Engine::open_with(self.folder.path().join(name), config)?)
     }
 
-    /// Runs of an index of its own and of nodes, as files.
+    /// Runs of an index of its own and of nodes, as files: passages and entities as that index
+    /// has them. Communities depend on when they were found while documents came, so those of a
+    /// node that follows are as its leader has them.
     fn compare(&self, collection: &Collection) -> Outcome<String> {
         let alone = self.alone()?;
         write(&alone, &collection.documents)?;
+        let expected = self.run(&alone, collection, &PASSAGES)?;
         let first = self.node("first")?;
         leads(&first)?;
         write(&first, &collection.documents)?;
         let second = self.node("second")?;
         follow(&second)?;
-        let expected = self.run(&alone, collection)?;
-        let answers = |engine: &Engine| -> Outcome<&str> {
-            Ok(if self.run(engine, collection)? == expected { "equal" } else { "**differs**" })
-        };
-        let mut columns = vec![answers(&first)?, answers(&second)?];
+        let led = self.run(&first, collection, &PASSAGES)?;
+        let mut columns = vec![self.told(&[(&led, &expected)])];
+        let [followed, all, led] = [
+            self.run(&second, collection, &PASSAGES)?,
+            self.run(&second, collection, &[])?,
+            self.run(&first, collection, &[])?,
+        ];
+        columns.push(self.told(&[(&followed, &expected), (&all, &led)]));
         drop(first);
         leads(&second)?;
         let again: Vec<Document> =
@@ -142,18 +149,43 @@ impl Place {
         write(&second, &again)?;
         let third = self.node("third")?;
         follow(&third)?;
-        columns.extend([answers(&second)?, answers(&third)?]);
+        let led = self.run(&second, collection, &PASSAGES)?;
+        columns.push(self.told(&[(&led, &expected)]));
+        let [followed, all, led] = [
+            self.run(&third, collection, &PASSAGES)?,
+            self.run(&third, collection, &[])?,
+            self.run(&second, collection, &[])?,
+        ];
+        columns.push(self.told(&[(&followed, &expected), (&all, &led)]));
         let (documents, questions) = (collection.documents.len(), collection.queries.len());
         Ok(format!("| {} | {documents} | {questions} | {} |", self.name, columns.join(" | ")))
     }
 
-    /// The bytes of the run of every question, and of some with reranking.
-    fn run(&self, engine: &Engine, collection: &Collection) -> Outcome<Vec<u8>> {
-        let mut bytes = Vec::new();
+    /// Whether runs are equal, for the table; the first difference goes to standard error.
+    #[expect(clippy::print_stderr, reason = "what a difference is, beside the table")]
+    fn told(&self, runs: &[(&String, &String)]) -> &'static str {
+        for (run, expected) in runs.iter().filter(|(run, expected)| run != expected) {
+            let difference = run.lines().zip(expected.lines()).find(|(one, other)| one != other);
+            eprintln!("{}: {difference:?}", self.name);
+            return "**differs**";
+        }
+        "equal"
+    }
+
+    /// The run of every question, and of some with reranking: results of these types, or of all.
+    fn run(
+        &self,
+        engine: &Engine,
+        collection: &Collection,
+        types: &[SearchResultType],
+    ) -> Outcome<String> {
+        // Walks read a form of the graph that may be behind what was written.
+        engine.graph_index();
+        let mut runs = String::new();
         let all = collection.queries.len();
         for (rerank, step) in [(false, 1), (true, all.div_ceil(RERANKED).max(1))] {
             let asked: Vec<_> = collection.queries.iter().step_by(step).collect();
-            let answers = asked.par_iter().map(|one| answer(engine, &one.text, rerank));
+            let answers = asked.par_iter().map(|one| answer(engine, &one.text, types, rerank));
             let answers = answers.collect::<Outcome<Vec<_>>>()?;
             let mut run = Run::new("trefoil");
             for (query, ranked) in asked.iter().zip(answers) {
@@ -161,9 +193,9 @@ impl Place {
             }
             let path = self.folder.path().join("run");
             run.write(&path)?;
-            bytes.extend(fs::read(path)?);
+            runs.push_str(&fs::read_to_string(path)?);
         }
-        Ok(bytes)
+        Ok(runs)
     }
 
     /// What it costs to write so and to follow.
@@ -257,8 +289,20 @@ fn query(text: &str, limit: usize, rerank_enabled: bool) -> Outcome<SearchQuery>
 }
 
 /// The documents of the results, best first.
-fn answer(engine: &Engine, text: &str, rerank: bool) -> Outcome<Vec<Scored>> {
-    let found = engine.search(&query(text, COMPARED, rerank)?)?;
+fn answer(
+    engine: &Engine,
+    text: &str,
+    types: &[SearchResultType],
+    rerank: bool,
+) -> Outcome<Vec<Scored>> {
+    let mut query = query(text, COMPARED, rerank)?;
+    query.options.result_types = types.to_vec();
+    let found = engine.search(&query)?;
+    // A cross-encoder of each language is not among the default models.
+    let part = found.degraded.iter().find(|part| part.stage != Stage::Rerank);
+    if let Some(part) = part {
+        return Err(format!("{text:?} was answered without a part: {part:?}").into());
+    }
     let results = found.results.into_iter();
     Ok(results.map(|one| Scored { document: one.id, score: one.score.get() }).collect())
 }
