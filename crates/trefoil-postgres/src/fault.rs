@@ -38,7 +38,11 @@ struct Said {
 
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (SQLSTATE {})", self.database, self.message, self.code)
+        write!(f, "{}: {} (SQLSTATE {})", self.database, self.message, self.code)?;
+        if self.code == SqlState::UNDEFINED_COLUMN.code() {
+            f.write_str("; an older version made its tables: run `trefoil cluster init` again")?;
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@ use std::{thread, time::Duration};
 
 use trefoil_core::Error;
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
-use trefoil_store::truth::{ColumnKind, Truth, format};
+use trefoil_store::truth::{Cluster, ColumnKind, Truth, format};
 
 use crate::{collected::TABLES, database::Database};
 
@@ -97,6 +97,23 @@ fn what_a_newer_version_made_is_refused_untouched() {
         assert!(matches!(error, Error::UnsupportedFormat { found: 99, .. }), "{error}");
     }
     assert_eq!(truth.shard().unwrap(), from);
+}
+
+#[test]
+fn tables_of_an_older_version_are_told_and_brought_up_to_date() {
+    let Some(database) = Database::with_tables() else { return };
+    // What the second script does is undone.
+    database.sql("ALTER TABLE trefoil.embed DROP language, DROP tokens, DROP error CASCADE");
+    database.sql("DROP INDEX IF EXISTS trefoil.embed_made, trefoil.embed_tried");
+    for policy in ["sees_own", "adds_embedder", "changes_embedder"] {
+        database.sql(&format!("DROP POLICY {policy} ON trefoil.node"));
+    }
+    database.sql("UPDATE trefoil.version SET scripts = 1");
+    let truth = database.truth("a");
+    let error = truth.outcomes("model", 1).unwrap_err().chain();
+    assert!(error.contains("run `trefoil cluster init` again"), "{error}");
+    trefoil_postgres::init(&database.config(), 1).unwrap();
+    assert_eq!(truth.outcomes("model", 1).unwrap(), []);
 }
 
 #[test]
