@@ -164,12 +164,12 @@ impl Place {
     /// Whether runs are equal, for the table; the first difference goes to standard error.
     #[expect(clippy::print_stderr, reason = "what a difference is, beside the table")]
     fn told(&self, runs: &[(&String, &String)]) -> &'static str {
-        for (run, expected) in runs.iter().filter(|(run, expected)| run != expected) {
-            let difference = run.lines().zip(expected.lines()).find(|(one, other)| one != other);
-            eprintln!("{}: {difference:?}", self.name);
-            return "**differs**";
-        }
-        "equal"
+        let Some((run, expected)) = runs.iter().find(|(run, expected)| run != expected) else {
+            return "equal";
+        };
+        let difference = run.lines().zip(expected.lines()).find(|(one, other)| one != other);
+        eprintln!("{}: {difference:?}", self.name);
+        "**differs**"
     }
 
     /// The run of every question, and of some with reranking: results of these types, or of all.
