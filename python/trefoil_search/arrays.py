@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import array
-import math
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from ._native import are_finite
 from .errors import invalid, listed
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def vector(value: Any, name: str) -> Any:
         numbers = array.array("f", value if type(value) in (list, tuple) else iter(value))
     except Exception as error:
         raise invalid(name, value, _NUMBERS) from error
-    if not numbers or not all(map(math.isfinite, numbers)):
+    if not numbers or not are_finite(numbers):
         raise invalid(name, value, _NUMBERS)
     return numbers
 
@@ -65,7 +65,7 @@ def _of_numpy(numpy: Any, value: Any, name: str, dimensions: int) -> Any:
         else:
             with numpy.errstate(over="ignore"):
                 numbers = numpy.ascontiguousarray(given, dtype=numpy.float32)
-        finite = bool(numpy.isfinite(numbers).all())
+        finite = not numbers.size or are_finite(numbers)
     except (TypeError, ValueError, OverflowError) as error:
         if hasattr(error, "code"):
             raise

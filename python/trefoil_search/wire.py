@@ -34,7 +34,9 @@ def _other(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} is no JSON")
 
 
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_other)
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_other
+)
 
 
 def loads(data: bytes) -> Any:

@@ -32,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use crate::{engine::NativeEngine, objects::Reader};
 
-    use crate::{care, leaving, long_call, settings};
+    use crate::{care, leaving, long_call, settings, vectors};
 
     /// Runs the command `trefoil` with these arguments, the name of the program first; its exit
     /// code.
@@ -64,6 +64,12 @@ mod _native {
         if is_child {
             leaving::forget_others();
         }
+    }
+
+    /// Whether all numbers of a contiguous buffer of `f32` are finite.
+    #[pyfunction]
+    fn are_finite(numbers: &Bound<'_, PyAny>) -> PyResult<bool> {
+        vectors::are_finite(numbers)
     }
 
     /// The JSON Schemas of what goes over the boundary.

@@ -17,7 +17,10 @@ use pyo3::{
 };
 use serde::Serialize;
 
-use self::{instance::Slot, serializer::ObjectSerializer};
+use self::{
+    instance::{Class, Slot},
+    serializer::ObjectSerializer,
+};
 use crate::failure::Failure;
 
 /// What a value of JSON becomes.
@@ -54,10 +57,22 @@ struct Field {
 /// What a class is made of.
 #[derive(Debug)]
 struct Shape {
-    class: Py<PyType>,
+    class: Class,
     fields: Vec<Field>,
     /// Where everything goes that is no field.
     others: Option<(Slot, Kind)>,
+}
+
+impl Shape {
+    /// As many as a `u64` has bits, one for each field that is filled.
+    const MOST_FIELDS: usize = u64::BITS as usize;
+
+    /// The field of this name in JSON, which is most often at `next` or soon after.
+    fn field(&self, name: &str, next: usize) -> Option<(usize, &Field)> {
+        let places = (next..self.fields.len()).chain(0..next);
+        let mut fields = places.filter_map(|place| Some((place, self.fields.get(place)?)));
+        fields.find(|(_, field)| field.wire == name)
+    }
 }
 
 /// Makes objects of values.
@@ -146,7 +161,7 @@ struct Kinds<'a, 'py> {
 
 impl<'py> Kinds<'_, 'py> {
     fn shape(&self, class: &Bound<'py, PyType>, rows: &[Row<'py>]) -> PyResult<Shape> {
-        let mut shape = Shape { class: class.clone().unbind(), fields: Vec::new(), others: None };
+        let mut shape = Shape { class: Class::of(class)?, fields: Vec::new(), others: None };
         for (name, wire, kind, missing) in rows {
             let slot = Slot::of(class, name)?;
             let kind = self.kind(kind)?;
@@ -156,6 +171,10 @@ impl<'py> Kinds<'_, 'py> {
                 let missing = self::missing(missing)?;
                 shape.fields.push(Field { wire: wire.clone(), slot, kind, missing });
             }
+        }
+        if shape.fields.len() > Shape::MOST_FIELDS {
+            let reason = format!("`{class}` has more than {} fields", Shape::MOST_FIELDS);
+            return Err(PyTypeError::new_err(reason));
         }
         Ok(shape)
     }

@@ -10,3 +10,8 @@ pub(crate) fn floats(buffer: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     }
     floats.to_vec(buffer.py())
 }
+
+/// Whether all numbers of such a buffer are finite.
+pub(crate) fn are_finite(buffer: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(floats(buffer)?.iter().all(|number| number.is_finite()))
+}

@@ -51,18 +51,39 @@ impl Slot {
     }
 }
 
-/// An instance of a class with empty slots, as `object.__new__` makes it.
-pub(super) fn empty<'py>(py: Python<'py>, class: &Py<PyType>) -> PyResult<Bound<'py, PyAny>> {
-    let none = PyTuple::empty(py);
-    #[expect(unsafe_code, reason = "a slot of a type has no other way in")]
-    // SAFETY: `class` is a type, what it has as its `tp_new` is of this type, and takes a tuple.
-    unsafe {
-        let class = class.as_ptr().cast::<ffi::PyTypeObject>();
-        let slot = ffi::PyType_GetSlot(class, ffi::Py_tp_new);
-        if slot.is_null() {
-            return Err(PyTypeError::new_err("this class has no instances"));
+/// A class whose instances are made with empty slots, as `object.__new__` makes them.
+#[derive(Debug)]
+pub(super) struct Class {
+    object: Py<PyType>,
+    new: ffi::newfunc,
+    nothing: Py<PyTuple>,
+}
+
+impl Class {
+    pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Self> {
+        #[expect(unsafe_code, reason = "a slot of a type has no other way in")]
+        // SAFETY: `class` is a type, and what it has as its `tp_new` is of this type.
+        let new = unsafe {
+            let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
+            (!slot.is_null())
+                .then(|| std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(slot))
+        };
+        let new = new.ok_or_else(|| PyTypeError::new_err("this class has no instances"))?;
+        let nothing = PyTuple::empty(class.py()).unbind();
+        Ok(Self { object: class.clone().unbind(), new, nothing })
+    }
+
+    pub(super) fn name(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.object.bind(py).name()?.to_string())
+    }
+
+    pub(super) fn instance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        #[expect(unsafe_code, reason = "a slot of a type has no other way in")]
+        // SAFETY: `new` is that of the class, which is alive, and takes a tuple.
+        unsafe {
+            let class = self.object.as_ptr().cast::<ffi::PyTypeObject>();
+            let made = (self.new)(class, self.nothing.as_ptr(), ptr::null_mut());
+            Bound::from_owned_ptr_or_err(py, made)
         }
-        let new = std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(slot);
-        Bound::from_owned_ptr_or_err(py, new(class, none.as_ptr(), ptr::null_mut()))
     }
 }

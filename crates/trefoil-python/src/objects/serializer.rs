@@ -4,9 +4,7 @@ use std::fmt::{self, Display};
 
 use pyo3::{
     Bound, IntoPyObject, PyAny, PyErr, Python,
-    types::{
-        PyAnyMethods, PyDict, PyDictMethods, PyList, PyString, PyStringMethods, PyTypeMethods,
-    },
+    types::{PyAnyMethods, PyDict, PyDictMethods, PyList, PyString, PyStringMethods},
 };
 use serde::{
     Serialize, Serializer,
@@ -16,7 +14,7 @@ use serde::{
     },
 };
 
-use super::{Field, Kind, Missing, Reader, Shape, instance};
+use super::{Kind, Missing, Reader, Shape};
 use crate::failure::Failure;
 
 /// Why there is no object.
@@ -92,8 +90,9 @@ impl<'a, 'py> ObjectSerializer<'a, 'py> {
         let target = if let Some(shape) = shape {
             Target::Instance {
                 shape,
-                instance: instance::empty(self.py, &shape.class)?,
-                fields: shape.fields.iter().map(|field| (field, false)).collect(),
+                instance: shape.class.instance(self.py)?,
+                filled: 0,
+                next: 0,
                 others: shape.others.as_ref().map(|_| PyDict::new(self.py)),
             }
         } else {
@@ -310,8 +309,10 @@ enum Target<'a, 'py> {
     Instance {
         shape: &'a Shape,
         instance: Bound<'py, PyAny>,
-        /// All fields, and whether each is filled.
-        fields: Vec<(&'a Field, bool)>,
+        /// The fields that are filled, a bit for each.
+        filled: u64,
+        /// The place after the field that was filled last.
+        next: usize,
         others: Option<Bound<'py, PyDict>>,
     },
 }
@@ -328,10 +329,11 @@ impl<'py> Entries<'_, 'py> {
     fn add<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), Failed> {
         match &mut self.target {
             Target::Map(made, kind) => made.set_item(key, value.serialize(self.to.of(kind))?)?,
-            Target::Instance { shape, instance, fields, others } => {
-                if let Some((field, filled)) = fields.iter_mut().find(|one| one.0.wire == key) {
+            Target::Instance { shape, instance, filled, next, others } => {
+                if let Some((place, field)) = shape.field(key, *next) {
                     field.slot.fill(instance, &value.serialize(self.to.of(&field.kind))?)?;
-                    *filled = true;
+                    *filled |= 1 << place;
+                    *next = place + 1;
                 } else if let (Some(others), Some((_, kind))) = (others, &shape.others) {
                     others.set_item(key, value.serialize(self.to.of(kind))?)?;
                 }
@@ -343,14 +345,15 @@ impl<'py> Entries<'_, 'py> {
     fn made(self) -> Made<'py> {
         let made = match self.target {
             Target::Map(made, _) => made.into_any(),
-            Target::Instance { shape, instance, fields, others } => {
-                for (field, _) in fields.into_iter().filter(|(_, filled)| !filled) {
+            Target::Instance { shape, instance, filled, others, .. } => {
+                let fields = shape.fields.iter().enumerate();
+                for (_, field) in fields.filter(|(place, _)| filled >> place & 1 == 0) {
                     let value = match field.missing {
                         Missing::None => self.to.none(),
                         Missing::List => PyList::empty(self.to.py).into_any(),
                         Missing::Map => PyDict::new(self.to.py).into_any(),
                         Missing::Error => {
-                            let class = shape.class.bind(self.to.py).name()?;
+                            let class = shape.class.name(self.to.py)?;
                             let reason = format!("a `{class}` needs `{}`", field.wire);
                             return Err(Failed::Value(reason));
                         }
