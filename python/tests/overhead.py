@@ -29,6 +29,7 @@ import trefoil_search as trefoil
 
 ROUNDS = 2_000
 THREADS = 8
+SECONDS = 10
 
 
 class Library:
@@ -96,9 +97,9 @@ def many(engine: trefoil.Engine, library: Library, asked: Asked) -> None:
     """Ask by several threads at once."""
     ours: list[float] = []
     theirs: list[float] = []
-    for _ in range(7):
-        theirs.append(library(f"many {THREADS} 3"))
-        until = time.perf_counter() + 3
+    for _ in range(5):
+        theirs.append(library(f"many {THREADS} {SECONDS}"))
+        until = time.perf_counter() + SECONDS
         done = [0] * THREADS
 
         def work(place: int, done: list[int] = done, until: float = until) -> None:
@@ -178,8 +179,12 @@ def heavy(engine: trefoil.Engine) -> object:
     )
 
 
-async def awaits(engine: trefoil.Engine, asked: Asked) -> None:
-    """Await at once as many searches as there are cores, and a hundred."""
+async def awaits(engine: trefoil.Engine, library: Library, asked: Asked) -> None:
+    """Await at once as many searches as there are cores, and a hundred.
+
+    A search has more than one thread, so that many at once take longer than one in the library
+    too.
+    """
     cores = os.cpu_count() or 1
     async with trefoil.AsyncEngine(engine) as awaited:
 
@@ -195,8 +200,15 @@ async def awaits(engine: trefoil.Engine, asked: Asked) -> None:
                 await asyncio.gather(*(one(number) for _ in range(at_once)))
             return (time.perf_counter() - began) / 300
 
-        alone, together = await rounds(1), await rounds(cores)
-        print(f"{cores} awaits at once on {cores} cores: {together / alone:.2f} × one")
+        ours: list[float] = []
+        theirs: list[float] = []
+        for _ in range(5):
+            one_at_once, many_at_once = library("many 1 3"), library(f"many {cores} 3")
+            theirs.append(cores * one_at_once / many_at_once)
+            alone, together = await rounds(1), await rounds(cores)
+            ours.append(together / alone)
+        mine, of = statistics.median(ours), statistics.median(theirs)
+        print(f"{cores} awaits at once on {cores} cores: {mine:.2f} × one, library {of:.2f} ×")
         lags: list[float] = []
         ended = False
 
@@ -231,7 +243,7 @@ def main() -> None:
     if "pace" in parts:
         pace(engine, asked)
     if "awaits" in parts:
-        asyncio.run(awaits(engine, asked))
+        asyncio.run(awaits(engine, library, asked))
     engine.close()
 
 
