@@ -37,6 +37,7 @@ const BATCH: usize = 64;
 const COMPARED: usize = 100;
 /// Questions of a collection that are also asked with reranking, whose time is not limited.
 const RERANKED: usize = 10;
+/// What the documents alone decide; communities depend on when they came too.
 const PASSAGES: [SearchResultType; 2] = [SearchResultType::Chunk, SearchResultType::Entity];
 /// After a failover one of so many documents is removed and written again.
 const WRITTEN_AGAIN: usize = 7;
