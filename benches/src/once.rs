@@ -82,8 +82,8 @@ impl<E: Embedder> Embedder for EmbeddedOnce<E> {
         self.embedder.short_relevance(cosine)
     }
 
-    fn token_space(&self) -> Option<&TokenSpace> {
-        self.embedder.token_space()
+    fn token_space(&self, passages: Language) -> Option<&TokenSpace> {
+        self.embedder.token_space(passages)
     }
 
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
@@ -107,7 +107,13 @@ impl<E: Embedder> Embedder for EmbeddedOnce<E> {
         })?;
         Ok((self.matrix(&rows)?, rows.into_iter().map(|(_, tokens)| tokens).collect()))
     }
-    fn query_tokens(&self, question: &str, language: Language) -> Result<Array2<f32>> {
-        self.embedder.query_tokens(question, language)
+
+    fn query_tokens(
+        &self,
+        question: &str,
+        language: Language,
+        passages: Language,
+    ) -> Result<Array2<f32>> {
+        self.embedder.query_tokens(question, language, passages)
     }
 }

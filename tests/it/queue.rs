@@ -91,7 +91,7 @@ impl Embedder for Letters {
         Ok(vectors)
     }
 
-    fn token_space(&self) -> Option<&TokenSpace> {
+    fn token_space(&self, _: Language) -> Option<&TokenSpace> {
         Some(&self.tokens)
     }
 

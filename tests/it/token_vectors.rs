@@ -28,6 +28,12 @@ struct Foxes {
 }
 
 impl Foxes {
+    /// As a model of late interaction tells it.
+    fn late() -> Self {
+        let tokens = TokenSpace::of_late_interaction("foxes", 2, [0.0, 1.0]).unwrap();
+        Self { tokens, ..Self::new() }
+    }
+
     fn new() -> Self {
         let means = || TokenMeans::from([(Language::En, vec![0.0, 0.0])]);
         Self {
@@ -51,7 +57,7 @@ impl Embedder for Foxes {
         Ok(Array2::from_shape_fn((texts.len(), 2), |(_, column)| [0.8, 0.6][column]))
     }
 
-    fn token_space(&self) -> Option<&TokenSpace> {
+    fn token_space(&self, _: Language) -> Option<&TokenSpace> {
         Some(&self.tokens)
     }
 
@@ -60,7 +66,8 @@ impl Embedder for Foxes {
         texts: &[(&str, Option<Language>)],
     ) -> Result<(Array2<f32>, Vec<Option<TokenCodes>>)> {
         let codes = |text: &str| {
-            let token = if text.contains('狐') { array![[1.0, 0.0]] } else { array![[0.0, 1.0]] };
+            let is_fox = text.contains('狐') || text.contains("fox");
+            let token = if is_fox { array![[1.0, 0.0]] } else { array![[0.0, 1.0]] };
             TokenCodes::of(&token.view())
         };
         let each: Vec<&str> = texts.iter().map(|(text, _)| *text).collect();
@@ -68,7 +75,7 @@ impl Embedder for Foxes {
         Ok((self.embed(Role::Passage, &each)?, codes.collect()))
     }
 
-    fn query_tokens(&self, _: &str, _: Language) -> Result<Array2<f32>> {
+    fn query_tokens(&self, _: &str, _: Language, _: Language) -> Result<Array2<f32>> {
         if self.fails.load(Ordering::Relaxed) {
             return Err(Error::EmbeddingFailed {
                 model: "foxes".to_owned(),
@@ -82,7 +89,16 @@ impl Embedder for Foxes {
 
 /// Japanese documents, one of them about a fox, neither the first nor the last.
 fn engine(kept: TokenVectors) -> (tempfile::TempDir, Arc<Foxes>, Engine) {
-    let (folder, foxes) = (tempfile::tempdir().unwrap(), Arc::new(Foxes::new()));
+    let texts = ["山に雪が降る。", "猫が庭で眠る。", "狐が森を走る。", "犬が川で泳ぐ。"];
+    engine_of(Foxes::new(), texts, kept)
+}
+
+fn engine_of(
+    foxes: Foxes,
+    texts: [&str; 4],
+    kept: TokenVectors,
+) -> (tempfile::TempDir, Arc<Foxes>, Engine) {
+    let (folder, foxes) = (tempfile::tempdir().unwrap(), Arc::new(foxes));
     let mut config = EngineConfig {
         model: Model::Custom(Arc::clone(&foxes) as _),
         rerankers: Rerankers::Custom(Vec::new()),
@@ -91,7 +107,6 @@ fn engine(kept: TokenVectors) -> (tempfile::TempDir, Arc<Foxes>, Engine) {
     };
     config.rerank.enabled = true;
     let engine = Engine::open_with(folder.path(), config).unwrap();
-    let texts = ["山に雪が降る。", "猫が庭で眠る。", "狐が森を走る。", "犬が川で泳ぐ。"];
     let numbered = (0..).zip(texts).map(|(n, text)| Document::new(format!("{n}.md"), text));
     engine.ingest(&numbered.collect::<Vec<_>>()).unwrap();
     engine.wait_until_indexed().unwrap();
@@ -131,4 +146,25 @@ fn what_cannot_be_compared_is_told_to_that_search_alone() {
     foxes.fails.store(false, Ordering::Relaxed);
     let after = ask(&engine);
     assert_eq!((after.degraded, after.results), (good.degraded, good.results));
+}
+
+#[test]
+fn within_a_language_those_of_a_model_of_late_interaction_order_the_list() {
+    let texts = ["Snow falls up there.", "A cat is asleep.", "The fox runs.", "A dog swims."];
+    let first = |foxes, kept| {
+        let (_folder, _foxes, engine) = engine_of(foxes, texts, kept);
+        let found = ask(&engine);
+        let read = found.results.iter().filter(|one| one.relevance.rerank.is_some()).count();
+        (found.results[0].path().to_owned(), read)
+    };
+    let (path, read) = first(Foxes::late(), TokenVectors::All);
+    assert_eq!((path.as_str(), read), ("2.md", 4));
+    // Those of an embedder do not, and of English none are kept unless it is asked for.
+    for (foxes, kept) in [
+        (Foxes::new(), TokenVectors::All),
+        (Foxes::late(), TokenVectors::Auto),
+        (Foxes::late(), TokenVectors::Off),
+    ] {
+        assert_eq!(first(foxes, kept).1, 0, "{kept:?}");
+    }
 }

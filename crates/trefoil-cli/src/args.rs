@@ -138,6 +138,10 @@ pub(crate) struct GlobalArgs {
         hide_short_help = true
     )]
     pub(crate) token_vectors: Option<TokenVectors>,
+    /// Model of late interaction whose token vectors are kept of texts in its languages: a name of
+    /// `trefoil models list`, a folder, or `none` for those of the embedding model
+    #[arg(long, value_name = "NAME|DIR", env = "TREFOIL_TOKEN_MODEL", hide_short_help = true)]
+    pub(crate) token_model: Option<String>,
     /// Print JSON for programs instead of text for people
     #[arg(long)]
     pub(crate) json: bool,

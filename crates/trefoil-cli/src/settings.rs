@@ -10,7 +10,7 @@ use std::{
 use anyhow::Context;
 use serde::{Deserialize, Deserializer};
 use trefoil::{
-    Engine, EngineConfig, Error, Model, Profile, TokenVectors,
+    Engine, EngineConfig, Error, Model, Profile, TokenModel, TokenVectors,
     cluster::StoreAt,
     index::KeywordConfig,
     memory::MemoryUpkeep,
@@ -120,6 +120,9 @@ impl Settings {
                 model: embedder.unwrap_or_default(),
                 model_home: Some(home.root().to_owned()),
                 token_vectors: args.token_vectors.or(file.token_vectors).unwrap_or_default(),
+                token_model: token_model(
+                    args.token_model.as_deref().map(model).or(file.token_model),
+                ),
                 threads: file.threads,
                 rerankers,
                 rerank,
@@ -214,6 +217,18 @@ impl Settings {
     }
 }
 
+/// The model of late interaction that is asked for.
+fn token_model(asked: Option<Model>) -> TokenModel {
+    match asked {
+        Some(Model::None) => TokenModel::None,
+        Some(Model::Named(name)) => TokenModel::Named(name),
+        Some(Model::Folder(folder)) => TokenModel::Folder(folder),
+        Some(Model::Default | Model::Custom(_) | Model::External { .. }) | None => {
+            TokenModel::Default
+        }
+    }
+}
+
 /// Indexes as `NAME=DIR`, in order; none where one is given without a name.
 fn named_indexes(given: &[PathBuf]) -> trefoil::Result<Vec<(String, PathBuf)>> {
     let mut named: Vec<(String, PathBuf)> = Vec::new();
@@ -257,6 +272,8 @@ struct SettingsFile {
     keyword: Option<KeywordConfig>,
     redact_documents: Option<bool>,
     token_vectors: Option<TokenVectors>,
+    #[serde(default, deserialize_with = "by_name")]
+    token_model: Option<Model>,
     #[serde(default)]
     store: StoreTable,
     #[serde(default)]
@@ -296,7 +313,8 @@ impl SettingsFile {
         for index in file.indexes.values_mut() {
             index.path = folder.join(&index.path);
         }
-        for model in [&mut file.model, &mut file.rerank_model].into_iter().flatten() {
+        let models = [&mut file.model, &mut file.rerank_model, &mut file.token_model];
+        for model in models.into_iter().flatten() {
             if let Model::Folder(path) = model {
                 *path = folder.join(&*path);
             }

@@ -656,9 +656,13 @@ fn the_help_is_short_and_has_examples() {
 #[test]
 fn models_are_listed_without_a_network() {
     let run = Place::new().run(&["models", "list"]).expect(0);
-    for name in
-        ["onnxruntime", "multilingual-e5-small", "bge-small-en-v1.5", "ms-marco-MiniLM-L-12-v2"]
-    {
+    for name in [
+        "onnxruntime",
+        "multilingual-e5-small",
+        "bge-small-en-v1.5",
+        "ms-marco-MiniLM-L-12-v2",
+        "answerai-colbert-small-v1",
+    ] {
         assert!(
             run.stdout.lines().any(|line| line.starts_with(name) && line.contains("absent")),
             "{}",

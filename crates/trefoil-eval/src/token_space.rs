@@ -104,7 +104,7 @@ impl TokenSamples {
             let asked = space.centred(Role::Query, language_of(question), &vectors.view());
             let mut best = f32::NEG_INFINITY;
             for (name, text) in codes.iter().filter(|_| !answers.is_empty()) {
-                let similarity = text.similarity(&asked.view());
+                let similarity = space.similarity_of_codes(&asked.view(), text);
                 if answers.contains(name) {
                     best = best.max(similarity);
                 } else {

@@ -1,3 +1,4 @@
+pub(crate) mod late_interaction;
 pub(crate) mod pool;
 
 use std::{
@@ -283,7 +284,7 @@ impl Embedder for OnnxEmbedder {
         self.matrix(&vectors)
     }
 
-    fn token_space(&self) -> Option<&TokenSpace> {
+    fn token_space(&self, _: Language) -> Option<&TokenSpace> {
         self.token_space.as_ref()
     }
 
@@ -310,7 +311,7 @@ impl Embedder for OnnxEmbedder {
         Ok((self.matrix(&vectors)?, codes))
     }
 
-    fn query_tokens(&self, question: &str, language: Language) -> Result<Array2<f32>> {
+    fn query_tokens(&self, question: &str, language: Language, _: Language) -> Result<Array2<f32>> {
         let Some(space) = &self.token_space else {
             return Ok(Array2::zeros((0, self.space.dimensions)));
         };

@@ -52,7 +52,7 @@ pub use card::{
 };
 pub use dense::Activation;
 pub use draft::{AddOptions, Draft, DraftFile};
-pub use embedder::OnnxEmbedder;
+pub use embedder::{OnnxEmbedder, late_interaction::LateInteractionEmbedder};
 pub use home::{ModelHome, ModelStatus};
 pub use model::ModelSource;
 pub use progress::PullProgress;

@@ -169,7 +169,15 @@ mod tests {
             let chosen: Vec<_> = chosen.iter().map(|entry| entry.card.name.as_str()).collect();
             assert_eq!(chosen, expected);
         }
-        check(&[], &[RUNTIME, "multilingual-e5-small", "ms-marco-MiniLM-L-12-v2"]);
+        check(
+            &[],
+            &[
+                RUNTIME,
+                "multilingual-e5-small",
+                "ms-marco-MiniLM-L-12-v2",
+                "answerai-colbert-small-v1",
+            ],
+        );
         check(&[RUNTIME], &[RUNTIME]);
         check(&["bge-small-en-v1.5", "bge-small-en-v1.5"], &[RUNTIME, "bge-small-en-v1.5"]);
         #[cfg(feature = "lindera")]

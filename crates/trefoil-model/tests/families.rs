@@ -10,15 +10,18 @@
 
 mod tiny;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
+use ndarray::Array2;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny::{Element, Output, Tiny, WIDTH, dense, tokenizer};
-use trefoil_core::{Embedder, Error, Pooling, Quantization, Reranker, Role};
+use trefoil_core::{
+    Embedder, EmbeddingSpace, Error, Language, Pooling, Quantization, Reranker, Role, TokenCodes,
+};
 use trefoil_model::{
-    AddOptions, AddSource, AddedModel, Card, DecoderCard, ModelHome, ModelRole, ModelSource,
-    OnnxEmbedder, PullOptions, RerankerScores, open_reranker,
+    AddOptions, AddSource, AddedModel, Card, DecoderCard, LateInteractionEmbedder, ModelHome,
+    ModelRole, ModelSource, OnnxEmbedder, PullOptions, RerankerScores, open_reranker,
 };
 
 /// A repository in a folder, and a home to add it to.
@@ -494,6 +497,74 @@ fn jina_colbert_v2() {
         .json("artifact.metadata", &artifact);
     let error = unknown.add(&AddOptions::default()).unwrap_err();
     assert!(error.to_string().contains("`[QueryMarker]`"), "{error}");
+}
+
+/// Gives every text the same vector, and its tokens none.
+#[derive(Debug)]
+struct Same(EmbeddingSpace);
+
+impl Embedder for Same {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.0
+    }
+
+    fn cosine_range(&self) -> (f32, f32) {
+        (0.0, 1.0)
+    }
+
+    fn embed(&self, _: Role, texts: &[&str]) -> trefoil_core::Result<Array2<f32>> {
+        Ok(Array2::ones((texts.len(), self.0.dimensions)))
+    }
+}
+
+#[test]
+fn a_model_of_late_interaction_gives_the_token_vectors_of_its_languages() {
+    let artifact = json!({
+        "dim": 48, "query_token_id": "[Q]", "doc_token_id": "[D]", "query_maxlen": 32
+    });
+    let model = Tiny { outputs: vec![Output::Projected("text_embeds", 48)], ..Tiny::default() };
+    let repository = Repository::new("colbert", &tokenizer::bert(&["[Q]", "[D]"]))
+        .onnx("onnx/model.onnx", &model)
+        .json("config.json", &xlm_roberta("HF_ColBERT", 512))
+        .json("artifact.metadata", &artifact)
+        .json("tokenizer_config.json", &json!({ "mask_token": "[MASK]" }))
+        .write("README.md", readme("license: mit\nlanguage: [en]", ""));
+    let folder = repository.added().path;
+    // Of the languages in which it passed the check, English alone.
+    let card = fs::read_to_string(folder.join("card.toml")).unwrap();
+    let mut card: Card = toml::from_str(&card).unwrap();
+    card.languages = vec!["en".to_owned()];
+    fs::write(folder.join("card.toml"), toml::to_string(&card).unwrap()).unwrap();
+    let source = ModelSource::Name("colbert".to_owned());
+    let open = |dimensions| {
+        let same = Arc::new(Same(EmbeddingSpace::of_caller("same", "test", dimensions)));
+        LateInteractionEmbedder::open(same, &repository.home, &source, 2)
+    };
+    let embedder = open(48).unwrap();
+    let space = embedder.token_space(Language::En).unwrap();
+    assert!(space.is_late_interaction() && embedder.token_space(Language::Ja).is_none());
+    let texts = ["Owls hunt at night, without a sound.", "Bread is baked.", "梟は夜に狩りをする。"];
+    let given = [Some(Language::En), None, Some(Language::Ja)];
+    let passages: Vec<_> = texts.into_iter().zip(given).collect();
+    let (vectors, codes) = embedder.embed_passages(&passages).unwrap();
+    assert_eq!(vectors.dim(), (3, 48));
+    assert_eq!(codes.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false]);
+    let asked =
+        |language, passages| embedder.query_tokens("owls at night", language, passages).unwrap();
+    let question = asked(Language::En, Language::En);
+    assert_eq!(question.dim(), (32, 48));
+    assert_eq!(asked(Language::En, Language::En), question, "as it is remembered");
+    // It reads no Japanese, neither as a question nor as a passage.
+    assert!(asked(Language::Ja, Language::En).is_empty());
+    assert!(asked(Language::En, Language::Ja).is_empty());
+    let each = |text| embedder.embed_passages(&[(text, Some(Language::En))]).unwrap().1.remove(0);
+    let near = |codes: &TokenCodes| space.similarity_of_codes(&question.view(), codes);
+    let (own, other) = (codes[0].clone().unwrap(), each("Bread is baked.").unwrap());
+    assert!(near(&own) > near(&other), "{} {}", near(&own), near(&other));
+    assert_eq!(each(texts[0]), Some(own), "whatever else is embedded");
+    let error = open(47).unwrap_err();
+    assert!(matches!(error, Error::ModelUnusable { .. }), "{error}");
+    assert!(error.to_string().contains("48") && error.to_string().contains("47"), "{error}");
 }
 
 /// An encoder with nothing but its ONNX file and its tokenizer.

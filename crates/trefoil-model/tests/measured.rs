@@ -56,3 +56,16 @@ fn the_scale_of_the_default_reranker_is_found_again() {
     assert_eq!(languages, ["en"]);
     assert_eq!(reranking.unwrap().scores, RerankerScores::Logits);
 }
+
+#[test]
+fn the_range_of_the_default_model_of_late_interaction_is_found_again() {
+    let AddedModel { card, check, .. } = added(
+        "answerai-colbert-small-v1",
+        "name = 'colbert'\nrole = 'late-interaction'\nlicense = 'Apache-2.0'\nmax-tokens = 300\n\
+         [late-interaction]\ndimensions = 384\nquery-marker = '[unused0]'\n\
+         passage-marker = '[unused1]'\nquery-tokens = 32\nmask-token = '[MASK]'\n",
+    );
+    let [low, high] = check.range;
+    assert!((low - 0.74).abs() < 0.01 && (high - 0.865).abs() < 0.01, "{check:?}");
+    assert_eq!(card.languages, ["en"]);
+}

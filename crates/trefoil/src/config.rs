@@ -45,6 +45,9 @@ pub struct EngineConfig {
     /// them. After a change texts are embedded once more in the background, or what was kept is
     /// forgotten.
     pub token_vectors: TokenVectors,
+    /// The model of late interaction whose token vectors are kept of texts in its languages, in
+    /// place of the embedder's.
+    pub token_model: TokenModel,
     /// Threads for embedding; all cores by default.
     pub threads: Option<usize>,
     /// The analyser: splits texts into terms, for indexing, for questions and for highlights.
@@ -232,6 +235,26 @@ impl TokenVectors {
     }
 }
 
+/// The model of late interaction of an engine. Its vectors have as many numbers as those of the
+/// embedder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TokenModel {
+    /// None: token vectors are the embedder's.
+    None,
+    /// [`NAME`](Self::NAME), which reads English, once it has been pulled.
+    #[default]
+    Default,
+    /// A model that was pulled or added under this name.
+    Named(String),
+    /// A folder with `model.onnx`, `tokenizer.json` and `card.toml`.
+    Folder(PathBuf),
+}
+
+impl TokenModel {
+    /// The default model.
+    pub const NAME: &'static str = "answerai-colbert-small-v1";
+}
+
 /// The entity extractor of an engine.
 #[cfg(feature = "graph")]
 #[derive(Clone, Debug, Default)]
@@ -292,6 +315,7 @@ impl Default for EngineConfig {
             model_before: Model::None,
             model_home: None,
             token_vectors: TokenVectors::default(),
+            token_model: TokenModel::default(),
             threads: None,
             analyzer: Arc::new(ScriptAnalyzer::default()),
             chunker: Chunking::default(),

@@ -99,6 +99,7 @@ pub mod index {
     pub(crate) mod read_view;
     pub(crate) mod refresh;
     pub(crate) mod replay;
+    pub(crate) mod tokens;
     #[cfg(feature = "graph")]
     pub(crate) mod typed_rows;
 }
@@ -295,7 +296,7 @@ pub mod model {
 #[cfg(feature = "tokio")]
 pub use async_engine::AsyncEngine;
 pub use builder::EngineBuilder;
-pub use config::{EngineConfig, Model, TokenVectors};
+pub use config::{EngineConfig, Model, TokenModel, TokenVectors};
 pub use engine::Engine;
 pub use ingest::pipeline::{IngestOptions, Ingested};
 /// A calendar day, as documents and filters use it.

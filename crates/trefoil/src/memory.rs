@@ -21,7 +21,7 @@ pub use trefoil_core::{
 };
 use trefoil_core::{
     Allowed, Deadline, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question,
-    Result, RetrieverId, Role, RowId, Score, Stage, TokenCodes, TokenCounter,
+    Result, RetrieverId, Role, RowId, Score, Stage, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -42,7 +42,11 @@ use crate::{
     background::catch_panics,
     default_set::{retriever_fed_by, stage_fed_by},
     engine::Engine,
-    index::{embedding::EMBEDDER, read_view::ReadView},
+    index::{
+        embedding::EMBEDDER,
+        read_view::ReadView,
+        tokens::{AskedTokens, asked_tokens},
+    },
     search::pool::join,
     state::State,
 };
@@ -250,14 +254,15 @@ impl MemoryCollection<'_> {
         let Some(embedder) = state.embedder().filter(|_| !text.is_empty()) else {
             return Ok(BTreeMap::new());
         };
-        let Some(space) = embedder.token_space() else { return Ok(BTreeMap::new()) };
-        let kept = state.store.token_codes(rows)?;
-        if kept.is_empty() {
-            return Ok(BTreeMap::new());
+        let mut scores = BTreeMap::new();
+        for AskedTokens { space, asked, kept } in
+            asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
+        {
+            let relevance =
+                |codes| space.relevance(space.similarity_of_codes(&asked.view(), codes));
+            scores.extend(kept.iter().map(|(row, codes)| (*row, relevance(codes))));
         }
-        let asked = catch_panics(EMBEDDER, || embedder.query_tokens(&text, language_of(&text)))?;
-        let relevance = |codes: &TokenCodes| space.relevance(codes.similarity(&asked.view()));
-        Ok(kept.iter().map(|(row, codes)| (*row, relevance(codes))).collect())
+        Ok(scores)
     }
 
     /// The unit vector of a text; none without a model.

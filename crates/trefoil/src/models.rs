@@ -78,6 +78,7 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
         (_, onnx) => onnx.clone().map(|embedder| embedder as Arc<dyn Embedder>),
     };
     let counter = onnx.clone().map(|embedder| embedder as Arc<dyn TokenCounter>);
+    let embedder = embedder.map(|embedder| onnx::with_token_model(config, embedder)).transpose()?;
     Ok(Models {
         embedder,
         counter: counter.unwrap_or_else(|| Arc::new(ApproximateTokens)),
@@ -134,11 +135,15 @@ fn extractor(config: &EngineConfig) -> Result<Option<Arc<dyn EntityExtractor>>> 
 
 #[cfg(feature = "onnx")]
 mod onnx {
-    use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, TokenReranker, open_reranker};
+    use trefoil_model::{
+        LateInteractionEmbedder, ModelHome, ModelSource, OnnxEmbedder, TokenReranker, open_reranker,
+    };
 
     use trefoil_text::language_of;
 
-    use super::{Arc, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result};
+    use crate::config::{TokenModel, TokenVectors};
+
+    use super::{Arc, Embedder, EngineConfig, Error, FoundRerankers, Model, Rerankers, Result};
 
     pub(super) fn embedder(config: &EngineConfig) -> Result<Arc<OnnxEmbedder>> {
         let source = match &config.model {
@@ -149,6 +154,33 @@ mod onnx {
             }
         };
         Ok(Arc::new(OnnxEmbedder::open(&home(config)?, &source, threads(config))?))
+    }
+
+    /// The embedder with the model of late interaction that is configured, if token vectors are
+    /// kept; a default that has not been pulled, or whose vectors have another length, is no error.
+    pub(super) fn with_token_model(
+        config: &EngineConfig,
+        embedder: Arc<dyn Embedder>,
+    ) -> Result<Arc<dyn Embedder>> {
+        let source = match &config.token_model {
+            _ if config.token_vectors == TokenVectors::Off || !embedder.embeds_texts() => {
+                return Ok(embedder);
+            }
+            TokenModel::None => return Ok(embedder),
+            TokenModel::Default => ModelSource::Name(TokenModel::NAME.to_owned()),
+            TokenModel::Named(name) => ModelSource::Name(name.clone()),
+            TokenModel::Folder(folder) => ModelSource::Folder(folder.clone()),
+        };
+        let (home, plain) = (home(config)?, Arc::clone(&embedder));
+        match LateInteractionEmbedder::open(embedder, &home, &source, threads(config)) {
+            Ok(both) => Ok(Arc::new(both)),
+            Err(Error::ModelMissing { .. } | Error::ModelUnusable { .. })
+                if config.token_model == TokenModel::Default =>
+            {
+                Ok(plain)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The reranker that is configured and, for what it does not read, the tokens of

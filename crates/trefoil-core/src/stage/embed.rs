@@ -224,14 +224,14 @@ pub trait Embedder: Debug + Send + Sync {
         Ok(vectors)
     }
 
-    /// How the vectors of single tokens are compared; none for an embedder that gives none, as by
-    /// default.
-    fn token_space(&self) -> Option<&TokenSpace> {
+    /// How the vectors of the tokens of passages in a language are compared; none for an embedder
+    /// that gives none, as by default.
+    fn token_space(&self, _passages: Language) -> Option<&TokenSpace> {
         None
     }
 
     /// [`embed`](Self::embed) of passages, with the codes of the tokens of those whose language is
-    /// given; none where there is no [token space](Self::token_space).
+    /// given; none where it has no [token space](Self::token_space).
     ///
     /// # Errors
     /// As [`embed`](Self::embed).
@@ -244,11 +244,17 @@ pub trait Embedder: Debug + Send + Sync {
     }
 
     /// The vectors of the tokens of a question in a language, one a row,
-    /// [centred](TokenSpace::centred); none where there is no [token space](Self::token_space).
+    /// [centred](TokenSpace::centred), for passages in a language; none where that has no [token
+    /// space](Self::token_space), or its model does not read the question.
     ///
     /// # Errors
     /// As [`embed`](Self::embed).
-    fn query_tokens(&self, _question: &str, _language: Language) -> Result<Array2<f32>> {
+    fn query_tokens(
+        &self,
+        _question: &str,
+        _language: Language,
+        _passages: Language,
+    ) -> Result<Array2<f32>> {
         Ok(Array2::zeros((0, self.space().dimensions)))
     }
 }

@@ -1,5 +1,5 @@
 use ndarray::{Array2, ArrayView1, Axis};
-use trefoil_core::{Deadline, Error, Reranker, Result, Role, Score};
+use trefoil_core::{Deadline, Error, Reranker, Result, Role, Score, TokenSpace};
 
 use super::cross_encoder::{WINDOW, on_scale, reads, sigmoid};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     embedder::pool::{token_matrix, unit},
     home::ModelHome,
     model::{Model, ModelSource, Output},
-    tokenizer::{Fill, Marking},
+    tokenizer::{Fill, Marking, Words},
 };
 
 /// Scores passages for a question with a model of late interaction, such as `ColBERT`: each gives a
@@ -22,7 +22,8 @@ use crate::{
 #[derive(Debug)]
 pub struct LateInteractionReranker {
     name: String,
-    english_only: bool,
+    languages: Vec<String>,
+    max_tokens: usize,
     card: LateInteractionCard,
     range: [f32; 2],
     projection: Projection,
@@ -44,7 +45,7 @@ impl LateInteractionReranker {
 
     /// The reranker of a model with its card.
     pub(crate) fn of(model: Model, card: Card) -> Result<Self> {
-        let Card { name, role, languages, late_interaction, .. } = card;
+        let Card { name, role, languages, max_tokens, late_interaction, .. } = card;
         let late_interaction = late_interaction.filter(|_| role == ModelRole::LateInteraction);
         let Some(card) = late_interaction else {
             return Err(Error::InvalidConfig {
@@ -62,8 +63,56 @@ impl LateInteractionReranker {
             return Err(Error::ModelUnusable { name, reason });
         };
         let projection = Projection::load(model.folder(), &card.dense, card.dimensions)?;
-        let english_only = languages == ["en"];
-        Ok(Self { name, english_only, card, range, projection, model })
+        Ok(Self { name, languages, max_tokens, card, range, projection, model })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// ISO 639-1 codes of the languages that it reads.
+    pub(crate) fn languages(&self) -> &[String] {
+        &self.languages
+    }
+
+    /// How many numbers the vector of a token has.
+    pub(crate) const fn dimensions(&self) -> usize {
+        self.card.dimensions
+    }
+
+    /// How its vectors are compared.
+    ///
+    /// # Errors
+    /// Those of the file of the model, which tells it from others.
+    pub(crate) fn space(&self) -> Result<TokenSpace> {
+        let sha256 = self.model.sha256()?;
+        let known = format!("{}:{}", self.name, sha256.get(..8).unwrap_or(&sha256));
+        TokenSpace::of_late_interaction(known, self.card.dimensions, self.range)
+    }
+
+    /// The vectors of whole passages, as they are kept: of the first `max-tokens` of each.
+    ///
+    /// # Errors
+    /// Those of [`score`](Reranker::score).
+    pub(crate) fn passage_vectors(&self, texts: &[&str]) -> Result<Vec<Array2<f32>>> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let marking = self.marking(Role::Passage)?;
+        self.model.run(
+            texts,
+            |tokenizer, text| tokenizer.encode_marked(&marking, "", text, self.max_tokens),
+            |output| self.read(&output),
+        )
+    }
+
+    /// The vectors of a question.
+    ///
+    /// # Errors
+    /// Those of [`score`](Reranker::score).
+    pub(crate) fn query_vectors(&self, question: &str) -> Result<Array2<f32>> {
+        let vectors = self.vectors(Role::Query, question, &[question], &Deadline::NEVER)?;
+        Ok(vectors.into_iter().next().unwrap_or_default())
     }
 
     /// How near each passage is to the question, −1 to 1; of the first, as many as were begun
@@ -101,12 +150,18 @@ impl LateInteractionReranker {
             texts,
             deadline,
             |tokenizer, text| tokenizer.encode_marked(&marking, question, text, length),
-            |Output { text, tokens, shape, numbers }| {
-                self.compared(&tokens.places, shape, numbers).map_err(|reason| {
-                    Error::RerankFailed { model: self.name.clone(), bytes: text.len(), reason }
-                })
-            },
+            |output| self.read(&output),
         )
+    }
+
+    /// What is compared of what the model says of a text.
+    fn read(&self, output: &Output<'_, Words>) -> Result<Array2<f32>> {
+        let Output { text, tokens, shape, numbers } = output;
+        self.compared(&tokens.places, shape, numbers).map_err(|reason| Error::RerankFailed {
+            model: self.name.clone(),
+            bytes: text.len(),
+            reason,
+        })
     }
 
     /// What is put into a text of that side.
@@ -171,7 +226,7 @@ impl Reranker for LateInteractionReranker {
 
     /// As a cross-encoder: one of English alone reads what is Latin.
     fn reads(&self, text: &str) -> bool {
-        reads(self.english_only, text)
+        reads(self.languages == ["en"], text)
     }
 
     fn load(&self) -> Result<()> {

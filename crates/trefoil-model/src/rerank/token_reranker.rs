@@ -23,7 +23,7 @@ impl TokenReranker {
     /// Takes an embedder that has a [token space](Embedder::token_space); none if it has not.
     /// `language_of` tells the language of a text.
     pub fn new(embedder: Arc<OnnxEmbedder>, language_of: fn(&str) -> Language) -> Option<Self> {
-        let space = embedder.token_space()?.clone();
+        let space = embedder.token_space(Language::En)?.clone();
         Some(Self { embedder, space, language_of })
     }
 }
@@ -74,7 +74,7 @@ impl Reranker for TokenReranker {
         let read = vectors(Role::Passage, passages)?;
         let score = |(text, read): (&&str, &Array2<f32>)| {
             let text = centred(Role::Passage, text, read);
-            self.space.score(TokenSpace::similarity(&asked.view(), &text.view()))
+            self.space.score(self.space.similarity(&asked.view(), &text.view()))
         };
         Ok(passages.iter().zip(&read).map(score).collect())
     }

@@ -13,7 +13,8 @@ const KEPT_TOKENS: &str = "kept_tokens";
 /// Which token vectors are kept: those of memory, and of documents in some languages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptTokens {
-    /// How they are compared; another one's cannot be.
+    /// How they are compared; what has another space cannot be. Where passages in one language are
+    /// compared otherwise than those in another, the spaces of all, one after the other.
     pub space: String,
     /// The languages of documents.
     pub languages: Vec<Language>,
@@ -22,7 +23,8 @@ pub struct KeptTokens {
 /// The vectors of the tokens of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EmbeddedTokens {
-    /// Their [space](KeptTokens::space).
+    /// Their space, which is part of what is [kept](KeptTokens::space); empty for a text whose
+    /// language has none.
     pub space: String,
     /// The vectors.
     pub codes: TokenCodes,
@@ -33,7 +35,7 @@ pub struct EmbeddedTokens {
 pub(super) fn has_tokens(language: &str) -> String {
     format!(
         "NOT EXISTS (SELECT 1 FROM meta WHERE key = '{KEPT_TOKENS}'
-             AND token_space IS NOT value ->> 'space'
+             AND NOT ifnull(instr(value ->> 'space', token_space), 0)
              AND ifnull(instr(value ->> 'languages', {language}), 1))"
     )
 }
@@ -55,7 +57,8 @@ impl Store {
     /// is no longer wanted is forgotten.
     pub fn keep_tokens(&self, wanted: Option<&KeptTokens>) -> Result<()> {
         self.write("set which token vectors are kept", |tx, now| {
-            if kept(tx)?.as_ref() == wanted {
+            let before = kept(tx)?;
+            if before.as_ref() == wanted {
                 return Ok(());
             }
             match wanted {
@@ -64,19 +67,18 @@ impl Store {
                     meta::forget(tx, KEPT_TOKENS)?;
                 }
             }
-            let (space, languages) = match wanted {
-                Some(KeptTokens { space, languages }) => (Some(space), languages.as_slice()),
-                None => (None, [].as_slice()),
-            };
+            let space = |kept: Option<&KeptTokens>| kept.map(|kept| kept.space.clone());
+            let are_comparable = space(before.as_ref()) == space(wanted);
+            let languages = wanted.map_or(&[][..], |wanted| &wanted.languages);
             let languages: Vec<&str> = languages.iter().map(|language| language.code()).collect();
             tx.execute(
                 &format!(
                     "UPDATE embedding_cache SET token_space = NULL, tokens = NULL
-                     WHERE token_space IS NOT NULL AND (token_space IS NOT ?1 OR NOT EXISTS (
+                     WHERE token_space IS NOT NULL AND (NOT ?1 OR NOT EXISTS (
                          SELECT 1 FROM ({EMBEDDED}) e WHERE e.hash = text_hash
                          AND ifnull(instr(?2, e.language), 1)))"
                 ),
-                params![space, languages.join(" ")],
+                params![are_comparable, languages.join(" ")],
             )?;
             if let (Some(_), Some(space)) = (wanted, super::space(tx)?) {
                 enqueue_missing(tx, now, Some(&space))?;
@@ -85,29 +87,33 @@ impl Store {
         })
     }
 
-    /// The token vectors of `rows`, in their order; rows without any are left out.
-    pub fn token_codes(&self, rows: &[RowId]) -> Result<Vec<(RowId, TokenCodes)>> {
+    /// The token vectors of `rows`, in their order; rows without any are left out, and all if what
+    /// is kept is not `wanted`, a [space](KeptTokens::space).
+    pub fn token_codes(
+        &self,
+        rows: &[RowId],
+        wanted: &str,
+    ) -> Result<Vec<(RowId, EmbeddedTokens)>> {
         self.read("read token vectors", |tx| {
-            let (Some(space), Some(KeptTokens { space: wanted, .. })) = (space(tx)?, kept(tx)?)
-            else {
-                return Ok(Vec::new());
-            };
+            let is_kept = kept(tx)?.is_some_and(|kept| kept.space == wanted);
+            let Some(space) = space(tx)?.filter(|_| is_kept) else { return Ok(Vec::new()) };
             let mut select = tx.prepare_cached(
-                "SELECT e.tokens, length(e.vector) FROM units u
+                "SELECT e.tokens, length(e.vector), e.token_space FROM units u
                  LEFT JOIN payload_chunk c ON c.unit_id = u.id
                  JOIN embedding_cache e
                      ON e.text_hash = ifnull(c.embedding_hash, u.embedding_hash) AND e.fingerprint = ?2
-                 WHERE u.id = ?1 AND e.token_space = ?3 AND e.tokens IS NOT NULL",
+                 WHERE u.id = ?1 AND instr(?3, e.token_space) AND length(e.tokens) > 0",
             )?;
             let kept = rows.iter().filter_map(|&row| {
-                let codes = select
+                let tokens = select
                     .query_row(params![row.get().cast_signed(), space, wanted], |columns| {
                         let dimensions = columns.get::<_, usize>(1)? / size_of::<f32>();
-                        TokenCodes::from_bytes(columns.get(0)?, dimensions)
-                            .ok_or_else(|| unreadable(0, "token vectors of a broken length"))
+                        let codes = TokenCodes::from_bytes(columns.get(0)?, dimensions)
+                            .ok_or_else(|| unreadable(0, "token vectors of a broken length"))?;
+                        Ok(EmbeddedTokens { space: columns.get(2)?, codes })
                     })
                     .optional();
-                codes.map(|codes| Some((row, codes?))).transpose()
+                tokens.map(|tokens| Some((row, tokens?))).transpose()
             });
             kept.collect()
         })
@@ -124,6 +130,14 @@ mod tests {
 
     fn wanted(space: &str, languages: &[Language]) -> KeptTokens {
         KeptTokens { space: space.to_owned(), languages: languages.to_vec() }
+    }
+
+    fn codes_of(fixture: &Fixture, rows: &[RowId]) -> Vec<(RowId, TokenCodes)> {
+        let kept = fixture.store.kept_tokens().unwrap();
+        let space = kept.map(|kept| kept.space).unwrap_or_default();
+        assert_eq!(fixture.store.token_codes(rows, "another").unwrap(), []);
+        let found = fixture.store.token_codes(rows, &space).unwrap();
+        found.into_iter().map(|(row, tokens)| (row, tokens.codes)).collect()
     }
 
     fn codes(bytes: &[u8]) -> TokenCodes {
@@ -146,7 +160,7 @@ mod tests {
         fixture.store.set_fingerprint("model").unwrap();
         let rows = fixture.put(&file("a", &["one", "two"]));
         fixture.embed_all();
-        let kept = || fixture.store.token_codes(&rows).unwrap();
+        let kept = || codes_of(&fixture, &rows);
         assert_eq!((embed(&fixture, "a", &[1]), kept()), (0, vec![]));
         // Vectors that are there answer on while the tokens are made.
         let a = wanted("a", &Language::ALL);
@@ -157,7 +171,7 @@ mod tests {
         assert_eq!(kept(), [(rows[0], codes(&[1, 2])), (rows[1], codes(&[1, 2]))]);
         let rows_of_b = fixture.put(&file("b", &["two"]));
         assert_eq!(embed(&fixture, "a", &[3]), 0, "known with its tokens");
-        assert_eq!(fixture.store.token_codes(&rows_of_b).unwrap().len(), 1);
+        assert_eq!(codes_of(&fixture, &rows_of_b).len(), 1);
         fixture.store.keep_tokens(Some(&wanted("b", &Language::ALL))).unwrap();
         assert_eq!(kept(), []);
         assert_eq!(embed(&fixture, "b", &[4]), 3);
@@ -169,6 +183,33 @@ mod tests {
     }
 
     #[test]
+    fn each_text_says_which_space_its_tokens_are_of() {
+        let fixture = Fixture::new();
+        fixture.store.set_fingerprint("model").unwrap();
+        let rows = fixture.put(&file("a", &["one", "two", "three"]));
+        fixture.store.keep_tokens(Some(&wanted("ab cd", &Language::ALL))).unwrap();
+        let jobs = fixture.store.claim_embed_jobs(10, 60).unwrap();
+        let text = |space: &str, bytes: &[u8]| EmbeddedText {
+            vector: vec![1.0, 2.0],
+            tokens: Some(EmbeddedTokens { space: space.to_owned(), codes: codes(bytes) }),
+        };
+        let texts = [text("cd", &[1]), text("", &[]), text("ab", &[2])];
+        let done: Vec<_> =
+            jobs.iter().zip(texts).map(|(job, text)| (job.job, job.row, text)).collect();
+        fixture.store.finish_embed_jobs(&done).unwrap();
+        let found = fixture.store.token_codes(&rows, "ab cd").unwrap();
+        let found: Vec<_> =
+            found.iter().map(|(row, tokens)| (*row, tokens.space.as_str())).collect();
+        let row = |at: usize| jobs[at].row;
+        let mut expected = vec![(row(0), "cd"), (row(2), "ab")];
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        // None is missing, the text without any tokens neither.
+        fixture.put(&file("b", &["one", "two"]));
+        assert_eq!(embed(&fixture, "ab", &[3]), 0);
+    }
+
+    #[test]
     fn documents_of_other_languages_are_not_embedded_once_more() {
         let fixture = Fixture::new();
         fixture.store.set_fingerprint("model").unwrap();
@@ -177,7 +218,7 @@ mod tests {
         let rows = fixture.put(&doc);
         fixture.embed_all();
         let kept = || -> Vec<RowId> {
-            let kept = fixture.store.token_codes(&rows).unwrap();
+            let kept = codes_of(&fixture, &rows);
             kept.into_iter().map(|(row, _)| row).collect()
         };
         fixture.store.keep_tokens(Some(&wanted("a", &[Language::Ja, Language::Ko]))).unwrap();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trefoil_core::{Embedder, Error, Language, Result, TokenCodes};
+use trefoil_core::{Embedder, Error, Language, Result, TokenCodes, TokenSpace};
 use trefoil_store::{EmbedSource, EmbeddedText, EmbeddedTokens, KeptTokens};
 use trefoil_text::{contextual_text, language_of};
 
@@ -18,10 +18,25 @@ const TRIES: usize = 3;
 /// What errors call the embedder where it panics.
 pub(crate) const EMBEDDER: &str = "the embedder";
 
+/// What the token vectors of an embedder are of: how those of passages in each language are
+/// compared. None if it gives none.
+pub(crate) fn token_spaces(embedder: &dyn Embedder) -> Option<String> {
+    let mut spaces: Vec<String> = Vec::new();
+    for space in Language::ALL.into_iter().filter_map(|one| embedder.token_space(one)) {
+        let space = space.fingerprint();
+        if !spaces.contains(&space) {
+            spaces.push(space);
+        }
+    }
+    (!spaces.is_empty()).then(|| spaces.join(" "))
+}
+
 /// Which token vectors of an embedder are kept, as `config` says.
 pub(crate) fn kept_tokens(embedder: &dyn Embedder, config: &EngineConfig) -> Option<KeptTokens> {
-    let space = embedder.token_space()?.fingerprint();
-    Some(KeptTokens { space, languages: config.token_vectors.languages()? })
+    let space = token_spaces(embedder)?;
+    let mut languages = config.token_vectors.languages()?;
+    languages.retain(|&language| embedder.token_space(language).is_some());
+    Some(KeptTokens { space, languages })
 }
 
 /// A text that is embedded, and its language where the vectors of its tokens are kept.
@@ -39,15 +54,21 @@ pub(crate) fn passage<'s>(source: &'s EmbedSource, kept: Option<&KeptTokens>) ->
     (text, language)
 }
 
-/// Embeds passages, with the codes of the tokens of those whose language is given.
+/// The vector of a text, and the codes of its tokens.
+pub(crate) type Embedded = (Vec<f32>, Option<TokenCodes>);
+
+/// Embeds passages, with the codes of the tokens of those whose language is given: without any
+/// token where the embedder gives no vectors in that language.
 pub(crate) fn embed_passages(
     embedder: &dyn Embedder,
     texts: &[(&str, Option<Language>)],
-) -> Result<Vec<(Vec<f32>, Option<TokenCodes>)>> {
+) -> Result<Vec<Embedded>> {
     let (vectors, codes) = catch_panics(EMBEDDER, || embedder.embed_passages(texts))?;
     embedder.space().check_shape(texts.len(), &vectors)?;
     let vectors = vectors.rows().into_iter().map(|vector| vector.to_vec());
-    Ok(vectors.zip(codes.into_iter().chain(std::iter::repeat(None))).collect())
+    let codes = codes.into_iter().chain(std::iter::repeat(None)).zip(texts);
+    let codes = codes.map(|(codes, (_, language))| language.map(|_| codes.unwrap_or_default()));
+    Ok(vectors.zip(codes).collect())
 }
 
 /// Embeds what rows say, with the vectors of its tokens where they are `kept`.
@@ -59,12 +80,23 @@ pub(crate) fn embed(
     let passages: Vec<_> = sources.iter().map(|source| passage(source, kept)).collect();
     let texts: Vec<_> =
         passages.iter().map(|(text, language)| (text.as_ref(), *language)).collect();
-    let space = kept.map(|kept| kept.space.clone()).unwrap_or_default();
-    let text = |(vector, codes): (Vec<f32>, Option<TokenCodes>)| {
-        let tokens = codes.map(|codes| EmbeddedTokens { space: space.clone(), codes });
+    let embedded = embed_passages(embedder, &texts)?.into_iter().zip(&texts);
+    let text = |((vector, codes), (_, language)): (Embedded, &(_, Option<Language>))| {
+        let tokens = codes.zip(*language);
+        let tokens = tokens.map(|(codes, language)| embedded_tokens(embedder, language, codes));
         EmbeddedText { vector, tokens }
     };
-    Ok(embed_passages(embedder, &texts)?.into_iter().map(text).collect())
+    Ok(embedded.map(text).collect())
+}
+
+/// The vectors of the tokens of a text in a language, with what they are of.
+pub(crate) fn embedded_tokens(
+    embedder: &dyn Embedder,
+    language: Language,
+    codes: TokenCodes,
+) -> EmbeddedTokens {
+    let space = embedder.token_space(language).map(TokenSpace::fingerprint);
+    EmbeddedTokens { space: space.unwrap_or_default(), codes }
 }
 
 /// Embeds texts by `embed` in one go or, where one of them cannot be embedded, each alone: it must

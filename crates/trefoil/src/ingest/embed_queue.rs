@@ -6,9 +6,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use trefoil_core::{Embedder, IndexInput, Result, RowId, Seq, TokenCodes};
+use trefoil_core::{Embedder, IndexInput, Language, Result, RowId, Seq, TokenCodes};
 use trefoil_store::{
-    EmbedJob, EmbeddedText, EmbeddedTokens, KeptTokens,
+    EmbedJob, EmbeddedText, KeptTokens,
     truth::{Cluster, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, Place},
 };
 
@@ -16,7 +16,7 @@ use crate::{
     default_set::stage_fed_by,
     index::{
         active_model::vectors_are_of,
-        embedding::{BATCH, kept_tokens, passage},
+        embedding::{BATCH, embedded_tokens, kept_tokens, passage},
     },
     ingest::background_thread::Awaited,
     state::State,
@@ -48,12 +48,20 @@ pub(crate) enum QueueStep {
 /// A text in the queue: whether the vectors of its tokens are wanted, and its hash.
 type Key = (bool, String);
 
+/// What waits for the vectors of a text.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// The language of its tokens, where their vectors are wanted.
+    language: Option<Language>,
+    /// The jobs and rows that it is of.
+    jobs: BTreeMap<i64, RowId>,
+}
+
 #[derive(Debug, Default)]
 struct Asked {
     /// Since when this node leads, and by which model it asks.
     of: Option<(Place, String)>,
-    /// The jobs and rows that each text is of.
-    texts: BTreeMap<Key, BTreeMap<i64, RowId>>,
+    texts: BTreeMap<Key, Waiting>,
     /// Every job was claimed for which there is room, so that a vector of another text is of none.
     are_all_claimed: bool,
     /// What those who led before had asked for is gone from the queue.
@@ -94,10 +102,10 @@ impl QueueModel {
 /// What a step works with.
 struct Queue<'q> {
     state: &'q State,
+    embedder: &'q dyn Embedder,
     truth: &'q dyn Cluster,
     model: QueueModel,
     kept: Option<KeptTokens>,
-    dimensions: usize,
 }
 
 impl EmbedQueue {
@@ -132,8 +140,7 @@ impl EmbedQueue {
         let kept = kept_tokens(embedder, &state.config);
         let model = QueueModel::new(embedder, kept.as_ref().map(|kept| kept.space.as_str()));
         let truth = node.shared.truth.as_ref();
-        let dimensions = embedder.space().dimensions;
-        let queue = Queue { state, truth, model, kept, dimensions };
+        let queue = Queue { state, embedder, truth, model, kept };
         let asked = &mut *self.asked();
         let of = Place { tx: 0, ..place };
         let model = format!("{:?}", queue.model);
@@ -207,7 +214,9 @@ impl Queue<'_> {
         for EmbedJob { job, row, hash, source } in &jobs {
             let (text, language) = passage(source, self.kept.as_ref());
             let key = (language.is_some(), hash.clone());
-            asked.texts.entry(key).or_default().insert(*job, *row);
+            let waiting = asked.texts.entry(key).or_default();
+            waiting.language = language;
+            waiting.jobs.insert(*job, *row);
             wanted.entry(language.is_some()).or_default().push(EmbedText {
                 text_hash: hash.clone(),
                 text: text.into_owned(),
@@ -226,10 +235,11 @@ impl Queue<'_> {
         if asked.texts.is_empty() || asked.looked_at == seq {
             return Ok(());
         }
-        let jobs: Vec<i64> = asked.texts.values().flat_map(BTreeMap::keys).copied().collect();
+        let jobs = asked.texts.values().flat_map(|waiting| waiting.jobs.keys());
+        let jobs: Vec<i64> = jobs.copied().collect();
         let needed: BTreeSet<i64> = self.state.store.needed_embed_jobs(&jobs)?;
         let mut gone: BTreeMap<bool, Vec<String>> = BTreeMap::new();
-        asked.texts.retain(|(has_tokens, hash), jobs| {
+        asked.texts.retain(|(has_tokens, hash), Waiting { jobs, .. }| {
             jobs.retain(|job, _| needed.contains(job));
             if jobs.is_empty() {
                 gone.entry(*has_tokens).or_default().push(hash.clone());
@@ -256,8 +266,8 @@ impl Queue<'_> {
             for (hash, outcome) in outcomes {
                 let key = (has_tokens, hash);
                 // What nobody asked for any more goes with the others.
-                let jobs = asked.texts.remove(&key).unwrap_or_default();
-                match self.checked(outcome, has_tokens) {
+                let Waiting { language, jobs } = asked.texts.remove(&key).unwrap_or_default();
+                match self.checked(outcome, language) {
                     Ok(text) => {
                         done.extend(jobs.iter().map(|(&job, &row)| (job, row, text.clone())));
                     }
@@ -278,7 +288,11 @@ impl Queue<'_> {
     }
 
     /// What an embedder made of a text; why not, if it cannot be used.
-    fn checked(&self, outcome: EmbedOutcome, has_tokens: bool) -> Result<EmbeddedText, String> {
+    fn checked(
+        &self,
+        outcome: EmbedOutcome,
+        language: Option<Language>,
+    ) -> Result<EmbeddedText, String> {
         let MadeVectors { vector, tokens } = match outcome {
             EmbedOutcome::Made(made) => made,
             EmbedOutcome::Failed(reason) => {
@@ -288,7 +302,7 @@ impl Queue<'_> {
                 return Err(reason.unwrap_or_else(silent));
             }
         };
-        let (found, wanted) = (vector.len(), self.dimensions);
+        let (found, wanted) = (vector.len(), self.embedder.space().dimensions);
         if found != wanted {
             return Err(format!(
                 "an embedder gave a vector of {found} numbers instead of {wanted}"
@@ -297,12 +311,11 @@ impl Queue<'_> {
         if !vector.iter().all(|number| number.is_finite()) {
             return Err("an embedder gave a vector that is not finite".to_owned());
         }
-        let tokens = match self.kept.as_ref().filter(|_| has_tokens) {
-            Some(kept) => {
+        let tokens = match language {
+            Some(language) => {
                 let codes = tokens.and_then(|bytes| TokenCodes::from_bytes(bytes, wanted));
                 let missing = || "an embedder gave no whole vectors of the tokens".to_owned();
-                let space = kept.space.clone();
-                Some(EmbeddedTokens { space, codes: codes.ok_or_else(missing)? })
+                Some(embedded_tokens(self.embedder, language, codes.ok_or_else(missing)?))
             }
             None => None,
         };

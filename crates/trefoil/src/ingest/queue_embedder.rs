@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil_core::{Embedder, Error, IndexInput, Language, Result, TokenSpace};
+use trefoil_core::{Embedder, Error, IndexInput, Language, Result};
 use trefoil_store::truth::{
     Cluster, EmbedText, MadeVectors, NodeReport, NodeRole, NodeTimes, Place,
 };
@@ -20,7 +20,7 @@ use crate::{
     config::{EngineConfig, Rerankers},
     default_set::stage_fed_by,
     index::{
-        embedding::{embed_apart, embed_passages},
+        embedding::{embed_apart, embed_passages, token_spaces},
         node::REPORT,
     },
     ingest::{
@@ -124,7 +124,7 @@ impl QueueEmbedder {
 /// Takes the next texts, embeds them and stores their vectors. How many have one now; none if no
 /// text is to be had.
 fn embed_next(truth: &dyn Cluster, embedder: &dyn Embedder) -> Result<Option<usize>> {
-    let token_space = embedder.token_space().map(TokenSpace::fingerprint);
+    let token_space = token_spaces(embedder);
     let model = QueueModel::new(embedder, token_space.as_deref());
     for (_, fingerprint) in model.fingerprints() {
         let texts = truth.claim_texts(fingerprint, AT_ONCE, LEASE)?;

@@ -5,13 +5,18 @@ use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 use trefoil_core::{
     Allowed, Deadline, Degraded, Error, Fused, Passage, Plan, Question, Ranked, RankedList, Result,
     Retriever, RetrieverMetric, RowId, Score, SearchFilters, SearchQuery, SearchStrategy, Stage,
+    TokenSpace,
 };
 
 use crate::{
     background::catch_panics,
     default_set::Available,
     graph::answers::{Answers, answers},
-    index::{admission::Admission, embedding::EMBEDDER, read_view::ReadView},
+    index::{
+        admission::Admission,
+        read_view::ReadView,
+        tokens::{AskedTokens, asked_tokens},
+    },
     search::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
@@ -230,11 +235,13 @@ impl Searcher<'_> {
         reranked.ranked
     }
 
-    /// What the token vectors that are kept say of rows to a question in a language that the corpus
-    /// is not in, on the scale of a reranker; the average of the others for one that has none.
+    /// What the token vectors that are kept say of rows, on the scale of a reranker; the average of
+    /// the others for one that has none.
     ///
-    /// Nothing, if the time is up or fewer than half have any: within a language a window of each
-    /// of the first is better read (decision 024).
+    /// Those of an embedder are asked where the question is in a language that the corpus is not in:
+    /// within a language a window of each of the first is better read (decision 024). Those of a
+    /// model of late interaction order what it reads (decision 028). Nothing, if the time is up or
+    /// fewer than half of the rows have any of one space.
     ///
     /// # Errors
     ///
@@ -244,22 +251,25 @@ impl Searcher<'_> {
         question: &Question,
         rows: &[RowId],
     ) -> Result<BTreeMap<RowId, Score>> {
-        let compares = question.cross_lingual && !question.text.trim().is_empty();
-        let embedder = self.view.embedder.as_deref().filter(|_| compares);
-        let Some((embedder, space)) = embedder.and_then(|one| Some((one, one.token_space()?)))
-        else {
+        let is_text = !question.text.trim().is_empty();
+        let Some(embedder) = self.view.embedder.as_deref().filter(|_| is_text) else {
             return Ok(BTreeMap::new());
         };
-        let kept = self.state.store.token_codes(rows)?;
-        if kept.is_empty() || 2 * kept.len() < rows.len() || self.deadline.has_passed() {
+        let languages = self.state.config.token_vectors.languages().unwrap_or_default();
+        let orders = |space: &TokenSpace| question.cross_lingual || space.is_late_interaction();
+        if !languages.into_iter().filter_map(|one| embedder.token_space(one)).any(orders) {
             return Ok(BTreeMap::new());
         }
-        let ask = || embedder.query_tokens(&question.text, question.language);
-        let asked = catch_panics(EMBEDDER, ask)?;
+        let (store, language) = (&self.state.store, question.language);
+        let mut each = asked_tokens(embedder, store, &question.text, language, rows)?;
+        each.retain(|one| orders(one.space));
+        let most = each.into_iter().max_by_key(|one| one.kept.len());
+        let most = most.filter(|one| 2 * one.kept.len() >= rows.len());
+        let Some(AskedTokens { space, asked, kept }) = most else { return Ok(BTreeMap::new()) };
         let compared: Vec<(RowId, f32)> = kept
-            .into_iter()
+            .iter()
             .take_while(|_| !self.deadline.has_passed())
-            .map(|(row, codes)| (row, codes.similarity(&asked.view())))
+            .map(|(row, codes)| (*row, space.similarity_of_codes(&asked.view(), codes)))
             .collect();
         if compared.is_empty() {
             return Ok(BTreeMap::new());
