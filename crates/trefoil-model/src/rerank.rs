@@ -1,6 +1,7 @@
 //! Passages read together with the question.
 
 pub(crate) mod cross_encoder;
+mod depth;
 pub(crate) mod late_interaction;
 pub(crate) mod token_reranker;
 pub(crate) mod window;

@@ -89,6 +89,14 @@ pub trait Reranker: Debug + Send + Sync {
         usize::MAX
     }
 
+    /// How many of `passages`, from the top, a search reads that is not
+    /// [`thorough`](crate::SearchOptions::thorough); all by default. What it leaves out keeps the
+    /// order of fusion.
+    fn first(&self, question: &str, passages: &[&str]) -> usize {
+        let _ = question;
+        passages.len()
+    }
+
     /// Loads the model, if it is not loaded: once a process, and not part of any time budget.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 use trefoil_core::{Deadline, Error, Reranker, Result, Score};
 
+use super::depth::first;
 use crate::{
     card::{Card, ModelRole, RerankerScores, RerankingCard},
     home::ModelHome,
@@ -61,6 +62,11 @@ impl Reranker for OnnxReranker {
     /// is taken to read everything.
     fn reads(&self, text: &str) -> bool {
         reads(self.english_only, text)
+    }
+
+    /// As many as fit in the time of a quick search, by their length.
+    fn first(&self, question: &str, passages: &[&str]) -> usize {
+        first(question, passages)
     }
 
     fn load(&self) -> Result<()> {

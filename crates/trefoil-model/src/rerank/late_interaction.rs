@@ -1,7 +1,10 @@
 use ndarray::{Array2, ArrayView1, Axis};
 use trefoil_core::{Deadline, Error, Reranker, Result, Role, Score, TokenSpace};
 
-use super::cross_encoder::{WINDOW, on_scale, reads, sigmoid};
+use super::{
+    cross_encoder::{WINDOW, on_scale, reads, sigmoid},
+    depth::first,
+};
 use crate::{
     card::{Card, LateInteractionCard, ModelRole},
     dense::Projection,
@@ -227,6 +230,11 @@ impl Reranker for LateInteractionReranker {
     /// As a cross-encoder: one of English alone reads what is Latin.
     fn reads(&self, text: &str) -> bool {
         reads(self.languages == ["en"], text)
+    }
+
+    /// As many as fit in the time of a quick search, by their length.
+    fn first(&self, question: &str, passages: &[&str]) -> usize {
+        first(question, passages)
     }
 
     fn load(&self) -> Result<()> {

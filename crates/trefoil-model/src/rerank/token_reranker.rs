@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 use trefoil_core::{Deadline, Embedder, Language, Reranker, Result, Role, Score, TokenSpace};
 
-use super::cross_encoder::WINDOW;
+use super::{cross_encoder::WINDOW, depth::first};
 use crate::embedder::OnnxEmbedder;
 
 /// Scores texts for a question with the token vectors of an embedder, in every language that it
@@ -41,6 +41,11 @@ impl Reranker for TokenReranker {
     /// Further down the list is little to gain, and each passage costs an embedding.
     fn top_k(&self) -> usize {
         10
+    }
+
+    /// As many as fit in the time of a quick search, by their length.
+    fn first(&self, question: &str, passages: &[&str]) -> usize {
+        first(question, passages)
     }
 
     fn load(&self) -> Result<()> {
