@@ -149,12 +149,13 @@ fn when_as_many_are_read_as_there_are_cores_others_are_answered_in_fused_order()
     let (_dir, engine) = engine(Arc::clone(&reranker) as _, |config| {
         config.rerank_budget = Some(Duration::from_hours(1));
     });
+    let query = query().thorough(true);
     thread::scope(|scope| {
         let searches: Vec<_> =
-            (0..cores).map(|_| scope.spawn(|| engine.search(&query()).unwrap())).collect();
+            (0..cores).map(|_| scope.spawn(|| engine.search(&query).unwrap())).collect();
         let (state, changed) = &*gate;
         drop(changed.wait_while(state.lock().unwrap(), |state| state.0 < cores).unwrap());
-        let found = engine.search(&query()).unwrap();
+        let found = engine.search(&query).unwrap();
         state.lock().unwrap().1 = true;
         changed.notify_all();
         assert!(found.results.iter().all(|hit| hit.relevance.rerank.is_none()));
@@ -165,7 +166,7 @@ fn when_as_many_are_read_as_there_are_cores_others_are_answered_in_fused_order()
             assert!(found.results.iter().all(|hit| hit.relevance.rerank.is_some()));
         }
     });
-    let found = engine.search(&query()).unwrap();
+    let found = engine.search(&query).unwrap();
     assert_eq!(said(&found, Stage::Rerank), "", "turns come back");
 }
 

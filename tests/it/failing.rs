@@ -482,7 +482,8 @@ fn pages_of_a_budgeted_reranking_show_each_result_once() {
         let engine = Engine::open_with(folder.path().join("index"), config).unwrap();
         engine.ingest(&documents).unwrap();
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        let mut query = SearchQuery::new("walrus").unwrap().replace_filters(filters).limit(4);
+        let walrus = SearchQuery::new("walrus").unwrap().replace_filters(filters);
+        let mut query = walrus.thorough(true).limit(4);
         let (mut shown, mut scores) = (Vec::new(), Vec::new());
         loop {
             let page = engine.search(&query).unwrap();
@@ -532,7 +533,8 @@ fn pages_of_repairs_that_were_cut_off_show_each_result_once() {
             reranker.is_first.store(true, Ordering::Relaxed);
         };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
-        let options = SearchOptions { crag_enabled: true, ..SearchOptions::default() };
+        let options =
+            SearchOptions { crag_enabled: true, thorough: true, ..SearchOptions::default() };
         let asked = SearchQuery::new("walrsu clam")
             .unwrap()
             .replace_filters(filters)

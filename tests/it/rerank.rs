@@ -1,6 +1,12 @@
 //! The first passages read together with the question.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use trefoil::{
     Document, Engine, EngineConfig, Error, Result, Score, SearchFilters, SearchOptions,
@@ -144,6 +150,92 @@ fn reading_stops_at_its_budget_and_says_so() {
     let found = search(&engine, "walrus");
     assert_eq!(found.results.len(), 3);
     assert_eq!(said(&found), ["stopped after 0 of 3 passages, at 0 ms"]);
+}
+
+/// Counts what it reads, and would read the first three in a hurry.
+#[derive(Debug, Default)]
+struct FirstThree(AtomicUsize);
+
+impl FirstThree {
+    /// How many passages were read since this was last asked.
+    fn taken(&self) -> usize {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Reranker for FirstThree {
+    fn model(&self) -> &'static str {
+        "first three"
+    }
+
+    fn reads(&self, _text: &str) -> bool {
+        true
+    }
+
+    fn first(&self, _question: &str, _passages: &[&str]) -> usize {
+        3
+    }
+
+    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        self.0.fetch_add(passages.len(), Ordering::Relaxed);
+        Ok(passages.iter().map(|text| Score::clamped(text.len() as f32 % 7.0 / 7.0)).collect())
+    }
+}
+
+/// Thirty passages, each a result, and a reranker that is asked to read twenty of them at most.
+fn in_a_hurry(reranker: &Arc<FirstThree>) -> (tempfile::TempDir, Engine, SearchQuery) {
+    let (dir, engine) = engine(Arc::clone(reranker) as _, |config| config.rerank.top_k = 20);
+    let text = |n: usize| format!("A walrus {} by the sea.", "rests ".repeat(n % 9 + 1));
+    let documents: Vec<Document> =
+        (3..30).map(|n| Document::new(format!("{n:02}"), text(n))).collect();
+    engine.ingest(&documents).unwrap();
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let query = SearchQuery::new("walrus").unwrap().replace_filters(filters);
+    (dir, engine, query)
+}
+
+#[test]
+fn a_search_reads_the_first_few_and_a_thorough_one_all_that_it_may() {
+    let reranker = Arc::new(FirstThree::default());
+    let (_dir, engine, query) = in_a_hurry(&reranker);
+    for (query, expected) in [(query.clone(), 3), (query.thorough(true), 20)] {
+        let found = engine.search(&query.limit(100)).unwrap();
+        assert_eq!(reranker.taken(), expected);
+        assert!(said(&found).is_empty(), "{:?}", said(&found));
+        check_scores(&found);
+        let is_read: Vec<bool> =
+            found.results.iter().map(|hit| hit.relevance.rerank.is_some()).collect();
+        assert_eq!(is_read, (0..30).map(|place| place < expected).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn pages_are_cut_from_one_order_however_much_is_read() {
+    let reranker = Arc::new(FirstThree::default());
+    let (_dir, engine, query) = in_a_hurry(&reranker);
+    for (thorough, expected) in [(false, 3), (true, 20)] {
+        let query = query.clone().thorough(thorough);
+        let ids = |found: SearchResult| -> Vec<String> {
+            found.results.into_iter().map(|hit| hit.id).collect()
+        };
+        let whole = ids(engine.search(&query.clone().limit(100)).unwrap());
+        reranker.taken();
+        let (mut shown, mut page) = (Vec::new(), query.limit(4));
+        loop {
+            let found = engine.search(&page).unwrap();
+            assert_eq!(reranker.taken(), expected);
+            assert!(said(&found).is_empty(), "{:?}", said(&found));
+            let next = found.next_cursor.clone();
+            shown.extend(ids(found));
+            let Some(next) = next else { break };
+            // It is bound to the query, also in how much is read.
+            let other = page.clone().thorough(!thorough).cursor(next.clone());
+            let error = engine.search(&other).unwrap_err();
+            assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }));
+            page = page.cursor(next);
+        }
+        assert_eq!(shown, whole);
+    }
 }
 
 /// Takes longer for a passage than there is time for all.

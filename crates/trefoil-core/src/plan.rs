@@ -222,10 +222,12 @@ pub struct CragPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RerankPlan {
-    /// How many are reranked, from the top.
+    /// How many are reranked at most, from the top.
     pub passages: usize,
-    /// At most so many are scored: what the first page of the list has scored. As many as there
-    /// is time for if absent.
+    /// Whether all of them are read, not only the first few.
+    pub thorough: bool,
+    /// At most so many are scored, whatever `thorough` says: what the first page of the list has
+    /// scored. As many as there is time for if absent.
     pub limit: Option<usize>,
     /// Passages of one batch.
     pub batch: usize,

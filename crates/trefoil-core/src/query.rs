@@ -141,6 +141,8 @@ impl SearchQuery {
         query_type(query_type: QueryType) query_type = Some(query_type);
         /// Sets whether a cross-encoder reranks the first results.
         rerank(rerank: bool) options.rerank_enabled = rerank;
+        /// Sets whether many passages are reranked, not the first few only.
+        thorough(thorough: bool) options.thorough = thorough;
         /// Sets whether the evidence is graded and corrected.
         crag(crag: bool) options.crag_enabled = crag;
         /// Sets whether each result says how it came to its place.
@@ -247,6 +249,9 @@ pub struct SearchOptions {
     /// Whether a cross-encoder reranks the first results.
     #[serde(alias = "rerank_enabled")]
     pub rerank_enabled: bool,
+    /// Whether as many passages are read together with the question as the configuration says
+    /// and time allows; else only the first few, which is quick.
+    pub thorough: bool,
     /// Whether the evidence is graded and repaired.
     #[serde(alias = "crag_enabled")]
     pub crag_enabled: bool,
@@ -303,6 +308,7 @@ impl Default for SearchOptions {
             include_metadata: true,
             include_highlights: true,
             rerank_enabled: true,
+            thorough: false,
             crag_enabled: false,
             explain: false,
             cursor: None,
@@ -346,7 +352,8 @@ pub struct RerankConfig {
     /// Name of the model.
     #[validate(length(min = 1))]
     pub model: String,
-    /// How many fused passages are read, 1–100; 50 by default.
+    /// How many fused passages are read at most, 1–100; 50 by default. A search that is not
+    /// [`thorough`](SearchOptions::thorough) reads the [first](crate::Reranker::first) of them.
     #[serde(alias = "top_k")]
     #[validate(range(min = 1, max = 100))]
     pub top_k: usize,
@@ -392,6 +399,7 @@ mod tests {
         assert_eq!((options.limit, options.offset), (20, 0));
         assert!(options.include_metadata && options.include_highlights && options.rerank_enabled);
         assert!(!options.crag_enabled && !options.adjoining && !options.diverse);
+        assert!(!options.thorough);
         assert_eq!((options.per_file, options.cursor), (None, None));
         assert_eq!((options.min_similarity, options.timeout_ms), (None, None));
         assert_eq!(options.strategies, [SearchStrategy::Hybrid]);
@@ -590,10 +598,10 @@ mod tests {
             ),
             proptest::option::of(1_u32..=600_000),
         );
-        (page, any::<[bool; 7]>(), strategies, weights).prop_map(
+        (page, any::<[bool; 8]>(), strategies, weights).prop_map(
             |(
                 (limit, offset, cursor, per_file, min_similarity, result_types, timeout_ms),
-                [metadata, highlights, rerank, crag, explain, adjoining, diverse],
+                [metadata, highlights, rerank, thorough, crag, explain, adjoining, diverse],
                 strategies,
                 weights,
             )| {
@@ -603,6 +611,7 @@ mod tests {
                     include_metadata: metadata,
                     include_highlights: highlights,
                     rerank_enabled: rerank,
+                    thorough,
                     crag_enabled: crag,
                     explain,
                     cursor,

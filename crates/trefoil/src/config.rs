@@ -95,7 +95,8 @@ pub struct EngineConfig {
     /// The rerankers.
     pub rerankers: Rerankers,
     /// How long reading may take before it stops where it is; 500 ms by default, `None`
-    /// for as long as it takes.
+    /// for as long as it takes. A search that is not
+    /// [`thorough`](trefoil_core::SearchOptions::thorough) takes no more than 150 ms of it.
     pub rerank_budget: Option<Duration>,
     /// Where the grades of evidence begin; if absent, where `profile` says for the reranker that
     /// read it, or else [`GradeThresholds::default`].

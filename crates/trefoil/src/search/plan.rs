@@ -1,6 +1,6 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use trefoil_core::{
     CragPlan, Error, Fusion, Language, Plan, QueryClassification, QueryRewrite, QueryType,
@@ -104,10 +104,11 @@ pub fn plan(
         candidates: depth,
         rerank: (reranks && options.rerank_enabled).then_some(RerankPlan {
             passages: rerank.top_k,
+            thorough: options.thorough,
             // What the first page reranked has to stand where it stood there.
             limit: options.cursor.as_ref().map(|cursor| cursor.reranked),
             batch: rerank.batch_size,
-            budget: config.rerank_budget.filter(|_| options.cursor.is_none()),
+            budget: reading_time(options, config).filter(|_| options.cursor.is_none()),
         }),
         crag: crag.map(|crag| CragPlan {
             repairs: crag.repairs.clone(),
@@ -126,6 +127,16 @@ pub fn plan(
         limit: options.limit,
         fingerprint,
     })
+}
+
+/// The most time for reading the first few passages: they take less on two slow cores, but on a
+/// busy machine.
+const QUICK_BUDGET: Duration = Duration::from_millis(150);
+
+/// The time for reading passages; none is a search without a clock.
+fn reading_time(options: &SearchOptions, config: &EngineConfig) -> Option<Duration> {
+    let most = if options.thorough { Duration::MAX } else { QUICK_BUDGET };
+    config.rerank_budget.map(|budget| budget.min(most))
 }
 
 /// Refuses names of retrievers that no engine with these has.
@@ -218,6 +229,23 @@ mod tests {
         let mut config = EngineConfig::default();
         config.rerank.enabled = false;
         assert_eq!(planned_by(&query, &config).unwrap().rerank, None);
+    }
+
+    #[test]
+    fn a_thorough_search_takes_the_time_that_the_configuration_gives() {
+        let check = |thorough, configured: Option<u64>, expected: Option<u64>| {
+            let query = SearchQuery::new("q").unwrap().thorough(thorough);
+            let rerank_budget = configured.map(Duration::from_millis);
+            let config = EngineConfig { rerank_budget, ..EngineConfig::default() };
+            let rerank = planned_by(&query, &config).unwrap().rerank.unwrap();
+            assert_eq!((rerank.thorough, rerank.passages), (thorough, 50));
+            assert_eq!(rerank.budget, expected.map(Duration::from_millis), "{configured:?}");
+        };
+        check(false, Some(500), Some(150));
+        check(false, Some(90), Some(90));
+        check(false, None, None);
+        check(true, Some(500), Some(500));
+        check(true, None, None);
     }
 
     #[test]

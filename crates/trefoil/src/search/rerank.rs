@@ -46,8 +46,9 @@ pub(crate) struct Reranked {
     pub(crate) degraded: Option<String>,
 }
 
-/// Reads the head of `passages` as `plan` says and orders it by the blend of both scores, lifted
-/// by what the first of them name; what is not read follows in the order of fusion. A list that no
+/// Reads the head of `passages` as `plan` says, the first few of it if that is not thorough, and
+/// orders it by the blend of both scores, lifted by what the first of them name; what is not read
+/// follows in the order of fusion. A list that no
 /// other reads is compared with what is kept of it, if that says something; what cannot be compared
 /// is read, and `degraded` says why.
 pub(crate) fn rerank(
@@ -79,7 +80,14 @@ pub(crate) fn rerank(
     if scores.is_empty() {
         let read = if let Some((reranker, head)) = reranker {
             let reading = Reading { turns: &found.turns, plan, question, deadline };
-            reading.read(reranker.as_ref(), head)
+            match quick(plan, reranker.as_ref(), question, head) {
+                // A later page reads as many as the first one has read.
+                Ok(quick) => {
+                    let wanted = quick.max(plan.limit.unwrap_or(0)).min(head.len());
+                    reading.read(reranker.as_ref(), head.get(..wanted).unwrap_or(head))
+                }
+                Err(error) => (Vec::new(), Some(error.chain())),
+            }
         } else {
             let none = || "no reranker reads the languages found".to_owned();
             (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -141,7 +149,9 @@ pub(crate) fn rerank_more(
     let names = known.names;
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
-        // There was no first list: this is it.
+        // There was no first list: this is it. What repairs found is all read.
+        let plan = plan.map(|plan| RerankPlan { thorough: true, ..plan.clone() });
+        let plan = plan.as_ref();
         let Reranked { ranked, .. } = rerank(found, plan, question, passages, known, deadline);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
         return Added { ranked, switched: false, read, degraded: None };
@@ -178,7 +188,9 @@ pub(crate) fn rerank_more(
     let switched = !Arc::ptr_eq(reranker, before);
     if switched {
         scores.clear();
-        let head = head(reranker, question, &texts).map_or(0, |(_, head)| head.len());
+        let head = head(reranker, question, &texts).map_or(&[][..], |(_, head)| head);
+        // One that fails fails below, too.
+        let head = quick(plan, reranker.as_ref(), question, head).unwrap_or(head.len());
         wanted.extend(first.iter().take(head));
     }
     wanted.extend(&added);
@@ -193,6 +205,20 @@ pub(crate) fn rerank_more(
     Added { ranked, switched, read: added, degraded }
 }
 
+/// How much of `head` is read by the first reading of a list.
+fn quick(
+    plan: &RerankPlan,
+    reranker: &dyn Reranker,
+    question: &str,
+    head: &[&str],
+) -> Result<usize> {
+    if plan.thorough {
+        return Ok(head.len());
+    }
+    let first = catch_panics("the reranker", || Ok(reranker.first(question, head)))?;
+    Ok(first.min(head.len()))
+}
+
 /// Who read these passages: the first reranker that can, if all of them were read.
 pub(crate) fn reader<'a, 'p>(
     found: &'a FoundRerankers,
@@ -200,10 +226,19 @@ pub(crate) fn reader<'a, 'p>(
     passages: impl Iterator<Item = &'p Ranked> + Clone,
 ) -> Option<&'a dyn Reranker> {
     let all_read = passages.clone().all(|one| one.rerank.is_some());
+    able(found, question, passages).filter(|_| all_read)
+}
+
+/// Who can read these passages, whether they were read or not.
+pub(crate) fn able<'a, 'p>(
+    found: &'a FoundRerankers,
+    question: &str,
+    passages: impl Iterator<Item = &'p Ranked>,
+) -> Option<&'a dyn Reranker> {
     let texts: Vec<String> = passages.map(|one| readable(&one.passage)).collect();
     let reads =
         |one: &&Arc<dyn Reranker>| one.reads(question) && texts.iter().all(|text| one.reads(text));
-    found.all().find(reads).filter(|_| all_read).map(Arc::as_ref)
+    found.all().find(reads).map(Arc::as_ref)
 }
 
 fn row_and_text(passage: &Passage) -> (RowId, String) {
@@ -387,7 +422,7 @@ mod tests {
         budget: Option<Duration>,
         reranker: &Counts,
     ) -> (usize, String) {
-        let plan = RerankPlan { passages: 5, batch: 16, limit: None, budget };
+        let plan = RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget };
         let reading = Reading { turns, plan: &plan, question: "why?", deadline };
         let (scores, reason) = reading.read(reranker, &["a"; 5]);
         assert_eq!(scores.len(), reranker.scored.load(Ordering::Relaxed));
