@@ -49,8 +49,14 @@ impl Question {
 
     fn asked(&self, retriever: SearchStrategy, rerank_enabled: bool) -> Outcome<SearchQuery> {
         let strategies = vec![retriever];
-        let options =
-            SearchOptions { strategies, limit: 10, rerank_enabled, ..SearchOptions::default() };
+        // What is compared is the cost of all that may be read.
+        let options = SearchOptions {
+            strategies,
+            limit: 10,
+            rerank_enabled,
+            thorough: true,
+            ..SearchOptions::default()
+        };
         let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
         Ok(SearchQuery::new(&self.text)?.replace_filters(filters).replace_options(options))
     }

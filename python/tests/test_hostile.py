@@ -95,9 +95,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 OPTIONS = [
     "where", "languages", "path_glob", "tags", "since", "until", "min_relevance", "entity_types",
-    "file_ids", "limit", "offset", "cursor", "strategies", "weights", "rerank", "crag", "explain",
-    "highlights", "diverse", "per_file", "adjoining", "min_similarity", "result_types",
-    "timeout_ms", "embedding",
+    "file_ids", "limit", "offset", "cursor", "strategies", "weights", "rerank", "thorough", "crag",
+    "explain", "highlights", "diverse", "per_file", "adjoining", "min_similarity",
+    "result_types", "timeout_ms", "embedding",
 ]  # fmt: skip
 
 

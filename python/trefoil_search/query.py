@@ -54,6 +54,8 @@ class SearchOptions(Filters, total=False):
     """The weight of each retriever; they sum to 1."""
     rerank: bool | None
     """Whether the first passages are read together with the question."""
+    thorough: bool | None
+    """Whether many of them are read, not only the first few: slower."""
     crag: bool | None
     """Whether the evidence is graded and corrected."""
     explain: bool | None
@@ -89,6 +91,7 @@ _OPTIONS = {
     "strategies": "strategies",
     "weights": "weights",
     "rerank": "rerankEnabled",
+    "thorough": "thorough",
     "crag": "cragEnabled",
     "explain": "explain",
     "highlights": "includeHighlights",

@@ -2281,15 +2281,17 @@ class RerankPlan(Value):
     batch: int
     """Passages of one batch."""
     passages: int
-    """How many are reranked, from the top."""
+    """How many are reranked at most, from the top."""
+    thorough: bool
+    """Whether all of them are read, not only the first few."""
     budget: Duration | None = None
     """Time after which no batch is started."""
     limit: int | None = None
-    """At most so many are scored: what the first page of the list has scored. As many as there is time for if absent."""
+    """At most so many are scored, whatever `thorough` says: what the first page of the list has scored. As many as there is time for if absent."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"batch": self.batch, "passages": self.passages}
+        wire: dict[str, Any] = {"batch": self.batch, "passages": self.passages, "thorough": self.thorough}
         if self.budget is not None:
             wire["budget"] = self.budget.to_wire()
         if self.limit is not None:
@@ -2508,6 +2510,8 @@ class SearchOptions(Value):
     """Whether a cross-encoder reranks the first results."""
     strategies: list[SearchStrategy]
     """Which retrievers run; at least one."""
+    thorough: bool
+    """Whether as many passages are read together with the question as the configuration says and time allows; else only the first few, which is quick."""
     cursor: Cursor | None = None
     """Where the page before ended, instead of `offset`: its `nextCursor`, with the same query."""
     min_similarity: Score | None = None
@@ -2523,7 +2527,7 @@ class SearchOptions(Value):
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies, "resultTypes": self.result_types}
+        wire: dict[str, Any] = {"adjoining": self.adjoining, "cragEnabled": self.crag_enabled, "diverse": self.diverse, "explain": self.explain, "includeHighlights": self.include_highlights, "includeMetadata": self.include_metadata, "limit": self.limit, "offset": self.offset, "rerankEnabled": self.rerank_enabled, "strategies": self.strategies, "thorough": self.thorough, "resultTypes": self.result_types}
         if self.cursor is not None:
             wire["cursor"] = self.cursor
         if self.min_similarity is not None:
@@ -3872,6 +3876,7 @@ READER = Reader(
         (RerankPlan, [
             ("batch", "batch", None, ...),
             ("passages", "passages", None, ...),
+            ("thorough", "thorough", None, ...),
             ("budget", "budget", Duration, None),
             ("limit", "limit", None, None),
         ]),
@@ -3945,6 +3950,7 @@ READER = Reader(
             ("offset", "offset", None, ...),
             ("rerank_enabled", "rerankEnabled", None, ...),
             ("strategies", "strategies", None, ...),
+            ("thorough", "thorough", None, ...),
             ("cursor", "cursor", None, None),
             ("min_similarity", "minSimilarity", None, None),
             ("per_file", "perFile", None, None),

@@ -496,6 +496,9 @@ pub(crate) struct SearchArgs {
     /// Leave the fused order as it is
     #[arg(long)]
     pub(crate) no_rerank: bool,
+    /// Read many passages with the question, not only the first few
+    #[arg(long, conflicts_with = "no_rerank")]
+    pub(crate) thorough: bool,
     /// Grade the evidence and repair it
     #[arg(long)]
     pub(crate) crag: bool,

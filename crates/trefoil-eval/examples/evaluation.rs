@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let fused = Harness { rerank: false, ..Harness::new(EngineConfig::default(), indexes) };
-    let reranked = Harness { rerank: true, queries: Some(rerank), ..fused.clone() };
+    let reranked = Harness { rerank: true, thorough: true, queries: Some(rerank), ..fused.clone() };
     let mut tables = Tables { left_out, ..Tables::default() };
     for folder in &folders {
         let collection = Collection::read(folder, language_of)?;

@@ -31,6 +31,8 @@ pub struct Harness {
     pub strategies: Vec<SearchStrategy>,
     /// Whether the cross-encoder reranks the first results.
     pub rerank: bool,
+    /// Whether it reads as many of them as the configuration says, not only the first few.
+    pub thorough: bool,
     /// How many questions are asked, spread evenly over the answerable ones; all if absent.
     pub queries: Option<usize>,
     /// How many of them are timed, spread evenly.
@@ -62,6 +64,7 @@ impl Harness {
             indexes: indexes.into(),
             strategies: vec![SearchStrategy::Hybrid],
             rerank: true,
+            thorough: false,
             queries: None,
             timed: 200,
         }
@@ -218,8 +221,13 @@ impl Harness {
 
     fn query(&self, text: &str, limit: usize) -> Result<SearchQuery> {
         let strategies = self.strategies.clone();
-        let options =
-            SearchOptions { limit, strategies, rerank_enabled: self.rerank, ..Default::default() };
+        let options = SearchOptions {
+            limit,
+            strategies,
+            rerank_enabled: self.rerank,
+            thorough: self.thorough,
+            ..Default::default()
+        };
         passages_for(&cut(text), SearchFilters::default(), options)
     }
 
@@ -227,6 +235,7 @@ impl Harness {
         let options = SearchOptions {
             strategies: self.strategies.clone(),
             rerank_enabled: self.rerank,
+            thorough: self.thorough,
             ..SearchOptions::default()
         };
         let ask = |text: &str| {
@@ -264,6 +273,7 @@ impl Harness {
             ("fusion".to_owned(), fusion.unwrap_or_default()),
             ("adaptive_weights".to_owned(), self.config.adaptive_weights.into()),
             ("rerank".to_owned(), self.reranker().into()),
+            ("thorough".to_owned(), self.thorough.into()),
             ("embedding".to_owned(), stats.embedding.into()),
             ("chunks".to_owned(), stats.store.chunks.into()),
         ]);

@@ -22,6 +22,9 @@ pub(crate) struct EvalArgs {
     /// Leave the fused order as it is
     #[arg(long)]
     pub(crate) no_rerank: bool,
+    /// Read as many passages as the configuration says, not only the first few
+    #[arg(long, conflicts_with = "no_rerank")]
+    pub(crate) thorough: bool,
     /// Fuser: adaptive, rrf, relativeScore or distributionBased
     #[arg(long, value_name = "NAME", conflicts_with = "profile")]
     pub(crate) fuser: Option<String>,

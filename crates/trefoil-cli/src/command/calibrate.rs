@@ -45,7 +45,8 @@ pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Ou
             all.extend(of_cases(source, &index, &config)?);
         }
     }
-    let harness = Harness { queries: args.queries, ..Harness::new(config.clone(), indexes) };
+    let harness =
+        Harness { thorough: true, queries: args.queries, ..Harness::new(config.clone(), indexes) };
     for collection in &collections {
         settings.console.status(format_args!("{}: asking", collection.name));
         all.extend(harness.samples(collection, &collections)?);

@@ -75,6 +75,7 @@ fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {
         harness.strategies.clone_from(&args.strategies);
     }
     harness.rerank = !args.no_rerank;
+    harness.thorough = args.thorough;
     harness.queries = args.queries;
     Ok(harness)
 }

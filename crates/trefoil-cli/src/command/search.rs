@@ -78,6 +78,7 @@ pub(super) fn query(args: SearchArgs) -> trefoil::Result<SearchQuery> {
         limit: args.limit,
         offset: args.offset,
         rerank_enabled: !args.no_rerank,
+        thorough: args.thorough,
         crag_enabled: args.crag,
         explain: args.explain,
         cursor: args.cursor,

@@ -71,6 +71,8 @@ fn ask(args: &TuneArgs, settings: &Settings) -> anyhow::Result<Vec<RetrieverList
     let mut harness = Harness::new(settings.engine.clone(), indexes);
     harness.queries = args.queries;
     harness.rerank = !args.no_rerank;
+    // Other settings bring other passages to the top: the scores of all are wanted.
+    harness.thorough = true;
     let mut asked = Vec::new();
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;

@@ -85,7 +85,8 @@ pub fn samples(engine: &Engine, cases: &[RetrievalCase]) -> Result<Vec<Sample>> 
 
 fn sample(engine: &Engine, text: &str, filters: &SearchFilters, answered: bool) -> Result<Sample> {
     let cut = cut(text);
-    let query = passages_for(&cut, filters.clone(), SearchOptions::default())?;
+    let options = SearchOptions { thorough: true, ..SearchOptions::default() };
+    let query = passages_for(&cut, filters.clone(), options)?;
     let lists = engine.ranked_lists(&query)?;
     let found = engine.search(&query)?.results;
     let best = found.iter().filter_map(|item| item.relevance.rerank).max();

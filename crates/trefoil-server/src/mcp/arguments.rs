@@ -121,6 +121,9 @@ pub(crate) struct Search {
     /// `passage` for whole passages, `brief` for what matched.
     #[serde(default)]
     pub(crate) detail: Detail,
+    /// Whether many passages are compared with the question, not only the first few: slower.
+    #[serde(default)]
+    pub(crate) thorough: bool,
     /// Most characters of the answer.
     #[serde(default = "chars")]
     #[schemars(range(min = 500, max = 60_000))]

@@ -74,6 +74,7 @@ pub(crate) fn search(client: &Client, asked: Search, cancel: &Cancel) -> Result<
         options: SearchOptions {
             limit: place.limit,
             cursor: place.page.clone(),
+            thorough: asked.thorough,
             include_highlights: asked.detail == Detail::Brief,
             // Of entities and communities `graph_query` tells.
             result_types: vec![SearchResultType::Chunk],
