@@ -207,12 +207,12 @@ impl Searcher<'_> {
         let scores: BTreeMap<RowId, Score> =
             before.iter().filter_map(|one| Some((one.passage.chunk.row, one.rerank?))).collect();
         let plan = search.rerank();
-        let question = &search.plan.question.text;
         let names = self.mention_strength(search.plan);
-        let token_scores = |rows: &[RowId]| self.token_scores(&search.plan.question, rows);
+        let question = &search.plan.question;
+        let token_scores = |rows: &[RowId], is_read| self.token_scores(question, rows, is_read);
         let known = Known { token_scores: &token_scores, names: &names };
         let read = Read { scores, repaired, known, deadline: search.deadline };
-        rerank_more(&self.state.rerankers, plan.as_ref(), question, passages, read)
+        rerank_more(&self.state.rerankers, plan.as_ref(), &question.text, passages, read)
     }
 
     /// Picks the sentences that matter out of the first passages.

@@ -35,12 +35,22 @@ pub struct Blended {
 /// not depend on the other passages, so that a reranking that was stopped half-way
 /// has ordered what it read just as the whole would have.
 pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
-    let mut head: Vec<(f32, usize)> = combined
-        .iter()
+    blend_with(combined.iter().map(|&combined| before(combined, None)), rerank)
+}
+
+/// The log-odds of a passage before it is read, by its fused score and by what its token vectors
+/// say, where that counts.
+pub(crate) fn before(combined: Score, tokens: Option<Score>) -> f32 {
+    let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
+    fused + tokens.map_or(0.0, logit)
+}
+
+/// The same of passages with these log-odds [`before`] they were read.
+pub(crate) fn blend_with(before: impl IntoIterator<Item = f32>, rerank: &[Score]) -> Vec<Blended> {
+    let mut head: Vec<(f32, usize)> = before
+        .into_iter()
         .zip(rerank)
-        .map(|(combined, &rerank)| {
-            logit(rerank) + FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get())
-        })
+        .map(|(before, &rerank)| logit(rerank) + before)
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.

@@ -10,7 +10,7 @@ use crate::{
     background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, blend, lift_named},
+        blend::{NEUTRAL, before, blend_with, lift_named},
         relevance::final_scores,
         turns::Turns,
     },
@@ -19,14 +19,14 @@ use crate::{
 /// How strongly the passage of the first row mentions the subject of the second, 0–1.
 type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
-/// The scores of rows by their token vectors.
-type TokenScores<'a> = &'a dyn Fn(&[RowId]) -> Result<BTreeMap<RowId, Score>>;
+/// The scores of rows by their token vectors, in a list that a reranker reads or that none does.
+type TokenScores<'a> = &'a dyn Fn(&[RowId], bool) -> Result<BTreeMap<RowId, Score>>;
 
 /// What the indexes know of passages without reading them.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     /// What the token vectors that are kept say of rows, the average of the others for one that
-    /// has none; nothing if too few have any.
+    /// has none; nothing if too few have any, or if they do not order such a list.
     pub(crate) token_scores: TokenScores<'a>,
     /// Which passages name what others are about.
     pub(crate) names: Names<'a>,
@@ -47,10 +47,10 @@ pub(crate) struct Reranked {
 }
 
 /// Reads the head of `passages` as `plan` says, the first few of it if that is not thorough, and
-/// orders it by the blend of both scores, lifted by what the first of them name; what is not read
-/// follows in the order of fusion. A list that no
-/// other reads is compared with what is kept of it, if that says something; what cannot be compared
-/// is read, and `degraded` says why.
+/// orders it by the blend of all scores, lifted by what the first of them name; what is not read
+/// follows. What is kept of their tokens by a model of late interaction orders passages before
+/// they are read (decision 028). A list that no other reads is ordered by what is kept alone, if
+/// that says something; what cannot be compared is read, and `degraded` says why.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
@@ -63,52 +63,93 @@ pub(crate) fn rerank(
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
         return Reranked { ranked: unread(passages, names), degraded: None };
     };
-    let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let first = |most: usize| -> Vec<RowId> {
-        passages.iter().take(most).map(|passage| passage.chunk.row).collect()
+    let nothing = RowSet::default();
+    let is_read = {
+        let texts: Vec<String> = passages.iter().take(plan.passages).map(readable).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        found.rerankers.iter().any(|one| head(one, question, &texts).is_some())
     };
+    let most = plan.limit.filter(|_| !is_read).unwrap_or(plan.passages).min(plan.passages);
+    let rows: Vec<RowId> = passages.iter().take(most).map(|one| one.chunk.row).collect();
+    let (tokens, mut degraded) = compared(known, &rows, is_read);
+    if !is_read && !tokens.is_empty() {
+        let candidates = candidates(passages, &BTreeMap::new(), &nothing);
+        return Reranked { ranked: in_order(candidates, &tokens, names), degraded };
+    }
+    let candidates = candidates(passages, &tokens, &nothing);
+    let texts: Vec<String> =
+        candidates.iter().take(plan.passages).map(|one| readable(&one.passage)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
-    let mut reranker = found.rerankers.iter().find_map(reads);
-    let mut scores = BTreeMap::new();
-    let mut degraded = None;
-    if reranker.is_none() {
-        let most = plan.limit.unwrap_or(plan.passages).min(plan.passages);
-        (scores, degraded) = compared(known, &first(most));
-        reranker = found.by_tokens.as_ref().and_then(reads);
-    }
-    if scores.is_empty() {
-        let read = if let Some((reranker, head)) = reranker {
-            let reading = Reading { turns: &found.turns, plan, question, deadline };
-            match quick(plan, reranker.as_ref(), question, head) {
-                // A later page reads as many as the first one has read.
-                Ok(quick) => {
-                    let wanted = quick.max(plan.limit.unwrap_or(0)).min(head.len());
-                    reading.read(reranker.as_ref(), head.get(..wanted).unwrap_or(head))
-                }
-                Err(error) => (Vec::new(), Some(error.chain())),
+    let read = if let Some((reranker, head)) = found.all().find_map(reads) {
+        let reading = Reading { turns: &found.turns, plan, question, deadline };
+        match quick(plan, reranker.as_ref(), question, head) {
+            // A later page reads as many as the first one has read.
+            Ok(quick) => {
+                let wanted = quick.max(plan.limit.unwrap_or(0)).min(head.len());
+                reading.read(reranker.as_ref(), head.get(..wanted).unwrap_or(head))
             }
-        } else {
-            let none = || "no reranker reads the languages found".to_owned();
-            (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
-        };
-        scores = first(read.0.len()).into_iter().zip(read.0).collect();
-        degraded = degraded.or(read.1);
-    }
-    Reranked { ranked: in_order(passages, &scores, &RowSet::default(), names), degraded }
+            Err(error) => (Vec::new(), Some(error.chain())),
+        }
+    } else {
+        let none = || "no reranker reads the languages found".to_owned();
+        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
+    };
+    degraded = degraded.or(read.1);
+    let scores = candidates.iter().map(|one| one.passage.chunk.row).zip(read.0).collect();
+    Reranked { ranked: in_order(candidates, &scores, names), degraded }
 }
 
 /// The scores of rows by their token vectors, or why there are none.
-fn compared(known: Known<'_>, rows: &[RowId]) -> (BTreeMap<RowId, Score>, Option<String>) {
-    match (known.token_scores)(rows) {
+fn compared(
+    known: Known<'_>,
+    rows: &[RowId],
+    is_read: bool,
+) -> (BTreeMap<RowId, Score>, Option<String>) {
+    match (known.token_scores)(rows, is_read) {
         Ok(scores) => (scores, None),
         Err(error) => (BTreeMap::new(), Some(error.chain())),
     }
 }
 
+/// A passage before it is read.
+#[derive(Debug)]
+struct Candidate {
+    passage: Passage,
+    /// Its place in the order of fusion, from 1.
+    fused_rank: usize,
+    /// Its log-odds by what is known of it.
+    before: f32,
+}
+
+/// `passages`, which are in the order of fusion, as they are read: those that `tokens` speak of by
+/// that and their fused score, then the others. Against what repairs found the fused score does not
+/// speak: the question as it was asked could not bring it up.
+fn candidates(
+    passages: Vec<Passage>,
+    tokens: &BTreeMap<RowId, Score>,
+    repaired: &RowSet,
+) -> Vec<Candidate> {
+    let candidate = |(passage, fused_rank): (Passage, usize)| {
+        let row = passage.fused.row;
+        let least = if repaired.contains(row) { NEUTRAL } else { Score::ZERO };
+        let tokens = tokens.get(&row).copied();
+        let before = before(passage.fused.combined.max(least), tokens);
+        Candidate { passage, fused_rank, before }
+    };
+    let all = passages.into_iter().zip(1..).map(candidate);
+    let is_compared = |one: &Candidate| tokens.contains_key(&one.passage.fused.row);
+    let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) = all.partition(is_compared);
+    // The sort is stable.
+    compared.sort_by(|a, b| b.before.total_cmp(&a.before));
+    compared.extend(others);
+    compared
+}
+
 /// `passages` in the order of fusion, none of them read.
 pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
-    in_order(passages, &BTreeMap::new(), &RowSet::default(), names)
+    let nothing = BTreeMap::new();
+    in_order(candidates(passages, &nothing, &RowSet::default()), &nothing, names)
 }
 
 /// What has been read of a list that repairs have made longer.
@@ -158,7 +199,8 @@ pub(crate) fn rerank_more(
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
-        let ranked = in_order(passages, &scores, repaired, names);
+        let candidates = candidates(passages, &BTreeMap::new(), repaired);
+        let ranked = in_order(candidates, &scores, names);
         return Added { ranked, switched: false, read: 0, degraded: None };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
@@ -167,15 +209,16 @@ pub(crate) fn rerank_more(
         passages.iter().filter(is_repaired).map(row_and_text).collect();
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let is_by_tokens = !found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
-    let mut degraded = None;
+    let mut rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
+    if !is_by_tokens {
+        rows.extend(first.iter().map(|(row, _)| *row));
+    }
+    let (mut tokens, degraded) = compared(known, &rows, !is_by_tokens);
     if is_by_tokens {
-        let rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
-        let (more, reason) = compared(known, &rows);
-        scores.extend(more);
-        degraded = reason;
+        scores.append(&mut tokens);
     }
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
-        let ranked = in_order(passages, &scores, repaired, names);
+        let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
         return Added { ranked, switched: false, read: 0, degraded };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
@@ -201,7 +244,7 @@ pub(crate) fn rerank_more(
     let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    let ranked = in_order(passages, &scores, repaired, names);
+    let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
     Added { ranked, switched, read: added, degraded }
 }
 
@@ -339,44 +382,39 @@ fn readable(passage: &Passage) -> String {
     }
 }
 
-/// What was read by the blend of fused and reranker's score, and by what the first of it name;
-/// then the rest. Against what repairs found the fused score does not speak: the question as it
-/// was asked could not bring it up.
+/// What was read by the blend of what was known and the reranker's score, and by what the first of
+/// it name; then the rest.
 fn in_order(
-    passages: Vec<Passage>,
+    candidates: Vec<Candidate>,
     scores: &BTreeMap<RowId, Score>,
-    repaired: &RowSet,
     names: Names<'_>,
 ) -> Vec<Ranked> {
-    let score = |passage: &Passage| scores.get(&passage.chunk.row).copied();
-    let (read, rest): (Vec<usize>, Vec<usize>) = (0..passages.len())
-        .partition(|&place| passages.get(place).is_some_and(|one| score(one).is_some()));
-    let fused = |places: &[usize]| -> Vec<Fused> {
-        places.iter().filter_map(|&place| Some(passages.get(place)?.fused.clone())).collect()
+    let score = |at: usize| scores.get(&candidates.get(at)?.passage.chunk.row).copied();
+    let (read, rest): (Vec<usize>, Vec<usize>) =
+        (0..candidates.len()).partition(|&at| score(at).is_some());
+    let of = |places: &[usize]| -> Vec<&Candidate> {
+        places.iter().filter_map(|&at| candidates.get(at)).collect()
     };
-    let combined = |fused: &Fused| {
-        let least = if repaired.contains(fused.row) { NEUTRAL } else { Score::ZERO };
-        fused.combined.max(least)
-    };
-    let combined: Vec<Score> = fused(&read).iter().map(combined).collect();
-    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(passages.get(at)?)).collect();
-    let row = |index: usize| Some(passages.get(*read.get(index)?)?.chunk.row);
+    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
+    let row = |index: usize| Some(candidates.get(*read.get(index)?)?.passage.chunk.row);
     let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
-    let blended = lift_named(blend(&combined, &rerank), names);
+    let before = of(&read).into_iter().map(|one| one.before);
+    let blended = lift_named(blend_with(before, &rerank), names);
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
-    let scored = final_scores(&fused(&rest));
-    let order: Vec<(usize, Score)> = head.chain(rest.iter().copied().zip(scored)).collect();
-    let mut passages: Vec<Option<Passage>> = passages.into_iter().map(Some).collect();
+    let fused: Vec<Fused> = of(&rest).iter().map(|one| one.passage.fused.clone()).collect();
+    let order: Vec<(usize, Score)> =
+        head.chain(rest.iter().copied().zip(final_scores(&fused))).collect();
+    let mut candidates: Vec<Option<Candidate>> = candidates.into_iter().map(Some).collect();
     let mut least = Score::ONE;
     order
         .into_iter()
         .zip(1..)
-        .filter_map(|((index, score), rank)| {
+        .filter_map(|((at, score), rank)| {
             // What was not read is not above what was.
             least = least.min(score);
-            let passage = passages.get_mut(index)?.take()?;
+            let Candidate { passage, fused_rank, .. } = candidates.get_mut(at)?.take()?;
             let rerank = scores.get(&passage.chunk.row).copied();
-            Some(Ranked { passage, fused_rank: index + 1, rank, rerank, score: least })
+            Some(Ranked { passage, fused_rank, rank, rerank, score: least })
         })
         .collect()
 }

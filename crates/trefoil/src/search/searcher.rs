@@ -223,7 +223,7 @@ impl Searcher<'_> {
     ) -> Vec<Ranked> {
         let (question, rerankers) = (&plan.question, &self.state.rerankers);
         let names = self.mention_strength(plan);
-        let token_scores = |rows: &[RowId]| self.token_scores(question, rows);
+        let token_scores = |rows: &[RowId], is_read| self.token_scores(question, rows, is_read);
         let known = Known { token_scores: &token_scores, names: &names };
         let reranked =
             rerank(rerankers, plan.rerank.as_ref(), &question.text, passages, known, self.deadline);
@@ -238,9 +238,10 @@ impl Searcher<'_> {
     /// What the token vectors that are kept say of rows, on the scale of a reranker; the average of
     /// the others for one that has none.
     ///
-    /// Those of an embedder are asked where the question is in a language that the corpus is not in:
-    /// within a language a window of each of the first is better read (decision 024). Those of a
-    /// model of late interaction order what it reads (decision 028). Nothing, if the time is up or
+    /// Those of a model of late interaction order what it reads (decision 028). Those of an embedder
+    /// are asked of a list that no reranker reads, if the question is in a language that the corpus
+    /// is not in: within a language a window of each of the first is better read (decision 024).
+    /// Nothing, if the time is up or
     /// fewer than half of the rows have any of one space.
     ///
     /// # Errors
@@ -250,13 +251,15 @@ impl Searcher<'_> {
         self,
         question: &Question,
         rows: &[RowId],
+        is_read: bool,
     ) -> Result<BTreeMap<RowId, Score>> {
         let is_text = !question.text.trim().is_empty();
         let Some(embedder) = self.view.embedder.as_deref().filter(|_| is_text) else {
             return Ok(BTreeMap::new());
         };
         let languages = self.state.config.token_vectors.languages().unwrap_or_default();
-        let orders = |space: &TokenSpace| question.cross_lingual || space.is_late_interaction();
+        let is_asked = question.cross_lingual && !is_read;
+        let orders = |space: &TokenSpace| is_asked || space.is_late_interaction();
         if !languages.into_iter().filter_map(|one| embedder.token_space(one)).any(orders) {
             return Ok(BTreeMap::new());
         }
