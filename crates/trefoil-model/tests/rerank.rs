@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
-use trefoil_core::{Error, Language, Reranker, Score};
+use trefoil_core::{Embedder, Error, Language, Reranker, Score};
 use trefoil_model::{
-    ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, PullOptions, TokenReranker,
+    LateInteractionEmbedder, ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, PullOptions,
+    TokenReranker,
 };
 
 /// Name of the cross-encoder.
@@ -185,4 +186,41 @@ fn a_model_that_does_not_score_is_an_error() {
     std::fs::write(folder.path().join("card.toml"), card).unwrap();
     let embedder = Arc::new(OnnxEmbedder::open(&home(), &source, 1).unwrap());
     assert!(TokenReranker::new(embedder, |_| Language::En).is_none(), "there is no `tokens.toml`");
+}
+
+/// Those that are kept of English passages, by the default models.
+#[test]
+fn kept_token_vectors_tell_what_answers_a_question() {
+    let home = ModelHome::platform().unwrap();
+    home.pull(&[], &(), PullOptions::default()).unwrap();
+    let embedder = OnnxEmbedder::open(&home, &ModelSource::default(), 2).unwrap();
+    let source = ModelSource::Name("answerai-colbert-small-v1".to_owned());
+    let embedder = LateInteractionEmbedder::open(Arc::new(embedder), &home, &source, 2).unwrap();
+    let texts = [
+        "Barn owls hunt at night: their feathers make no sound, and they hear a mouse in the grass.",
+        "Tides rise and fall twice a day, because the moon pulls at the water of the sea.",
+        "Sourdough bread rises through wild yeast and bacteria in its starter.",
+    ];
+    let passages = texts.map(|text| (text, Some(Language::En)));
+    let codes = embedder.embed_passages(&passages).unwrap().1;
+    let space = embedder.token_space(Language::En).unwrap();
+    for (expected, question) in
+        ["how do owls catch their prey?", "why is there low water?", "what makes dough grow?"]
+            .into_iter()
+            .enumerate()
+    {
+        let asked = embedder.query_tokens(question, Language::En, Language::En).unwrap();
+        let near = |codes| space.similarity_of_codes(&asked.view(), codes);
+        let near: Vec<f32> = codes.iter().flatten().map(near).collect();
+        let best = (0..3).max_by(|&a, &b| near[a].total_cmp(&near[b]));
+        assert_eq!((best, near.len()), (Some(expected), 3), "{question}: {near:?}");
+        assert!(near.iter().all(|near| (0.6..0.95).contains(near)), "{question}: {near:?}");
+    }
+    // The tokens of Japanese are the embedder's.
+    let passages = [("梟は夜に狩りをする。", Some(Language::Ja))];
+    let codes = embedder.embed_passages(&passages).unwrap().1.remove(0).unwrap();
+    let space = embedder.token_space(Language::Ja).unwrap();
+    let asked = embedder.query_tokens("梟は何をする", Language::Ja, Language::Ja).unwrap();
+    assert!(!space.is_late_interaction());
+    assert!(space.similarity_of_codes(&asked.view(), &codes) > 0.3);
 }
