@@ -220,7 +220,7 @@ fn pages_are_cut_from_one_order_however_much_is_read() {
         };
         let whole = ids(engine.search(&query.clone().limit(100)).unwrap());
         reranker.taken();
-        let (mut shown, mut page) = (Vec::new(), query.limit(4));
+        let (mut shown, mut page) = (Vec::new(), query.limit(10));
         loop {
             let found = engine.search(&page).unwrap();
             assert_eq!(reranker.taken(), expected);

@@ -82,6 +82,8 @@ pub fn plan(
     let reranks = tuned.map_or(rerank.enabled, |settings| settings.rerank && rerank.enabled);
     let retrievers = planned(&options.strategies, available, depth, &weights);
     let crag = options.crag_enabled.then_some(&config.crag);
+    // What is graded has to be read.
+    let thorough = options.thorough || crag.is_some();
     let settings = (available, &config.fusion, config.adaptive_weights, config.rrf, rerank, crag);
     #[cfg(feature = "keyword")]
     let settings = (settings, config.keyword);
@@ -104,11 +106,11 @@ pub fn plan(
         candidates: depth,
         rerank: (reranks && options.rerank_enabled).then_some(RerankPlan {
             passages: rerank.top_k,
-            thorough: options.thorough,
+            thorough,
             // What the first page reranked has to stand where it stood there.
             limit: options.cursor.as_ref().map(|cursor| cursor.reranked),
             batch: rerank.batch_size,
-            budget: reading_time(options, config).filter(|_| options.cursor.is_none()),
+            budget: reading_time(thorough, config).filter(|_| options.cursor.is_none()),
         }),
         crag: crag.map(|crag| CragPlan {
             repairs: crag.repairs.clone(),
@@ -134,8 +136,8 @@ pub fn plan(
 const QUICK_BUDGET: Duration = Duration::from_millis(150);
 
 /// The time for reading passages; none is a search without a clock.
-fn reading_time(options: &SearchOptions, config: &EngineConfig) -> Option<Duration> {
-    let most = if options.thorough { Duration::MAX } else { QUICK_BUDGET };
+fn reading_time(thorough: bool, config: &EngineConfig) -> Option<Duration> {
+    let most = if thorough { Duration::MAX } else { QUICK_BUDGET };
     config.rerank_budget.map(|budget| budget.min(most))
 }
 

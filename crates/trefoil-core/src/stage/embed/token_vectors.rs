@@ -11,7 +11,7 @@ use crate::{Error, Language, Result, Score};
 const LOG_ODDS: f32 = 42.0;
 const EVEN: f32 = 7.0 / 12.0;
 /// The same of a model of late interaction (decision 028).
-const LATE_LOG_ODDS: f32 = 12.5;
+const LATE_LOG_ODDS: f32 = 6.25;
 const LATE_EVEN: f32 = 0.5;
 
 /// The largest number of a code.
@@ -150,7 +150,7 @@ impl TokenSpace {
     }
 
     /// The same on the scale of a cross-encoder, as a probability: log-odds of −24.5 for an unrelated
-    /// text and of 17.5 for a perfect match; of −6.25 and 6.25, and beyond them, for a model of late
+    /// text and of 17.5 for a perfect match; of −3.125 and 3.125, and beyond them, for a model of late
     /// interaction.
     pub fn score(&self, similarity: f32) -> Score {
         let [unrelated, perfect] = self.cosine_range();
