@@ -128,8 +128,8 @@ pub(crate) struct GlobalArgs {
         hide_short_help = true
     )]
     pub(crate) redact_documents: Option<bool>,
-    /// Of which texts to keep the vectors of tokens, for questions in another language than the
-    /// documents and for memory; some 30 kB a chunk [default: auto]
+    /// Of which texts to keep the vectors of tokens: for memory, for questions in another language
+    /// than the documents, and with `all` for English ones; some 30 kB a chunk [default: auto]
     #[arg(
         long,
         value_name = "WHICH",

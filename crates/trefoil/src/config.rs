@@ -95,8 +95,8 @@ pub struct EngineConfig {
     /// The rerankers.
     pub rerankers: Rerankers,
     /// How long reading may take before it stops where it is; 500 ms by default, `None`
-    /// for as long as it takes. A search that is not
-    /// [`thorough`](trefoil_core::SearchOptions::thorough) takes no more than 150 ms of it.
+    /// for as long as it takes. Where a search reads only the first few passages, because it is
+    /// not [`thorough`](trefoil_core::SearchOptions::thorough), it takes no more than 150 ms of it.
     pub rerank_budget: Option<Duration>,
     /// Where the grades of evidence begin; if absent, where `profile` says for the reranker that
     /// read it, or else [`GradeThresholds::default`].
@@ -213,9 +213,9 @@ pub enum Model {
 }
 
 /// Of which texts the vectors of their tokens are kept. They are compared with those of a question
-/// in another language than the documents, and of each that is asked of memory (late interaction).
-/// They take half a byte a number and token: with 384 numbers 192 bytes a token, some 30 kB a
-/// chunk.
+/// (late interaction): of each that is asked of memory, and of one in another language than the
+/// documents, or in that of the [`TokenModel`]. They take half a byte a number and token: with 384
+/// numbers 192 bytes a token, some 30 kB a chunk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenVectors {
@@ -224,7 +224,8 @@ pub enum TokenVectors {
     /// Of memory, and of Japanese and Korean documents.
     #[default]
     Auto,
-    /// Of English documents too, for questions in another language.
+    /// Of English documents too: for questions in another language, or in English with a model of
+    /// late interaction ([`TokenModel`]).
     All,
 }
 

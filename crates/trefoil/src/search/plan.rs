@@ -1,6 +1,6 @@
 //! Question to plan: every decision of a search, made before any of it runs. Pure.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use trefoil_core::{
     CragPlan, Error, Fusion, Language, Plan, QueryClassification, QueryRewrite, QueryType,
@@ -110,7 +110,7 @@ pub fn plan(
             // What the first page reranked has to stand where it stood there.
             limit: options.cursor.as_ref().map(|cursor| cursor.reranked),
             batch: rerank.batch_size,
-            budget: reading_time(thorough, config).filter(|_| options.cursor.is_none()),
+            budget: config.rerank_budget.filter(|_| options.cursor.is_none()),
         }),
         crag: crag.map(|crag| CragPlan {
             repairs: crag.repairs.clone(),
@@ -129,16 +129,6 @@ pub fn plan(
         limit: options.limit,
         fingerprint,
     })
-}
-
-/// The most time for reading the first few passages: they take less on two slow cores, but on a
-/// busy machine.
-const QUICK_BUDGET: Duration = Duration::from_millis(150);
-
-/// The time for reading passages; none is a search without a clock.
-fn reading_time(thorough: bool, config: &EngineConfig) -> Option<Duration> {
-    let most = if thorough { Duration::MAX } else { QUICK_BUDGET };
-    config.rerank_budget.map(|budget| budget.min(most))
 }
 
 /// Refuses names of retrievers that no engine with these has.
@@ -234,20 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn a_thorough_search_takes_the_time_that_the_configuration_gives() {
-        let check = |thorough, configured: Option<u64>, expected: Option<u64>| {
-            let query = SearchQuery::new("q").unwrap().thorough(thorough);
-            let rerank_budget = configured.map(Duration::from_millis);
-            let config = EngineConfig { rerank_budget, ..EngineConfig::default() };
-            let rerank = planned_by(&query, &config).unwrap().rerank.unwrap();
+    fn what_is_graded_is_read_thoroughly() {
+        let check = |query: SearchQuery, thorough| {
+            let rerank = planned_by(&query, &EngineConfig::default()).unwrap().rerank.unwrap();
             assert_eq!((rerank.thorough, rerank.passages), (thorough, 50));
-            assert_eq!(rerank.budget, expected.map(Duration::from_millis), "{configured:?}");
         };
-        check(false, Some(500), Some(150));
-        check(false, Some(90), Some(90));
-        check(false, None, None);
-        check(true, Some(500), Some(500));
-        check(true, None, None);
+        let query = || SearchQuery::new("q").unwrap();
+        check(query(), false);
+        check(query().thorough(true), true);
+        check(query().crag(true), true);
     }
 
     #[test]

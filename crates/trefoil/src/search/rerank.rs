@@ -39,6 +39,10 @@ const ENOUGH: usize = 10;
 /// the better answer.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
+/// The most time for reading the first few passages: they take less on two slow cores, but on a
+/// busy machine.
+const QUICK_BUDGET: Duration = Duration::from_millis(150);
+
 /// Passages in their final order, and why not all were read that should have been.
 #[derive(Debug)]
 pub(crate) struct Reranked {
@@ -82,10 +86,13 @@ pub(crate) fn rerank(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
     let read = if let Some((reranker, head)) = found.all().find_map(reads) {
-        let reading = Reading { turns: &found.turns, plan, question, deadline };
         match quick(plan, reranker.as_ref(), question, head) {
-            // A later page reads as many as the first one has read.
             Ok(quick) => {
+                let most = if quick < head.len() { QUICK_BUDGET } else { Duration::MAX };
+                let budget = plan.budget.map(|budget| budget.min(most));
+                let plan = &RerankPlan { budget, ..plan.clone() };
+                let reading = Reading { turns: &found.turns, plan, question, deadline };
+                // A later page reads as many as the first one has read.
                 let wanted = quick.max(plan.limit.unwrap_or(0)).min(head.len());
                 reading.read(reranker.as_ref(), head.get(..wanted).unwrap_or(head))
             }
