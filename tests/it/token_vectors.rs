@@ -30,7 +30,7 @@ struct Foxes {
 impl Foxes {
     /// As a model of late interaction tells it.
     fn late() -> Self {
-        let tokens = TokenSpace::of_late_interaction("foxes", 2, [0.0, 1.0]).unwrap();
+        let tokens = TokenSpace::of_late_interaction("foxes", 2, [0.0, 1.0], None).unwrap();
         Self { tokens, ..Self::new() }
     }
 

@@ -170,8 +170,11 @@ impl Card {
             if !dimensions.contains(&late.dimensions) {
                 return Err("`dimensions` must be 1–65536");
             }
-            if !rises(&late.similarity_range, -1.0, 1.0) {
-                return Err("`similarity-range` must be two rising numbers within -1–1");
+            if !rises(&late.similarity_range, -1.0, 1.0)
+                || !rises(&late.short_similarity_range, -1.0, 1.0)
+            {
+                return Err("`similarity-range` must be two rising numbers within -1–1, and so \
+                            `short-similarity-range`");
             }
             if late.query_tokens.is_some_and(|tokens| tokens > self.max_tokens) {
                 return Err("`query-tokens` must be at most `max-tokens`");

@@ -247,7 +247,7 @@ impl MemoryCollection<'_> {
     }
 
     /// How well the units at `rows` say what a question does by the vectors of their tokens, 0–1
-    /// on the model's range ([`TokenSpace::relevance`](crate::model::TokenSpace::relevance)); those
+    /// on the model's range ([`TokenSpace::short_relevance`](crate::model::TokenSpace::short_relevance)); those
     /// of which none are kept are left out.
     pub fn by_tokens(&self, question: &str, rows: &[RowId]) -> Result<BTreeMap<RowId, Score>> {
         let (state, text) = (self.state(), one_line(question));
@@ -259,7 +259,7 @@ impl MemoryCollection<'_> {
             asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
         {
             let relevance =
-                |codes| space.relevance(space.similarity_of_codes(&asked.view(), codes));
+                |codes| space.short_relevance(space.similarity_of_codes(&asked.view(), codes));
             scores.extend(kept.iter().map(|(row, codes)| (*row, relevance(codes))));
         }
         Ok(scores)

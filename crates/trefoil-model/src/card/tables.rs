@@ -94,6 +94,10 @@ pub struct LateInteractionCard {
     /// they are absent; without them a model cannot be opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity_range: Option<[f32; 2]>,
+    /// The same for sentences and turns of a conversation, of which memory is made; that of
+    /// passages if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_similarity_range: Option<[f32; 2]>,
 }
 
 /// A dense layer.

@@ -116,6 +116,7 @@ impl Drafting<'_> {
                 .unwrap_or(false),
             dense,
             similarity_range: None,
+            short_similarity_range: None,
         })
     }
 

@@ -90,7 +90,8 @@ impl LateInteractionReranker {
     pub(crate) fn space(&self) -> Result<TokenSpace> {
         let sha256 = self.model.sha256()?;
         let known = format!("{}:{}", self.name, sha256.get(..8).unwrap_or(&sha256));
-        TokenSpace::of_late_interaction(known, self.card.dimensions, self.range)
+        let short_range = self.card.short_similarity_range;
+        TokenSpace::of_late_interaction(known, self.card.dimensions, self.range, short_range)
     }
 
     /// The vectors of whole passages, as they are kept: of the first `max-tokens` of each.

@@ -50,6 +50,9 @@ struct Constants {
     /// Which model of late interaction they are of, if they are of one.
     #[serde(skip)]
     late_interaction: Option<String>,
+    /// The range of sentences, where it is another one.
+    #[serde(skip)]
+    short_range: Option<[f32; 2]>,
 }
 
 /// The mean vector of the tokens of texts in each language.
@@ -63,11 +66,13 @@ impl TokenSpace {
     /// [`Error::InvalidConfig`] without a mean on a side, for means of several lengths or a number
     /// that is not finite, or a range that does not rise.
     pub fn new(question: TokenMeans, passage: TokenMeans, cosine_range: [f32; 2]) -> Result<Self> {
-        Constants { cosine_range, question, passage, late_interaction: None }.try_into()
+        let (late_interaction, short_range) = (None, None);
+        Constants { cosine_range, question, passage, late_interaction, short_range }.try_into()
     }
 
     /// The space of the vectors of a model of late interaction, such as `ColBERT`: `model` says
-    /// which, so that another one's are told apart.
+    /// which, so that another one's are told apart; `short_range` is the range of sentences and
+    /// turns of a conversation, if it is another one than that of passages.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] for vectors without numbers, or a range that does not rise.
@@ -75,10 +80,11 @@ impl TokenSpace {
         model: impl Into<String>,
         dimensions: usize,
         cosine_range: [f32; 2],
+        short_range: Option<[f32; 2]>,
     ) -> Result<Self> {
         let nothing = || TokenMeans::from([(Language::En, vec![0.0; dimensions])]);
         let (question, passage, late_interaction) = (nothing(), nothing(), Some(model.into()));
-        Constants { cosine_range, question, passage, late_interaction }.try_into()
+        Constants { cosine_range, question, passage, late_interaction, short_range }.try_into()
     }
 
     /// Whether the vectors were trained to be compared: then they order texts in the language of
@@ -145,17 +151,20 @@ impl TokenSpace {
     /// Where a [similarity](Self::similarity) stands between an unrelated text, 0, and a
     /// perfect match, 1.
     pub fn relevance(&self, similarity: f32) -> Score {
-        let [unrelated, perfect] = self.cosine_range();
-        Score::clamped((similarity - unrelated) / (perfect - unrelated))
+        Score::clamped(on(self.cosine_range(), similarity))
+    }
+
+    /// The same for sentences and turns of a conversation.
+    pub fn short_relevance(&self, similarity: f32) -> Score {
+        Score::clamped(on(self.0.short_range.unwrap_or_else(|| self.cosine_range()), similarity))
     }
 
     /// The same on the scale of a cross-encoder, as a probability: log-odds of −24.5 for an unrelated
     /// text and of 17.5 for a perfect match; of −3.125 and 3.125, and beyond them, for a model of late
     /// interaction.
     pub fn score(&self, similarity: f32) -> Score {
-        let [unrelated, perfect] = self.cosine_range();
         let log_odds = if self.is_late_interaction() {
-            LATE_LOG_ODDS * ((similarity - unrelated) / (perfect - unrelated) - LATE_EVEN)
+            LATE_LOG_ODDS * (on(self.cosine_range(), similarity) - LATE_EVEN)
         } else {
             LOG_ODDS * (self.relevance(similarity).get() - EVEN)
         };
@@ -195,17 +204,23 @@ impl TokenSpace {
     }
 }
 
+/// Where a number stands between 0, the first of the range, and 1, its end.
+fn on([unrelated, perfect]: [f32; 2], similarity: f32) -> f32 {
+    (similarity - unrelated) / (perfect - unrelated)
+}
+
 impl TryFrom<Constants> for TokenSpace {
     type Error = Error;
     fn try_from(constants: Constants) -> Result<Self> {
-        let Constants { cosine_range, question, passage, .. } = &constants;
+        let Constants { cosine_range, question, passage, short_range, .. } = &constants;
         let [unrelated, perfect] = *cosine_range;
         let length = passage.values().next().map_or(0, Vec::len);
         let means = || question.values().chain(passage.values());
         let is_finite = means().flatten().chain(cosine_range).all(|x| x.is_finite());
         let is_whole =
             !question.is_empty() && length > 0 && means().all(|mean| mean.len() == length);
-        if !is_whole || !is_finite || unrelated >= perfect {
+        let rises = unrelated < perfect && short_range.is_none_or(|[low, high]| low < high);
+        if !is_whole || !is_finite || !rises {
             let (questions, passages) = (question.len(), passage.len());
             let value = format_args!(
                 "{questions} and {passages} means, the first of {length} numbers; {unrelated} to \
@@ -436,14 +451,20 @@ mod tests {
         let nothing = TokenCodes::of(&Array2::zeros((1, 3)).view());
         assert_eq!(similarity(&question, &nothing), 0.0);
         // Where a model was trained for it, every token counts.
-        let trained = TokenSpace::of_late_interaction("colbert 1", 3, [0.0, 1.0]).unwrap();
+        let trained =
+            TokenSpace::of_late_interaction("colbert 1", 3, [0.0, 1.0], Some([0.2, 0.4])).unwrap();
         let found = trained.similarity_of_codes(&question.view(), &text);
         assert!((found - 2.4 / 3.0).abs() < 1e-3, "{found}");
         assert!(trained.is_late_interaction() && !plain(3).is_late_interaction());
         assert_eq!(trained.fingerprint(), "int4:colbert 1");
         assert!((trained.score(0.5).get() - 0.5).abs() < 1e-6);
         assert!(trained.score(1.1) > trained.score(1.0) && trained.score(1.0).get() < 1.0);
-        assert!(TokenSpace::of_late_interaction("none", 0, [0.0, 1.0]).is_err());
+        assert!((trained.short_relevance(0.3).get() - 0.5).abs() < 1e-6);
+        assert_eq!(plain(3).short_relevance(0.3), plain(3).relevance(0.3));
+        for (dimensions, short) in [(0, None), (3, Some([0.4, 0.4]))] {
+            let one = TokenSpace::of_late_interaction("one", dimensions, [0.0, 1.0], short);
+            assert!(one.is_err());
+        }
     }
 
     #[test]
@@ -479,7 +500,7 @@ mod tests {
             question in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 33), 1..5),
         ) {
             let (text, question) = (TokenCodes::of(&unit(&text).view()), unit(&question));
-            let trained = TokenSpace::of_late_interaction("colbert", 33, [0.0, 1.0]).unwrap();
+            let trained = TokenSpace::of_late_interaction("colbert", 33, [0.0, 1.0], None).unwrap();
             for space in [plain(33), trained] {
                 let codes = space.similarity_of_codes(&question.view(), &text);
                 let vectors = space.similarity(&question.view(), &text.decoded(33).view());
