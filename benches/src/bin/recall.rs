@@ -19,7 +19,7 @@ use std::{
 use benches::{Outcome, folder};
 use tempfile::TempDir;
 use trefoil::{
-    Engine, EngineConfig, TokenVectors,
+    Engine, EngineConfig, TokenModel, TokenVectors,
     index::Role,
     memory::{BoundaryClass, ClaimId, MemoryUpkeep},
 };
@@ -57,12 +57,17 @@ fn main() -> Outcome {
     let others = others.iter().map(read).collect::<trefoil::Result<Vec<_>>>()?;
     let claims = claims(&asked, &others);
     println!("{HEAD}");
-    for (token_vectors, said) in [(TokenVectors::Auto, "yes"), (TokenVectors::Off, "no")] {
+    for (token_vectors, token_model, said) in [
+        (TokenVectors::Auto, TokenModel::Default, "of late interaction"),
+        (TokenVectors::Auto, TokenModel::None, "of the embedder"),
+        (TokenVectors::Off, TokenModel::None, "none"),
+    ] {
         let place = TempDir::new_in(folder()?)?;
         let index = place.path().join("index");
         let config = EngineConfig {
             memory: MemoryUpkeep::ASKED_FOR,
             token_vectors,
+            token_model,
             ..EngineConfig::default()
         };
         let engine = Arc::new(Engine::open_with(index, config)?);
