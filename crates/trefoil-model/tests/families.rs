@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny::{Element, Output, Tiny, WIDTH, dense, tokenizer};
 use trefoil_core::{
-    Embedder, EmbeddingSpace, Error, Language, Pooling, Quantization, Reranker, Role, TokenCodes,
+    Embedder, EmbeddingSpace, Error, Language, Pooling, Quantization, Reranker, Role, Score,
+    TokenCodes,
 };
 use trefoil_model::{
     AddOptions, AddSource, AddedModel, Card, DecoderCard, LateInteractionEmbedder, ModelHome,
@@ -512,6 +513,10 @@ impl Embedder for Same {
         (0.0, 1.0)
     }
 
+    fn relevance(&self, _: f32) -> Score {
+        Score::HALF
+    }
+
     fn embed(&self, _: Role, texts: &[&str]) -> trefoil_core::Result<Array2<f32>> {
         Ok(Array2::ones((texts.len(), self.0.dimensions)))
     }
@@ -541,6 +546,7 @@ fn a_model_of_late_interaction_gives_the_token_vectors_of_its_languages() {
         LateInteractionEmbedder::open(same, &repository.home, &source, 2)
     };
     let embedder = open(48).unwrap();
+    assert_eq!(embedder.relevance(0.9), Score::HALF, "as the embedder has it");
     let space = embedder.token_space(Language::En).unwrap();
     assert!(space.is_late_interaction() && embedder.token_space(Language::Ja).is_none());
     let texts = ["Owls hunt at night, without a sound.", "Bread is baked.", "梟は夜に狩りをする。"];

@@ -5,7 +5,8 @@ use std::{
 
 use ndarray::Array2;
 use trefoil_core::{
-    Embedder, EmbeddingSpace, Error, Language, LanguageMeans, Result, Role, TokenCodes, TokenSpace,
+    Embedder, EmbeddingSpace, Error, Language, LanguageMeans, Result, Role, Score, TokenCodes,
+    TokenSpace,
 };
 
 use crate::{
@@ -82,6 +83,18 @@ impl Embedder for LateInteractionEmbedder {
 
     fn language_means(&self) -> Option<&LanguageMeans> {
         self.embedder.language_means()
+    }
+
+    fn relevance(&self, cosine: f32) -> Score {
+        self.embedder.relevance(cosine)
+    }
+
+    fn short_relevance(&self, cosine: f32) -> Score {
+        self.embedder.short_relevance(cosine)
+    }
+
+    fn embeds_texts(&self) -> bool {
+        self.embedder.embeds_texts()
     }
 
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Array2<f32>> {
