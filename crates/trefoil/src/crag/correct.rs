@@ -21,7 +21,7 @@ use crate::{
         diagnostics::Diagnostics,
         fusion::fuser,
         graded::{Graded, GradedPassage, best_read},
-        rerank::{Added, Known, Read, Reading, TIME_IS_UP, able, reader, rerank_more},
+        rerank::{Added, Known, Read, Reading, TIME_IS_UP, able_reader, reader, rerank_more},
         searcher::{Request, Searcher},
     },
 };
@@ -229,7 +229,8 @@ impl Searcher<'_> {
         let rerank = search.rerank().filter(|_| !search.deadline.has_passed());
         // Of a list of which no more than the first few were read, others may be left.
         let is_read = graded.clone().any(|one| one.rerank.is_some());
-        let reader = able(&self.state.rerankers, question, graded.clone()).filter(|_| is_read);
+        let reader =
+            able_reader(&self.state.rerankers, question, graded.clone()).filter(|_| is_read);
         let summaries = refinement.summaries(graded, |strips| match (reader, rerank) {
             (Some(reader), Some(plan)) => {
                 let first = strips.get(..config.read_strips).unwrap_or(strips);

@@ -35,22 +35,22 @@ pub struct Blended {
 /// not depend on the other passages, so that a reranking that was stopped half-way
 /// has ordered what it read just as the whole would have.
 pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
-    blend_with(combined.iter().map(|&combined| before(combined, None)), rerank)
+    blend_with(combined.iter().map(|&combined| prior(combined, None)), rerank)
 }
 
 /// The log-odds of a passage before it is read, by its fused score and by what its token vectors
 /// say, where that counts.
-pub(crate) fn before(combined: Score, tokens: Option<Score>) -> f32 {
+pub(crate) fn prior(combined: Score, tokens: Option<Score>) -> f32 {
     let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
     fused + tokens.map_or(0.0, logit)
 }
 
-/// The same of passages with these log-odds [`before`] they were read.
-pub(crate) fn blend_with(before: impl IntoIterator<Item = f32>, rerank: &[Score]) -> Vec<Blended> {
-    let mut head: Vec<(f32, usize)> = before
+/// The same of passages with these [`prior`] log-odds.
+pub(crate) fn blend_with(priors: impl IntoIterator<Item = f32>, rerank: &[Score]) -> Vec<Blended> {
+    let mut head: Vec<(f32, usize)> = priors
         .into_iter()
         .zip(rerank)
-        .map(|(before, &rerank)| logit(rerank) + before)
+        .map(|(prior, &rerank)| logit(rerank) + prior)
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.

@@ -10,7 +10,7 @@ use crate::{
     background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, before, blend_with, lift_named},
+        blend::{NEUTRAL, blend_with, lift_named, prior},
         relevance::final_scores,
         turns::Turns,
     },
@@ -125,8 +125,8 @@ struct Candidate {
     passage: Passage,
     /// Its place in the order of fusion, from 1.
     fused_rank: usize,
-    /// Its log-odds by what is known of it.
-    before: f32,
+    /// Its log-odds by its fused score and its token vectors.
+    prior: f32,
 }
 
 /// `passages`, which are in the order of fusion, as they are read: those that `tokens` speak of by
@@ -141,14 +141,14 @@ fn candidates(
         let row = passage.fused.row;
         let least = if repaired.contains(row) { NEUTRAL } else { Score::ZERO };
         let tokens = tokens.get(&row).copied();
-        let before = before(passage.fused.combined.max(least), tokens);
-        Candidate { passage, fused_rank, before }
+        let prior = prior(passage.fused.combined.max(least), tokens);
+        Candidate { passage, fused_rank, prior }
     };
     let all = passages.into_iter().zip(1..).map(candidate);
     let is_compared = |one: &Candidate| tokens.contains_key(&one.passage.fused.row);
     let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) = all.partition(is_compared);
     // The sort is stable.
-    compared.sort_by(|a, b| b.before.total_cmp(&a.before));
+    compared.sort_by(|a, b| b.prior.total_cmp(&a.prior));
     compared.extend(others);
     compared
 }
@@ -276,11 +276,11 @@ pub(crate) fn reader<'a, 'p>(
     passages: impl Iterator<Item = &'p Ranked> + Clone,
 ) -> Option<&'a dyn Reranker> {
     let all_read = passages.clone().all(|one| one.rerank.is_some());
-    able(found, question, passages).filter(|_| all_read)
+    able_reader(found, question, passages).filter(|_| all_read)
 }
 
 /// Who can read these passages, whether they were read or not.
-pub(crate) fn able<'a, 'p>(
+pub(crate) fn able_reader<'a, 'p>(
     found: &'a FoundRerankers,
     question: &str,
     passages: impl Iterator<Item = &'p Ranked>,
@@ -405,8 +405,8 @@ fn in_order(
     let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
     let row = |index: usize| Some(candidates.get(*read.get(index)?)?.passage.chunk.row);
     let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
-    let before = of(&read).into_iter().map(|one| one.before);
-    let blended = lift_named(blend_with(before, &rerank), names);
+    let priors = of(&read).into_iter().map(|one| one.prior);
+    let blended = lift_named(blend_with(priors, &rerank), names);
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
     let fused: Vec<Fused> = of(&rest).iter().map(|one| one.passage.fused.clone()).collect();
     let order: Vec<(usize, Score)> =
