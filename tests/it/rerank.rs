@@ -172,7 +172,7 @@ impl Reranker for FirstThree {
         true
     }
 
-    fn first(&self, _question: &str, _passages: &[&str]) -> usize {
+    fn enough(&self, _question: &str, _passages: &[&str], _read: &[Score]) -> usize {
         3
     }
 
@@ -236,6 +236,72 @@ fn pages_are_cut_from_one_order_however_much_is_read() {
         }
         assert_eq!(shown, whole);
     }
+}
+
+/// Reads three, and three more until one ends with "here.".
+#[derive(Debug, Default)]
+struct UntilHere(AtomicUsize);
+
+impl Reranker for UntilHere {
+    fn model(&self) -> &'static str {
+        "until here"
+    }
+
+    fn reads(&self, _text: &str) -> bool {
+        true
+    }
+
+    fn enough(&self, _question: &str, _passages: &[&str], read: &[Score]) -> usize {
+        if read.contains(&Score::ONE) { read.len() } else { read.len() + 3 }
+    }
+
+    fn score(&self, _question: &str, passages: &[&str]) -> Result<Vec<Score>> {
+        self.0.fetch_add(passages.len(), Ordering::Relaxed);
+        let score =
+            |text: &&str| if text.ends_with("here.") { Score::ONE } else { Score::clamped(0.2) };
+        Ok(passages.iter().map(score).collect())
+    }
+}
+
+#[test]
+fn more_is_read_until_it_is_enough() {
+    let reranker = Arc::new(UntilHere::default());
+    let (_dir, engine) = engine(Arc::clone(&reranker) as _, |config| config.rerank.top_k = 20);
+    // One more word before "walrus" makes a passage a little worse.
+    let text = |n: usize| {
+        let place = if n == 7 { "here" } else { "far" };
+        format!("A {}walrus rests {place}.", "very ".repeat(n))
+    };
+    let documents: Vec<Document> =
+        (1..=12).map(|n| Document::new(format!("{n:02}"), text(n))).collect();
+    for path in ["long", "short", "middle"] {
+        engine.remove(path).unwrap();
+    }
+    engine.ingest(&documents).unwrap();
+    reranker.0.store(0, Ordering::Relaxed);
+    let filters = SearchFilters { min_relevance: Score::ZERO, ..SearchFilters::default() };
+    let query = SearchQuery::new("walrus").unwrap().replace_filters(filters);
+    let whole = engine.search(&query.clone().limit(100)).unwrap();
+    let read = reranker.0.swap(0, Ordering::Relaxed);
+    assert_eq!(read % 3, 0);
+    let is_read = |place: usize| whole.results[place].relevance.rerank.is_some();
+    assert!((0..12).all(|place| is_read(place) == (place < read)), "{:?}", paths(&whole));
+    let answers: Vec<usize> = (0..12)
+        .filter(|&place| whole.results[place].relevance.rerank == Some(Score::ONE))
+        .collect();
+    // It was found, and not before the last three.
+    assert_eq!(answers, [0]);
+    let combined_of = |place: usize| whole.results[place].relevance.combined;
+    let before = (0..12).filter(|&place| combined_of(place) > combined_of(0)).count();
+    assert!((read - 3..read).contains(&before), "{before} of {read}");
+    // Pages are cut from that list.
+    let first = engine.search(&query.clone().limit(5)).unwrap();
+    let next = query.limit(5).cursor(first.next_cursor.clone().unwrap());
+    let second = engine.search(&next).unwrap();
+    let pages = [paths(&first), paths(&second)].concat();
+    assert_eq!(pages, paths(&whole)[..10]);
+    assert_eq!(reranker.0.load(Ordering::Relaxed), 2 * read);
+    assert!(said(&second).is_empty(), "{:?}", said(&second));
 }
 
 /// Takes longer for a passage than there is time for all.

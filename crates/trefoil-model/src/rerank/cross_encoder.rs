@@ -1,6 +1,6 @@
 use trefoil_core::{Deadline, Error, Reranker, Result, Score};
 
-use super::depth::first;
+use super::depth::enough;
 use crate::{
     card::{Card, ModelRole, RerankerScores, RerankingCard},
     home::ModelHome,
@@ -64,9 +64,9 @@ impl Reranker for OnnxReranker {
         reads(self.english_only, text)
     }
 
-    /// As many as fit in the time of a quick search, by their length.
-    fn first(&self, question: &str, passages: &[&str]) -> usize {
-        first(question, passages)
+    /// As many as fit in a few windows, and more of them until one answers the question.
+    fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
+        enough(question, passages, read)
     }
 
     fn load(&self) -> Result<()> {

@@ -1,27 +1,55 @@
 //! How many passages a search reads that is to be quick. Pure.
+//!
+//! The length of texts is what a model takes its time for: all is counted in bytes. A window of
+//! tokens is about as many bytes of English as of Japanese or Korean.
 
-/// What a quick search reads, in bytes of passages and question: their length is what a model
-/// takes its time for.
-const QUICK_BYTES: usize = 2_000;
-/// About what the window of a model holds of English, the question included; of Japanese and Korean
-/// it holds a little more.
+use trefoil_core::Score;
+
+/// About what the window of a model holds, the question included; of Japanese and Korean it holds
+/// a little more.
 const WINDOW_BYTES: usize = 560;
 /// A shorter passage costs as much as one of this length.
 const LEAST_BYTES: usize = 40;
-/// Of what fills windows, so many are read.
-const FEWEST: usize = 3;
+/// How many windows are read at first: two rounds of two cores.
+const FIRST: usize = 4;
+/// How many more at once, where none answers yet.
+const MORE: usize = 2;
+/// How many at most.
+const MOST: usize = 8;
+/// A passage with this score answers the question: log-odds of 2.
+const ANSWERS: f32 = 0.881;
 
-/// How many of `passages`, from the top, are read together with `question` in the time of a quick
-/// search: never fewer than three of those that are there.
-pub(crate) fn first(question: &str, passages: &[&str]) -> usize {
-    let asked = question.len().min(WINDOW_BYTES / 2);
-    let mut left = QUICK_BYTES;
+/// How many of `passages`, from the top, are read together with `question` at first, whatever is
+/// found in them: as many as fit in four windows.
+pub(crate) fn at_first(question: &str, passages: &[&str]) -> usize {
+    fit(question, passages, FIRST)
+}
+
+/// How many are enough, if the first of them have these scores: as many as are read at first, and
+/// then what fits in two windows more, up to eight, until one answers the question.
+pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize {
+    if read.iter().any(|score| score.get() >= ANSWERS) {
+        return read.len();
+    }
+    let windows = (FIRST..=MOST).step_by(MORE);
+    let all = windows.map(|windows| fit(question, passages, windows));
+    all.into_iter().find(|&fit| fit > read.len()).unwrap_or(read.len())
+}
+
+/// How many of `passages` fit in so many windows, each with the question; one a window fits.
+fn fit(question: &str, passages: &[&str], windows: usize) -> usize {
+    let asked = asked(question);
+    let mut left = windows * WINDOW_BYTES;
     let fits = |passage: &&&str| {
         let pair = (passage.len().max(LEAST_BYTES) + asked).min(WINDOW_BYTES);
         left.checked_sub(pair).inspect(|&rest| left = rest).is_some()
     };
-    let fit = passages.iter().take_while(fits).count();
-    fit.max(FEWEST).min(passages.len())
+    passages.iter().take_while(fits).count()
+}
+
+/// What a question takes of a window: half of it at most.
+fn asked(question: &str) -> usize {
+    question.len().min(WINDOW_BYTES / 2)
 }
 
 #[cfg(test)]
@@ -31,24 +59,50 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(question: usize, passages: &[usize], expected: usize) {
+    fn check(question: usize, passages: &[usize], expected: [usize; 2]) {
         let all = "x".repeat(5_000);
         let passages: Vec<&str> = passages.iter().map(|&bytes| &all[..bytes]).collect();
-        assert_eq!(first(&all[..question], &passages), expected, "{passages:?}");
+        let question = &all[..question];
+        let mut read = Vec::new();
+        loop {
+            let wanted = enough(question, &passages, &read);
+            if wanted <= read.len() {
+                break;
+            }
+            read.resize(wanted, Score::HALF);
+        }
+        let found = [at_first(question, &passages), read.len()];
+        assert_eq!(found, expected, "{passages:?}");
     }
 
     #[test]
     fn long_passages_are_few_and_short_ones_many() {
-        check(30, &[], 0);
-        check(30, &[2_000; 3], 3);
+        check(30, &[], [0, 0]);
+        check(30, &[2_000; 3], [3, 3]);
         // A window holds no more of a longer passage or a longer question.
-        check(30, &[2_000; 50], 3);
-        check(30, &[560; 50], 3);
-        check(1_000, &[4_000; 50], 3);
-        check(40, &[160; 50], 10);
-        check(1_000, &[80; 50], 5);
-        check(20, &[0; 100], 33);
-        check(20, &[40; 100], 33);
+        check(30, &[2_000; 50], [4, 8]);
+        check(30, &[560; 50], [4, 8]);
+        check(1_000, &[4_000; 50], [4, 8]);
+        check(40, &[160; 50], [11, 22]);
+        check(20, &[0; 100], [37, 74]);
+        check(20, &[40; 100], [37, 74]);
+    }
+
+    #[test]
+    fn more_are_read_until_one_answers() {
+        let passages = ["x".repeat(600), "y".repeat(700)].concat().repeat(9);
+        let passages: Vec<&str> = (0..9).map(|n| &passages[n..1_000 + n]).collect();
+        let wanted = |read: &[f32]| {
+            let read: Vec<Score> = read.iter().copied().map(Score::clamped).collect();
+            enough("why?", &passages, &read)
+        };
+        assert_eq!(wanted(&[]), 4);
+        assert_eq!(wanted(&[0.8; 4]), 6);
+        assert_eq!(wanted(&[0.8, 0.9, 0.1, 0.1]), 4);
+        assert_eq!(wanted(&[0.8; 6]), 8);
+        assert_eq!(wanted(&[0.8; 8]), 8);
+        // What the clock has stopped may go on.
+        assert_eq!(wanted(&[0.8; 2]), 4);
     }
 
     fn texts(most: usize) -> impl Strategy<Value = Vec<String>> {
@@ -62,9 +116,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn at_least_three_are_read_and_at_most_all(question in "\\PC{0,200}", passages in texts(80)) {
-            let read = first(&question, &borrowed(&passages));
-            prop_assert!(read >= passages.len().min(FEWEST) && read <= passages.len());
+        fn a_window_is_read_of_each_of_the_first(
+            question in "\\PC{0,200}",
+            passages in texts(80),
+        ) {
+            let read = at_first(&question, &borrowed(&passages));
+            prop_assert!(read >= passages.len().min(FIRST) && read <= passages.len());
         }
 
         #[test]
@@ -75,7 +132,7 @@ mod tests {
         ) {
             let cut = passages.iter().zip(cuts).map(|(text, to)| &text[..text.len().min(to)]);
             let cut: Vec<&str> = cut.collect();
-            prop_assert!(first(&question, &cut) >= first(&question, &borrowed(&passages)));
+            prop_assert!(at_first(&question, &cut) >= at_first(&question, &borrowed(&passages)));
         }
 
         #[test]
@@ -86,9 +143,28 @@ mod tests {
         ) {
             let (head, mut all) = (borrowed(&passages), borrowed(&passages));
             all.extend(borrowed(&more));
-            let (few, many) = (first(&question, &head), first(&question, &all));
+            let (few, many) = (at_first(&question, &head), at_first(&question, &all));
             prop_assert!(few <= many);
             prop_assert_eq!(few, many.min(head.len()));
+        }
+
+        #[test]
+        fn reading_grows_until_it_is_enough(
+            question in "\\PC{0,200}",
+            passages in texts(80),
+            scores in proptest::collection::vec(0.0_f32..=1.0, 80),
+        ) {
+            let (passages, mut read) = (borrowed(&passages), Vec::new());
+            for _ in 0..=MOST {
+                let wanted = enough(&question, &passages, &read);
+                prop_assert!(wanted >= read.len() && wanted <= passages.len());
+                let is_enough = wanted == read.len();
+                read = scores[..wanted].iter().copied().map(Score::clamped).collect();
+                if is_enough {
+                    break;
+                }
+            }
+            prop_assert_eq!(enough(&question, &passages, &read), read.len());
         }
     }
 }

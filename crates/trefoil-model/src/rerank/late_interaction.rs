@@ -3,7 +3,7 @@ use trefoil_core::{Deadline, Error, Reranker, Result, Role, Score, TokenSpace};
 
 use super::{
     cross_encoder::{WINDOW, on_scale, reads, sigmoid},
-    depth::first,
+    depth::at_first,
 };
 use crate::{
     card::{Card, LateInteractionCard, ModelRole},
@@ -233,9 +233,9 @@ impl Reranker for LateInteractionReranker {
         reads(self.languages == ["en"], text)
     }
 
-    /// As many as fit in the time of a quick search, by their length.
-    fn first(&self, question: &str, passages: &[&str]) -> usize {
-        first(question, passages)
+    /// As many as a quick search begins with: one good match says little about the next.
+    fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
+        if read.is_empty() { at_first(question, passages) } else { read.len() }
     }
 
     fn load(&self) -> Result<()> {

@@ -86,18 +86,8 @@ pub(crate) fn rerank(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
     let read = if let Some((reranker, head)) = found.all().find_map(reads) {
-        match quick(plan, reranker.as_ref(), question, head) {
-            Ok(quick) => {
-                let most = if quick < head.len() { QUICK_BUDGET } else { Duration::MAX };
-                let budget = plan.budget.map(|budget| budget.min(most));
-                let plan = &RerankPlan { budget, ..plan.clone() };
-                let reading = Reading { turns: &found.turns, plan, question, deadline };
-                // A later page reads as many as the first one has read.
-                let wanted = quick.max(plan.limit.unwrap_or(0)).min(head.len());
-                reading.read(reranker.as_ref(), head.get(..wanted).unwrap_or(head))
-            }
-            Err(error) => (Vec::new(), Some(error.chain())),
-        }
+        let reading = Reading { turns: &found.turns, plan, question, deadline };
+        reading.read_enough(reranker.as_ref(), head)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -239,9 +229,7 @@ pub(crate) fn rerank_more(
     if switched {
         scores.clear();
         let head = head(reranker, question, &texts).map_or(&[][..], |(_, head)| head);
-        // One that fails fails below, too.
-        let head = quick(plan, reranker.as_ref(), question, head).unwrap_or(head.len());
-        wanted.extend(first.iter().take(head));
+        wanted.extend(first.iter().take(head.len()));
     }
     wanted.extend(&added);
     wanted.retain(|(row, text)| !scores.contains_key(row) && reranker.reads(text));
@@ -253,20 +241,6 @@ pub(crate) fn rerank_more(
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
     let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
     Added { ranked, switched, read: added, degraded }
-}
-
-/// How much of `head` is read by the first reading of a list.
-fn quick(
-    plan: &RerankPlan,
-    reranker: &dyn Reranker,
-    question: &str,
-    head: &[&str],
-) -> Result<usize> {
-    if plan.thorough {
-        return Ok(head.len());
-    }
-    let first = catch_panics("the reranker", || Ok(reranker.first(question, head)))?;
-    Ok(first.min(head.len()))
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.
@@ -320,43 +294,77 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Scores from the top down until the budget is spent or the search has to end; one that
-    /// cannot be had leaves the order of fusion as it is.
+    /// Scores of all `texts`, from the top down, until the budget is spent or the search has to
+    /// end; one that cannot be had leaves the order of fusion as it is.
     pub(crate) fn read(
         self,
         reranker: &dyn Reranker,
         texts: &[&str],
     ) -> (Vec<Score>, Option<String>) {
+        let read = self.read_while(reranker, texts, |_| Ok(texts.len()));
+        read.unwrap_or_else(|error| (Vec::new(), Some(error.chain())))
+    }
+
+    /// The same of as many of a list from the top as the plan wants: all of them, or as many as
+    /// the reranker finds enough. A later page reads what the first one has read.
+    fn read_enough(self, reranker: &dyn Reranker, head: &[&str]) -> (Vec<Score>, Option<String>) {
+        let Self { plan, question, .. } = self;
+        if plan.thorough {
+            return self.read(reranker, head);
+        }
+        let enough = |read: &[Score]| {
+            catch_panics("the reranker", || Ok(reranker.enough(question, head, read)))
+        };
+        let quick = || {
+            let first = enough(&[])?;
+            let most = if first < head.len() { QUICK_BUDGET } else { Duration::MAX };
+            let budget = plan.budget.map(|budget| budget.min(most));
+            let quick = Reading { plan: &RerankPlan { budget, ..plan.clone() }, ..self };
+            quick.read_while(reranker, head, |read| match plan.limit {
+                Some(limit) => Ok(limit.max(first)),
+                None if read.is_empty() => Ok(first),
+                None => enough(read),
+            })
+        };
+        quick().unwrap_or_else(|error| (Vec::new(), Some(error.chain())))
+    }
+
+    /// Reads as many as `enough` says, which is asked again with what was read until that is
+    /// enough; the scores, and why they are not all that it wanted.
+    fn read_while(
+        self,
+        reranker: &dyn Reranker,
+        texts: &[&str],
+        enough: impl Fn(&[Score]) -> Result<usize>,
+    ) -> Result<(Vec<Score>, Option<String>)> {
         let Self { turns, plan, question, deadline: whole } = self;
-        let all = texts.len();
+        let mut all = enough(&[])?.min(texts.len());
         if whole.has_passed() {
-            return (Vec::new(), Some(format!("read 0 of {all} passages: {TIME_IS_UP}")));
+            return Ok((Vec::new(), Some(format!("read 0 of {all} passages: {TIME_IS_UP}"))));
         }
-        if let Err(error) = catch_panics("the reranker", || reranker.load()) {
-            return (Vec::new(), Some(error.chain()));
-        }
+        catch_panics("the reranker", || reranker.load())?;
         let deadline = whole.within(plan.budget);
         let longest_wait = plan.budget.map(|budget| budget.min(LONGEST_WAIT));
         let Some(_turn) = turns.take(&whole.within(longest_wait)) else {
             let reason = format!("read 0 of {all} passages: other questions are being read");
-            return (Vec::new(), Some(reason));
+            return Ok((Vec::new(), Some(reason)));
         };
-        let limit = plan.limit.unwrap_or(usize::MAX).min(all);
-        let wanted = texts.get(..limit).unwrap_or(texts);
+        let limit = plan.limit.unwrap_or(usize::MAX);
         let mut scores = Vec::with_capacity(all);
         let mut stopped = false;
-        for batch in wanted.chunks(plan.batch.max(1)) {
-            if stopped || deadline.has_passed() {
+        while !stopped && scores.len() < all.min(limit) {
+            if deadline.has_passed() {
                 stopped = true;
                 break;
             }
+            let batch = texts.get(scores.len()..all.min(limit)).unwrap_or_default();
+            let batch = batch.get(..plan.batch.max(1)).unwrap_or(batch);
             let score = || reranker.score_until(question, batch, &deadline);
-            match catch_panics("the reranker", score) {
-                Ok(read) => {
-                    stopped = read.len() < batch.len();
-                    scores.extend(read);
-                }
-                Err(error) => return (Vec::new(), Some(error.chain())),
+            let read = catch_panics("the reranker", score)?;
+            stopped = read.len() < batch.len();
+            scores.extend(read);
+            if scores.len() == all {
+                all = all.max(enough(&scores)?.min(texts.len()));
             }
         }
         let read = scores.len();
@@ -370,7 +378,7 @@ impl Reading<'_> {
         } else {
             None
         };
-        (scores, reason)
+        Ok((scores, reason))
     }
 }
 
@@ -399,16 +407,14 @@ fn in_order(
     let score = |at: usize| scores.get(&candidates.get(at)?.passage.chunk.row).copied();
     let (read, rest): (Vec<usize>, Vec<usize>) =
         (0..candidates.len()).partition(|&at| score(at).is_some());
-    let of = |places: &[usize]| -> Vec<&Candidate> {
-        places.iter().filter_map(|&at| candidates.get(at)).collect()
-    };
-    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
     let row = |index: usize| Some(candidates.get(*read.get(index)?)?.passage.chunk.row);
     let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
-    let priors = of(&read).into_iter().map(|one| one.prior);
+    let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
+    let priors = read.iter().filter_map(|&at| candidates.get(at)).map(|one| one.prior);
     let blended = lift_named(blend_with(priors, &rerank), names);
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
-    let fused: Vec<Fused> = of(&rest).iter().map(|one| one.passage.fused.clone()).collect();
+    let unread = rest.iter().filter_map(|&at| candidates.get(at));
+    let fused: Vec<Fused> = unread.map(|one| one.passage.fused.clone()).collect();
     let order: Vec<(usize, Score)> =
         head.chain(rest.iter().copied().zip(final_scores(&fused))).collect();
     let mut candidates: Vec<Option<Candidate>> = candidates.into_iter().map(Some).collect();
