@@ -147,14 +147,14 @@ impl Served {
     }
 }
 
-/// A connection that is kept.
-struct Connection(BufReader<TcpStream>);
+/// A connection that is kept, with room for an answer.
+struct Connection(BufReader<TcpStream>, Vec<u8>);
 
 impl Connection {
     fn open(address: SocketAddr) -> Outcome<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream)))
+        Ok(Self(BufReader::new(stream), Vec::new()))
     }
 
     /// Asks, and reads the whole answer: its status.
@@ -185,8 +185,8 @@ impl Connection {
                 break;
             }
         }
-        let mut answer = vec![0; length];
-        self.0.read_exact(&mut answer)?;
+        self.1.resize(length, 0);
+        self.0.read_exact(&mut self.1)?;
         Ok(status)
     }
 
