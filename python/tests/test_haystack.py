@@ -132,7 +132,7 @@ def test_a_pipeline_answers_and_is_made_again(store: TrefoilDocumentStore) -> No
         ]
     )
     pipeline = Pipeline()
-    pipeline.add_component("retriever", TrefoilRetriever(store, min_relevance=0.0))
+    pipeline.add_component("retriever", TrefoilRetriever(store, min_relevance=0.0, thorough=True))
     text = pipeline.dumps()
     [first, *_] = pipeline.run({"retriever": {"query": "walrus"}})["retriever"]["documents"]
     assert first.id == "w" and first.score and first.meta["trefoil"]["path"] == "w"
@@ -144,7 +144,7 @@ def test_a_pipeline_answers_and_is_made_again(store: TrefoilDocumentStore) -> No
     [found, *_] = again.run({"retriever": {"query": "zebra"}})["retriever"]["documents"]
     assert found.id == "z"
     retriever = again.get_component("retriever")
-    assert isinstance(retriever, TrefoilRetriever)
+    assert isinstance(retriever, TrefoilRetriever) and retriever.thorough is True
     retriever.document_store.close()
 
 

@@ -77,6 +77,20 @@ def test_metadata_has_a_key_of_its_own(engine: trefoil.Engine) -> None:
     assert retriever.invoke("walrus", where=trefoil.field("path") == "other") == []
 
 
+def test_options_reach_the_search(engine: trefoil.Engine) -> None:
+    engine.ingest([trefoil.Document("a.md", "The walrus sleeps.")])
+    asked: list[dict[str, Any]] = []
+
+    class Told:
+        def search(self, query: str, **options: Any) -> Any:
+            asked.append(options)
+            return engine.search(query, **options)
+
+    retriever = TrefoilRetriever(engine=Told(), thorough=True, crag=True)
+    assert len(retriever.invoke("walrus")) == len(retriever.invoke("walrus", thorough=False)) == 1
+    assert [one["thorough"] for one in asked] == [True, False] and asked[0]["crag"] is True
+
+
 def test_a_store_filters_scores_and_leaves_its_arguments_alone(index: Path) -> None:
     store = TrefoilVectorStore(str(index), DeterministicFakeEmbedding(size=6))
     given = [Document(page_content="walrus", metadata={"n": n, "deep": {"x": n}}) for n in (1, 2)]

@@ -48,6 +48,15 @@ def test_an_embedder_of_python_makes_vectors(index: Path) -> None:
         trefoil.open(index, model=External("other", 26))
 
 
+def test_the_model_of_token_vectors_is_a_name_a_folder_or_none(index: Path) -> None:
+    for token_model in ("default", "none", "some-model", index.parent / "none"):
+        with trefoil.open(index, model="none", token_model=token_model) as engine:
+            engine.ingest([Document("a", "The walrus sleeps.")])
+            assert engine.search("walrus")[0].path == "a"
+    with pytest.raises(trefoil.InvalidInput, match="token_model"):
+        trefoil.open(index, model="none", token_model=7)  # type: ignore[arg-type]
+
+
 def test_an_embedder_that_raises_is_the_cause(index: Path) -> None:
     class Broken(Letters):
         def embed_query(self, text: str) -> list[float]:

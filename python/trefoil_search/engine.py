@@ -12,7 +12,7 @@ from . import types
 from ._native import NativeEngine, after_fork, before_fork, care_for, leave
 from .arrays import Vector, rows_of, vector
 from .errors import TrefoilError, expect, listed, path_text
-from .model import Model, Reranker, settings_of
+from .model import Model, Reranker, named, settings_of
 from .native import Progress
 from .query import SearchOptions, parts_of, query_of
 from .searcher import Searcher, paths_of
@@ -44,6 +44,7 @@ def open(
     reranker: Reranker | None = None,
     learn: bool = True,
     token_vectors: Literal["off", "auto", "all"] = "auto",
+    token_model: Path = "default",
     store: str | None = None,
     role: Literal["auto", "searcher"] = "auto",
 ) -> Engine:
@@ -55,7 +56,8 @@ def open(
     `profile` a file of `trefoil tune`, and `home` where models are kept. `learn` is whether
     memory works by itself in the background. `token_vectors` says of which texts the vectors of
     tokens are kept, for questions in another language than the documents and for memory: of none,
-    of memory and Japanese and Korean documents, or of all.
+    of memory and Japanese and Korean documents, or of all. `token_model` is the model of late
+    interaction that makes those of English: a name, a folder, or `"none"` for the embedder.
 
     `store` is the URL of a PostgreSQL that holds the index for several machines, such as
     `postgres://db.example/app?index=notes`, after `trefoil cluster init`; the directory is the
@@ -81,6 +83,7 @@ def open(
         "home": None if home is None else path_text(home, "home"),
         "learn": bool(learn),
         "tokenVectors": token_vectors,
+        "tokenModel": named(token_model, "token_model"),
         "store": store,
         "role": role,
     }

@@ -370,6 +370,7 @@ class TrefoilRetriever:
         top_k: int = 10,
         min_relevance: float = LEAST_RELEVANCE,
         rerank: bool | None = None,
+        thorough: bool | None = None,
         crag: bool | None = None,
     ) -> None:
         expect(document_store, TrefoilDocumentStore, "document_store", "a `TrefoilDocumentStore`")
@@ -378,6 +379,7 @@ class TrefoilRetriever:
         self.top_k = top_k
         self.min_relevance = min_relevance
         self.rerank = rerank
+        self.thorough = thorough
         self.crag = crag
 
     def to_dict(self) -> dict[str, Any]:
@@ -389,6 +391,7 @@ class TrefoilRetriever:
             top_k=self.top_k,
             min_relevance=self.min_relevance,
             rerank=self.rerank,
+            thorough=self.thorough,
             crag=self.crag,
         )
 
@@ -435,6 +438,7 @@ class TrefoilRetriever:
             "embedding": embedding,
             "min_relevance": self.min_relevance,
             "rerank": self.rerank,
+            "thorough": self.thorough,
             "crag": self.crag,
         }
 

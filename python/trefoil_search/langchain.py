@@ -67,6 +67,7 @@ class TrefoilRetriever(BaseRetriever):
     k: int = 4
     where: Any = None
     rerank: bool | None = None
+    thorough: bool | None = None
     min_relevance: float = LEAST_RELEVANCE
     crag: bool | None = None
     per_file: int | None = None
@@ -77,6 +78,7 @@ class TrefoilRetriever(BaseRetriever):
         chosen = {
             "where": self.where,
             "rerank": self.rerank,
+            "thorough": self.thorough,
             "min_relevance": self.min_relevance,
             "crag": self.crag,
             "per_file": self.per_file,

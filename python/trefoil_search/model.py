@@ -71,17 +71,22 @@ Model: TypeAlias = Union[str, "os.PathLike[str]", Embedder, External]
 Embed: TypeAlias = Callable[[bool, list[str]], Any]
 
 
+def named(model: str | os.PathLike[str], what: str) -> Any:
+    """Return how the engine is told of a model that is a name or a folder."""
+    if not isinstance(model, str):
+        return {"folder": path_text(model, what)}
+    if model in ("default", "none"):
+        return model
+    is_folder = model.startswith(".") or "/" in model or os.sep in model
+    return {"folder" if is_folder else "named": model}
+
+
 def settings_of(model: Model) -> tuple[Any, Embed | None]:
     """Return how the engine is told of a model, and what it calls."""
     if isinstance(model, External):
         return {"external": {"name": model.name, "dimensions": model.dimensions}}, None
-    if isinstance(model, os.PathLike):
-        return {"folder": path_text(model, "model")}, None
-    if isinstance(model, str):
-        if model in ("default", "none"):
-            return model, None
-        is_folder = model.startswith(".") or "/" in model or os.sep in model
-        return {"folder" if is_folder else "named": model}, None
+    if isinstance(model, (str, os.PathLike)):
+        return named(model, "model"), None
     allowed = "a name, a folder, `External(…)`, or an object with `name`, `dimensions`, "
     expect(model, Embedder, "model", allowed + "`embed_query` and `embed_passages`")
     low, high = getattr(model, "cosine_range", (0.0, 1.0))

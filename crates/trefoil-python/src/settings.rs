@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf, sync::Mutex};
 use pyo3::{PyResult, Python};
 use serde::{Deserialize, Serialize};
 use trefoil::{
-    EngineConfig, Error, Model, Profile, TokenVectors,
+    EngineConfig, Error, Model, Profile, TokenModel, TokenVectors,
     memory::MemoryUpkeep,
     model::{ModelHome, PullOptions, PullProgress},
 };
@@ -30,6 +30,8 @@ pub(crate) struct Settings {
     #[serde(default = "yes")]
     learn: bool,
     token_vectors: Option<TokenVectors>,
+    #[serde(default)]
+    token_model: TokenModelSettings,
     /// The URL of the store that several nodes share, and what this one does.
     store: Option<String>,
     #[serde(default = "auto")]
@@ -60,6 +62,28 @@ pub(crate) enum ModelSettings {
         dimensions: usize,
     },
     Python(EmbedderSettings),
+}
+
+/// The model of late interaction of an engine.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+enum TokenModelSettings {
+    #[default]
+    Default,
+    None,
+    Named(String),
+    Folder(PathBuf),
+}
+
+impl From<&TokenModelSettings> for TokenModel {
+    fn from(settings: &TokenModelSettings) -> Self {
+        match settings {
+            TokenModelSettings::Default => Self::Default,
+            TokenModelSettings::None => Self::None,
+            TokenModelSettings::Named(name) => Self::Named(name.clone()),
+            TokenModelSettings::Folder(folder) => Self::Folder(folder.clone()),
+        }
+    }
 }
 
 /// An embedder that is written in Python.
@@ -102,6 +126,7 @@ impl Settings {
             model_home: self.home.clone(),
             threads: self.threads,
             token_vectors: self.token_vectors.unwrap_or_default(),
+            token_model: (&self.token_model).into(),
             profile: self.profile.as_ref().map(Profile::read).transpose()?,
             memory: if self.learn { defaults.memory } else { MemoryUpkeep::ASKED_FOR },
             ..defaults
