@@ -113,15 +113,14 @@ impl Store {
         self.write("release jobs", |tx, now| release(tx, now, None))
     }
 
-    /// When the next job that waits for a later time is due, in seconds since 1970; none if no
-    /// job does.
-    pub fn next_job_at(&self) -> Result<Option<i64>> {
-        let now = self.clock.now();
+    /// When the first of the jobs is due that were not due yet at `looked_at`, which may be by now;
+    /// none if no job waits for a later time than that. In seconds since 1970.
+    pub fn next_job_at(&self, looked_at: i64) -> Result<Option<i64>> {
         self.read("look up the next job", |tx| {
             tx.prepare_cached(
                 "SELECT min(run_after) FROM jobs WHERE status = 0 AND run_after > ?1",
             )?
-            .query_row([now], |row| row.get(0))
+            .query_row([looked_at], |row| row.get(0))
         })
     }
 
@@ -230,6 +229,7 @@ fn backoff(tries: u32) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock as _;
     use crate::fixture::Fixture;
 
     fn claim(fixture: &Fixture, limit: usize) -> Vec<String> {
@@ -318,6 +318,20 @@ mod tests {
         assert_eq!(claim(&fixture, 1), [""; 0]);
         assert_eq!(fixture.store.pending_jobs().unwrap().failed, 1);
         assert!(fixture.store.enqueue_job("k", "1").unwrap(), "requested again");
+    }
+
+    #[test]
+    fn a_job_that_is_due_by_now_is_told_to_whoever_looked_before() {
+        let fixture = Fixture::new();
+        let due = |looked_at| fixture.store.next_job_at(looked_at).unwrap();
+        fixture.store.enqueue_job("k", "1").unwrap();
+        let looked_at = fixture.clock.now();
+        assert_eq!(due(looked_at), None, "it is due already");
+        let job = fixture.store.claim_jobs("k", 1, 30).unwrap().remove(0);
+        fixture.store.fail_jobs(&[job.id], "broke").unwrap();
+        fixture.clock.advance(100);
+        assert_eq!(due(looked_at), Some(looked_at + 5));
+        assert_eq!(due(fixture.clock.now()), None);
     }
 
     #[test]

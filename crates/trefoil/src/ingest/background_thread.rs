@@ -41,8 +41,9 @@ pub(crate) trait Steps: Debug + Send + 'static {
     /// Notes what a step failed of; true if the next may go on.
     fn failed(&self, state: &State, error: Error) -> bool;
 
-    /// When there is something to do although nobody wakes it, in seconds since 1970.
-    fn next_at(&self, state: &State) -> Option<i64>;
+    /// When there is something to do although nobody wakes it, in seconds since 1970, that was not
+    /// due yet at `looked_at`: it may be by now.
+    fn next_at(&self, state: &State, looked_at: i64) -> Option<i64>;
 
     /// What it waits for that others do, if it does.
     fn awaited(&self, _: &State) -> Option<Awaited> {
@@ -276,6 +277,8 @@ impl Signal {
 fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
     // When something is due though nobody says so, and what others do.
     let (mut next_at, mut awaited): (Option<i64>, Option<Awaited>) = (None, None);
+    // Since when it has been looked at what is due.
+    let mut looked_at = i64::MIN;
     loop {
         let mut progress = signal.progress();
         let rests_from = Instant::now();
@@ -304,6 +307,7 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
         drop(progress);
         let began = Instant::now();
         if let Some(state) = state.upgrade().filter(|_| is_called) {
+            looked_at = state.now();
             steps.begin(&state);
         }
         let mut failures = 0;
@@ -325,7 +329,7 @@ fn work(signal: &Signal, state: &Weak<State>, steps: &dyn Steps) {
             return;
         }
         let Some(state) = state.upgrade() else { return };
-        (next_at, awaited) = (steps.next_at(&state), steps.awaited(&state));
+        (next_at, awaited) = (steps.next_at(&state, looked_at), steps.awaited(&state));
         if thread.has_rested && awaited.is_none() {
             signal.progress().rested_at = Some((Instant::now(), began.elapsed()));
         }

@@ -82,9 +82,9 @@ impl Steps for Worker {
         state.store.release_embed_jobs().is_ok() && is_panic
     }
 
-    fn next_at(&self, state: &State) -> Option<i64> {
+    fn next_at(&self, state: &State, looked_at: i64) -> Option<i64> {
         // A store that cannot be read is named by the next thing that reads it.
-        let job = state.store.next_job_at().ok().flatten();
+        let job = state.store.next_job_at(looked_at).ok().flatten();
         self.extra.next_at().into_iter().chain(job).min()
     }
 

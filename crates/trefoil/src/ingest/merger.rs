@@ -45,7 +45,7 @@ impl Steps for Merger {
         false
     }
 
-    fn next_at(&self, _: &State) -> Option<i64> {
+    fn next_at(&self, _: &State, _: i64) -> Option<i64> {
         None
     }
 }
