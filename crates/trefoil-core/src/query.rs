@@ -353,7 +353,8 @@ pub struct RerankConfig {
     #[validate(length(min = 1))]
     pub model: String,
     /// How many fused passages are read at most, 1–100; 50 by default. A search that is not
-    /// [`thorough`](SearchOptions::thorough) reads the [first](crate::Reranker::first) of them.
+    /// [`thorough`](SearchOptions::thorough) reads as many as are
+    /// [enough](crate::Reranker::enough).
     #[serde(alias = "top_k")]
     #[validate(range(min = 1, max = 100))]
     pub top_k: usize,
