@@ -155,7 +155,7 @@ pub fn hybrid_fusion(alpha: f64, vector: f64, text: f64) -> f64 {
 }
 
 /// What the match of tokens counts against words and meaning together.
-const TOKENS: f64 = 0.8;
+const TOKENS: f64 = 0.7;
 
 /// S with the match of tokens, where it is known.
 fn with_tokens(fused: f64, tokens: Option<f64>) -> f64 {
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn the_match_of_tokens_counts_four_fifths() {
+    fn the_match_of_tokens_counts_seven_tenths() {
         let rerank = RerankPolicy::default();
         let claims = [claim("clm_1", 0, 0.0, 1.0), claim("clm_2", 0, 0.0, 1.0)];
         let matched = Candidate { tokens: Some(1.0), ..found(&claims[1], 0.5, 0.5) };
         let ranked = scoring(&rerank).rank(&[found(&claims[0], 0.6, 0.6), matched], 9);
         assert_eq!(ranked[0].claim.id.as_str(), "clm_2");
         let combined = |at: usize| ranked[at].breakdown.unwrap().combined;
-        near(combined(0), 0.8 + 0.2 * 0.5);
+        near(combined(0), 0.7 + 0.3 * 0.5);
         near(combined(1), 0.6);
     }
 
