@@ -283,7 +283,7 @@ fn more_is_read_until_it_is_enough() {
     let query = SearchQuery::new("walrus").unwrap().replace_filters(filters);
     let whole = engine.search(&query.clone().limit(100)).unwrap();
     let read = reranker.0.swap(0, Ordering::Relaxed);
-    assert_eq!(read % 3, 0);
+    assert!(read > 3 && read % 3 == 0, "{read}");
     let is_read = |place: usize| whole.results[place].relevance.rerank.is_some();
     assert!((0..12).all(|place| is_read(place) == (place < read)), "{:?}", paths(&whole));
     let answers: Vec<usize> = (0..12)
