@@ -12,7 +12,7 @@ from . import types
 from ._native import NativeEngine, after_fork, before_fork, care_for, leave
 from .arrays import Vector, rows_of, vector
 from .errors import TrefoilError, expect, listed, path_text
-from .model import Model, Reranker, named, settings_of
+from .model import Model, Reranker, name_or_folder, settings_of
 from .native import Progress
 from .query import SearchOptions, parts_of, query_of
 from .searcher import Searcher, paths_of
@@ -83,7 +83,7 @@ def open(
         "home": None if home is None else path_text(home, "home"),
         "learn": bool(learn),
         "tokenVectors": token_vectors,
-        "tokenModel": named(token_model, "token_model"),
+        "tokenModel": name_or_folder(token_model, "token_model"),
         "store": store,
         "role": role,
     }

@@ -71,7 +71,7 @@ Model: TypeAlias = Union[str, "os.PathLike[str]", Embedder, External]
 Embed: TypeAlias = Callable[[bool, list[str]], Any]
 
 
-def named(model: str | os.PathLike[str], what: str) -> Any:
+def name_or_folder(model: str | os.PathLike[str], what: str) -> Any:
     """Return how the engine is told of a model that is a name or a folder."""
     if not isinstance(model, str):
         return {"folder": path_text(model, what)}
@@ -86,7 +86,7 @@ def settings_of(model: Model) -> tuple[Any, Embed | None]:
     if isinstance(model, External):
         return {"external": {"name": model.name, "dimensions": model.dimensions}}, None
     if isinstance(model, (str, os.PathLike)):
-        return named(model, "model"), None
+        return name_or_folder(model, "model"), None
     allowed = "a name, a folder, `External(…)`, or an object with `name`, `dimensions`, "
     expect(model, Embedder, "model", allowed + "`embed_query` and `embed_passages`")
     low, high = getattr(model, "cosine_range", (0.0, 1.0))

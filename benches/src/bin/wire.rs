@@ -147,14 +147,18 @@ impl Served {
     }
 }
 
-/// A connection that is kept, with room for an answer.
-struct Connection(BufReader<TcpStream>, Vec<u8>);
+/// A connection that is kept.
+struct Connection {
+    stream: BufReader<TcpStream>,
+    /// The last answer.
+    answer: Vec<u8>,
+}
 
 impl Connection {
     fn open(address: SocketAddr) -> Outcome<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Self(BufReader::new(stream), Vec::new()))
+        Ok(Self { stream: BufReader::new(stream), answer: Vec::new() })
     }
 
     /// Asks, and reads the whole answer: its status.
@@ -169,11 +173,11 @@ impl Connection {
              Accept: {accept}\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        self.0.get_mut().write_all(request.as_bytes())?;
+        self.stream.get_mut().write_all(request.as_bytes())?;
         let (mut line, mut length, mut status) = (String::new(), 0, 0);
         loop {
             line.clear();
-            if self.0.read_line(&mut line)? == 0 {
+            if self.stream.read_line(&mut line)? == 0 {
                 return Err("the server has closed".into());
             }
             let lower = line.to_lowercase();
@@ -185,8 +189,8 @@ impl Connection {
                 break;
             }
         }
-        self.1.resize(length, 0);
-        self.0.read_exact(&mut self.1)?;
+        self.answer.resize(length, 0);
+        self.stream.read_exact(&mut self.answer)?;
         Ok(status)
     }
 
@@ -198,17 +202,17 @@ impl Connection {
              Accept: text/event-stream\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        self.0.get_mut().write_all(request.as_bytes())?;
+        self.stream.get_mut().write_all(request.as_bytes())?;
         let mut told = String::new();
         loop {
             let before = told.len();
-            if self.0.read_line(&mut told)? == 0 {
+            if self.stream.read_line(&mut told)? == 0 {
                 return Err(format!("`{name}` did not come for {body}: {told}").into());
             }
             if told.get(before..).is_some_and(|line| line.trim_end() == format!("event: {name}")) {
                 let took = began.elapsed();
                 // The next one has the server to itself.
-                self.0.read_to_string(&mut told)?;
+                self.stream.read_to_string(&mut told)?;
                 return Ok(took);
             }
         }

@@ -89,11 +89,10 @@ pub trait Reranker: Debug + Send + Sync {
         usize::MAX
     }
 
-    /// How many of `passages`, from the top, are enough for a search that is not
-    /// [`thorough`](crate::SearchOptions::thorough), which has read the first of them with the
-    /// scores `read`. It asks before it reads any, and again whenever it has read what it was
-    /// told; it ends with an answer that is not more than it has read. All by default. What is
-    /// left out keeps the order of fusion.
+    /// How many of `passages`, from the top, a search reads that is not
+    /// [`thorough`](crate::SearchOptions::thorough), given the scores that it has `read` so far. It
+    /// asks before it reads any, and again after each reading, until the answer is no more than it
+    /// has read. All by default. What is left out keeps the order of fusion.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
         let _ = (question, read);
         passages.len()

@@ -31,12 +31,11 @@ pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize
     if read.iter().any(|score| score.get() >= ANSWERS) {
         return read.len();
     }
-    let windows = (FIRST..=MOST).step_by(MORE);
-    let all = windows.map(|windows| fit(question, passages, windows));
-    all.into_iter().find(|&fit| fit > read.len()).unwrap_or(read.len())
+    let mut steps = (FIRST..=MOST).step_by(MORE).map(|windows| fit(question, passages, windows));
+    steps.find(|&fit| fit > read.len()).unwrap_or(read.len())
 }
 
-/// How many of `passages` fit in so many windows, each with the question; one a window fits.
+/// How many of `passages` fit in so many windows, each with the question: at least one a window.
 fn fit(question: &str, passages: &[&str], windows: usize) -> usize {
     let asked = asked(question);
     let mut left = windows * WINDOW_BYTES;

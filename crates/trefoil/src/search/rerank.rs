@@ -39,8 +39,8 @@ const ENOUGH: usize = 10;
 /// the better answer.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The most time for reading the first few passages: they take less on two slow cores, but on a
-/// busy machine.
+/// The most time for reading, unless the search is thorough. Two slow cores need less, a busy
+/// machine may need more.
 const QUICK_BUDGET: Duration = Duration::from_millis(150);
 
 /// Passages in their final order, and why not all were read that should have been.
