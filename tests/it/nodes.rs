@@ -3,6 +3,7 @@
 
 mod cut;
 mod lost;
+mod memory;
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
 

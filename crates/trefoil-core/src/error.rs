@@ -243,6 +243,10 @@ pub enum Error {
     /// A write was asked of a node that follows another one.
     #[error("cannot {doing}: this node follows {shard}; write through the node that leads it")]
     NotLeading { shard: String, doing: &'static str },
+    /// The node that leads refused what this one asked it for, and nothing was written. Its kind is
+    /// that of the error there.
+    #[error("the node that leads refused it: {reason}")]
+    Refused { kind: ErrorKind, reason: String },
     /// A node has not yet what a caller wants to see.
     #[error("this node is {transactions} transactions behind; search again, or ask for less fresh")]
     Behind { transactions: u64 },
@@ -443,6 +447,8 @@ mod tests {
         check(Error::Locked { path: PathBuf::new() }, 503);
         check(Error::ModelMissing { name: provided, reason }, 503);
         check(Error::TimedOut, 504);
+        let kind = ErrorKind::of_code("duplicate_claim").unwrap();
+        check(Error::Refused { kind, reason: String::from("it is there") }, 409);
         check(Error::EmptyRankedLists, 500);
     }
 
@@ -454,6 +460,8 @@ mod tests {
         assert!(codes.iter().all(is_word), "{codes:?}");
         assert_eq!(Error::invalid_query("q", 0, "1").code(), "invalid_query");
         assert_eq!(Error::TimedOut.code(), "timed_out");
+        assert_eq!(ErrorKind::of_code("timed_out").unwrap().http_status, 504);
+        assert_eq!(ErrorKind::of_code("nothing"), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod fact;
 mod feedback;
 mod learn;
 mod maintain;
+mod operation;
 mod recall;
 mod record;
 mod revise;
@@ -25,6 +26,7 @@ mod work;
 use std::sync::{Arc, PoisonError};
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use trefoil::{
     Engine,
     admin::{BackgroundTask, ForgetReceipt, JobCounts},
@@ -33,9 +35,12 @@ use trefoil::{
 };
 use trefoil_core::{ClaimId, Error, ObservationId, Result, SessionId};
 
-use self::upkeep::Services;
 pub use self::{
     context::*, episodes::*, feedback::*, maintain::*, recall::*, record::*, view::*, work::*,
+};
+use self::{
+    operation::{Operation, Writer},
+    upkeep::Services,
 };
 use crate::{
     Boundary, Claim, IdGenerator, MemoryId, Observation, ObservationDraft, Payload, Policy,
@@ -45,6 +50,10 @@ use trefoil_memory_core::extract::ClaimExtractor;
 
 /// Governed memory on an engine. Share it by reference; what it writes is durable when the
 /// call returns.
+///
+/// Where nodes share a store, each may be asked for anything: one that follows has the memory of the
+/// node that leads do what is written, but for [`Memory::work`], [`Memory::maintain`] and
+/// forgetting, which are for the node that leads.
 ///
 /// While it is kept, the worker of an engine that is open to write learns what was observed and
 /// looks after memory, as [`MemoryUpkeep`](trefoil::memory::MemoryUpkeep) says.
@@ -154,10 +163,10 @@ impl Memory {
     /// [`Error::InvalidPolicy`] with every mistake in it.
     pub fn apply_policy(&self, yaml: &str, dry_run: bool) -> Result<PolicyVersion> {
         let version = Policy::from_yaml(yaml)?.version;
-        if !dry_run {
-            self.write("apply a policy", |rows| rows.apply_policy(&version.to_string(), yaml))?;
+        if dry_run {
+            return Ok(version);
         }
-        Ok(version)
+        self.perform(&ApplyPolicy { yaml: yaml.to_owned() })
     }
 
     /// Begins a session of work on the project in a folder.
@@ -176,8 +185,7 @@ impl Memory {
         }
         let owner = owner.map(str::to_owned);
         let session = Session { owner, ..Session::new(self.id()?, project_path, self.now()?) };
-        self.write("begin a session", |write| write.put_session(&rows::of_session(&session)))?;
-        Ok(session)
+        self.perform(&CreateSession(session))
     }
 
     /// The session with this id.
@@ -191,12 +199,7 @@ impl Memory {
     /// # Errors
     /// [`Error::InvalidState`] if it has ended, or was never begun.
     pub fn end_session(&self, id: &SessionId, summary: &str) -> Result<Session> {
-        let state = format!("session {id} that was never begun");
-        let unknown = Error::InvalidState { state, call: "end a session" };
-        let summary = self.redact(summary)?;
-        let session = self.session(id)?.ok_or(unknown)?.ended(summary, self.now()?)?;
-        self.write("end a session", |write| write.put_session(&rows::of_session(&session)))?;
-        Ok(session)
+        self.perform(&EndSession { id: id.clone(), summary: self.redact(summary)? })
     }
 
     /// Stores what happened, without what the policy cuts out of it. It is found by its words
@@ -206,16 +209,7 @@ impl Memory {
     /// [`Error::BoundaryDenied`] for what may not be stored, [`Error::InvalidField`] for what
     /// is out of range.
     pub fn observe(&self, draft: ObservationDraft) -> Result<Observation> {
-        let draft = admit(draft, &self.policy()?)?;
-        let observation = draft.into_observation(self.id()?, self.now()?)?;
-        let tokens = self.engine.memory().counter().count(&observation.text());
-        let (unit, payload) = rows::of_observation(&observation, tokens)?;
-        self.write("store an observation", |write| {
-            let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
-            roll::ask_for_narrative(write, &observation)?;
-            write.add_event("observed", Some(row), "{}")
-        })?;
-        Ok(observation)
+        self.perform(&Observe(draft))
     }
 
     /// Waits until the worker has learnt and embedded all that was observed, or can do no more.
@@ -283,5 +277,93 @@ impl Memory {
 
     fn now(&self) -> Result<Timestamp> {
         rows::time(self.engine.memory().now())
+    }
+}
+
+/// [`Memory::apply_policy`].
+#[derive(Clone, Serialize, Deserialize)]
+struct ApplyPolicy {
+    yaml: String,
+}
+
+impl Operation for ApplyPolicy {
+    type Done = PolicyVersion;
+    const NAME: &'static str = "applyPolicy";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<PolicyVersion> {
+        let version = Policy::from_yaml(&self.yaml)?.version;
+        writer.write("apply a policy", |rows| {
+            rows.apply_policy(&version.to_string(), &self.yaml)?;
+            Ok(version)
+        })
+    }
+}
+
+/// [`Memory::create_session_of`].
+#[derive(Clone, Serialize, Deserialize)]
+struct CreateSession(Session);
+
+impl Operation for CreateSession {
+    type Done = Session;
+    const NAME: &'static str = "createSession";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Session> {
+        writer.write("begin a session", |write| {
+            write.put_session(&rows::of_session(&self.0))?;
+            Ok(self.0.clone())
+        })
+    }
+}
+
+/// [`Memory::end_session`].
+#[derive(Clone, Serialize, Deserialize)]
+struct EndSession {
+    id: SessionId,
+    summary: String,
+}
+
+impl Operation for EndSession {
+    type Done = Session;
+    const NAME: &'static str = "endSession";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Session> {
+        const CALL: &str = "end a session";
+        let now = writer.memory.now()?;
+        writer.write(CALL, |write| {
+            let stored = write.session(self.id.as_str())?;
+            let session = stored.as_ref().map(rows::to_session).transpose()?;
+            let state = || format!("session {} that was never begun", self.id);
+            let unknown = || Error::InvalidState { state: state(), call: CALL };
+            let ended = session.ok_or_else(unknown)?.ended(&self.summary, now)?;
+            write.put_session(&rows::of_session(&ended))?;
+            Ok(ended)
+        })
+    }
+}
+
+/// [`Memory::observe`].
+#[derive(Clone, Serialize, Deserialize)]
+struct Observe(ObservationDraft);
+
+impl Operation for Observe {
+    type Done = Observation;
+    const NAME: &'static str = "observe";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Observation> {
+        let memory = writer.memory;
+        let draft = admit(self.0.clone(), &memory.policy()?)?;
+        let observation = draft.into_observation(memory.id()?, memory.now()?)?;
+        let tokens = memory.engine.memory().counter().count(&observation.text());
+        let (unit, payload) = rows::of_observation(&observation, tokens)?;
+        writer.write("store an observation", |write| {
+            let row = write.put_unit(&unit, &payload, PatchReason::ExtractUpdate)?;
+            roll::ask_for_narrative(write, &observation)?;
+            write.add_event("observed", Some(row), "{}")?;
+            Ok(observation)
+        })
+    }
+
+    fn redacted(&self, memory: &Memory) -> Result<Self> {
+        admit(self.0.clone(), &memory.policy()?).map(Self)
     }
 }

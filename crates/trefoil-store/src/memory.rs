@@ -57,7 +57,7 @@ pub use self::{
     version::{PatchReason, UnitVersion},
 };
 pub(crate) use self::{embedded::text_of, unit::is_readable};
-use crate::{Store, WriteTx, embedding, fault::fault};
+use crate::{Store, WriteTx, embedding, fault::fault, truth::Done};
 
 /// One snapshot of memory.
 #[derive(Debug)]
@@ -100,12 +100,23 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
     ) -> Result<T> {
+        self.memory_write_answering(doing, work, |_| Ok(None))
+    }
+
+    /// The same for a request of another node, which the transaction is noted to have done.
+    pub(crate) fn memory_write_answering<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+        answer: impl FnOnce(&T) -> Result<Option<Done>>,
+    ) -> Result<T> {
         let failed = RefCell::new(None);
-        let written = self.write(doing, |tx, now| {
+        let work = |tx: &WriteTx<'_>, now| {
             let space = embedding::space(tx)?;
             let read = MemoryRead { tx, path: self.path() };
             work(&MemoryWrite { read, tx, now, space }).map_err(|error| abort(&failed, error))
-        });
+        };
+        let written = self.write_answering(doing, work, answer);
         failed.into_inner().map_or(written, Err)
     }
 }

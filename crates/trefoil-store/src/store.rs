@@ -202,7 +202,7 @@ impl Store {
         doing: &'static str,
         work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
     ) -> Result<T> {
-        self.write_answering(doing, work, |_| None)
+        self.write_answering(doing, work, |_| Ok(None))
     }
 
     /// The same for a request of another node, which the transaction is noted to have done:
@@ -211,7 +211,7 @@ impl Store {
         &self,
         doing: &'static str,
         work: impl FnOnce(&WriteTx<'_>, i64) -> rusqlite::Result<T>,
-        answer: impl FnOnce(&T) -> Option<Done>,
+        answer: impl FnOnce(&T) -> Result<Option<Done>>,
     ) -> Result<T> {
         let now = self.clock.now();
         self.write_alone_with(doing, |connection| {
@@ -225,7 +225,7 @@ impl Store {
             fail::fail_point!("store-written");
             match &self.replica {
                 None => tx.commit().map_err(failed)?,
-                Some(replica) => replica.commit(tx, answer(&value), &self.path, doing)?,
+                Some(replica) => replica.commit(tx, answer(&value)?, &self.path, doing)?,
             }
             #[cfg(feature = "failpoints")]
             fail::fail_point!("store-committed");

@@ -37,7 +37,7 @@ pub use lost::{LostDocument, LostRows, is_of_lost_rows};
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};
-pub use request::{WriteRequest, Written};
+pub use request::{Answer, Refusal, WriteRequest, Written, read_answer};
 pub use rows::{Done, RowSink, Sequences, Touched, TouchedTable, Value};
 pub use schema::{Column, ColumnKind, Table, format, tables};
 

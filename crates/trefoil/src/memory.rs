@@ -14,6 +14,8 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 pub use trefoil_core::{
     AffectLabel, BoundaryClass, ClaimId, ClaimKind, ContextId, EpistemicStatus, EvidenceId,
     EvidenceMethod, FeedbackId, FeedbackSignal, Importance, LoopId, ObservationId, ObservationKind,
@@ -37,7 +39,6 @@ pub use trefoil_store::{
 };
 use trefoil_text::language_of;
 
-pub use crate::config::MemoryUpkeep;
 use crate::{
     background::catch_panics,
     default_set::{retriever_fed_by, stage_fed_by},
@@ -50,6 +51,7 @@ use crate::{
     search::pool::join,
     state::State,
 };
+pub use crate::{config::MemoryUpkeep, ingest::inbox::AskedWrite};
 
 /// The memory of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +139,44 @@ impl MemoryCollection<'_> {
         work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
     ) -> Result<T> {
         self.state().store.memory_rehearse(doing, work)
+    }
+
+    /// Does a write `here`, by [`write`](Self::write), or, where the store is shared and this node
+    /// follows, has the node that leads do what is `asked`: a
+    /// [`BackgroundTask`](crate::admin::BackgroundTask) there is given it. This engine shows at once
+    /// what was written there.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the node that leads refused it, [`Error::InDoubt`] if none answers in
+    /// time: it may have been written; and those of `here` and `asked`.
+    pub fn write_or_ask<T: DeserializeOwned>(
+        &self,
+        here: impl FnOnce() -> Result<T>,
+        asked: impl FnOnce() -> Result<Value>,
+    ) -> Result<T> {
+        let state = self.state();
+        let written = state.write_memory(here, asked)?;
+        if state.node.is_some() {
+            state.show_written()?;
+        }
+        Ok(written)
+    }
+
+    /// Runs `work` as [`write`](Self::write) does, for a write that another node asks for: what it
+    /// gives is what the other one is told, which is noted in the same transaction.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_for<T: Serialize>(
+        &self,
+        asked: &AskedWrite<'_>,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let written = self.state().store.serve_memory(asked.id, doing, work)?;
+        self.state().show_memory();
+        self.engine.wake();
+        Ok(written)
     }
 
     /// The units that a filter admits, and how useful the claims among them are.
@@ -348,7 +388,7 @@ impl MemoryCollection<'_> {
         view.memory.retrievers.iter().map(|retriever| (retriever.id(), retriever.rows())).collect()
     }
 
-    fn state(&self) -> &State {
+    const fn state(&self) -> &Arc<State> {
         self.engine.state()
     }
 }

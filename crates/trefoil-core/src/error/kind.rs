@@ -11,6 +11,13 @@ pub struct ErrorKind {
     pub http_status: u16,
 }
 
+impl ErrorKind {
+    /// The kind with a code of [`Error::code`]; none if no error has it.
+    pub fn of_code(code: &str) -> Option<Self> {
+        ALL.iter().copied().find(|kind| kind.code == code)
+    }
+}
+
 macro_rules! kinds {
     ($($variant:ident => $code:literal, $http_status:literal;)*) => {
         /// Every kind, in the order of the variants.
@@ -20,6 +27,7 @@ macro_rules! kinds {
         /// The kind of an error.
         pub(super) const fn of(error: &Error) -> ErrorKind {
             match error {
+                Error::Refused { kind, .. } => *kind,
                 $(Error::$variant { .. } => {
                     ErrorKind { code: $code, http_status: $http_status }
                 })*

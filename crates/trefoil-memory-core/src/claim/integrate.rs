@@ -99,7 +99,7 @@ pub fn one_at_a_time([subject, predicate, object]: [Option<&str>; 3]) -> Option<
 }
 
 /// What becomes of a new claim and those that are there.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Integrated {
     /// The claim as it is kept.
     pub claim: Claim,

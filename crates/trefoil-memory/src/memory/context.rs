@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use trefoil::{Degraded, index::RowId, memory::UnitFilter};
 use trefoil_core::{Allowed, BoundaryClass, ContextId, Error, Result};
 
-use super::{Memory, episodes::RecalledEpisode, roll::label_and_key, visibility::Visibility};
+use super::{
+    Memory, episodes::RecalledEpisode, recall::SaveContext, roll::label_and_key,
+    visibility::Visibility,
+};
 use crate::{
     ActiveContext, Boundary, Claim, Compressor, ContextItem, OpenLoop, RollingKey, ScoredClaim,
     UnitId,
@@ -116,7 +119,7 @@ impl Memory {
             .collect();
         let context = self.made(&sight, Some(request.window), &told)?;
         if request.query.save {
-            self.save(&context, &self.rows_of(&told)?, sight.now)?;
+            self.perform(&SaveContext(context.clone()))?;
         }
         Ok(PackedContext { pack, context, degraded: recalled.degraded })
     }
@@ -159,13 +162,6 @@ impl Memory {
         };
         context.check(self.now()?)?;
         Ok((context, units.iter().map(|unit| unit.row).collect()))
-    }
-
-    fn rows_of(&self, claims: &[ScoredClaim]) -> Result<Vec<RowId>> {
-        self.read("look up claims", |read| {
-            let rows = claims.iter().map(|one| read.row_of(one.claim.id.as_str()));
-            rows.filter_map(Result::transpose).collect()
-        })
     }
 }
 

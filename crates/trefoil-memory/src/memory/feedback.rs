@@ -14,6 +14,7 @@ use trefoil_text::paraphrase::{ABOUT_THE_SAME, background, difference, nearness}
 use super::{
     Memory,
     learn::{put_claim, stored_claim},
+    operation::{Operation, Writer},
 };
 use crate::{Claim, ClaimScores, Critic, Feedback, FeedbackSignal, Rating};
 use trefoil_memory_core::integrate::contradict;
@@ -49,7 +50,7 @@ impl FeedbackInput {
 /// What an input did.
 #[serde_with::skip_serializing_none]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedbackOutcome {
     /// What was kept of it; absent if the same was said within the minute, which changes
     /// nothing.
@@ -77,16 +78,7 @@ impl Memory {
     /// # Errors
     /// As [`Memory::feedback`].
     pub fn feedback_batch(&self, inputs: &[FeedbackInput]) -> Result<Vec<FeedbackOutcome>> {
-        let (policy, now) = (self.policy()?, self.now()?);
-        let near: Vec<Option<ClaimId>> =
-            inputs.iter().map(|input| self.same_as(input)).collect::<Result<_>>()?;
-        let ids: Vec<FeedbackId> = inputs.iter().map(|_| self.id()).collect::<Result<_>>()?;
-        self.write("correct claims", |write| {
-            let critic = Critic { rerank: &policy.retrieval.rerank, now };
-            let asked = inputs.iter().zip(ids).zip(near);
-            let apply = |((input, id), near)| apply_feedback(write, &critic, input, id, near);
-            asked.map(apply).collect()
-        })
+        self.perform(&GiveFeedback(inputs.to_vec()))
     }
 
     /// The claim that a duplicate is merged into: the one that the caller names, else the
@@ -146,6 +138,29 @@ impl Memory {
         let memory = self.engine.memory();
         let vector = |one: &String| memory.embed(Role::Passage, one).ok().flatten();
         background(text).iter().filter_map(vector).collect()
+    }
+}
+
+/// [`Memory::feedback_batch`].
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct GiveFeedback(Vec<FeedbackInput>);
+
+impl Operation for GiveFeedback {
+    type Done = Vec<FeedbackOutcome>;
+    const NAME: &'static str = "feedback";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Vec<FeedbackOutcome>> {
+        let (memory, inputs) = (writer.memory, &self.0);
+        let (policy, now) = (memory.policy()?, memory.now()?);
+        let near: Vec<Option<ClaimId>> =
+            inputs.iter().map(|input| memory.same_as(input)).collect::<Result<_>>()?;
+        let ids: Vec<FeedbackId> = inputs.iter().map(|_| memory.id()).collect::<Result<_>>()?;
+        writer.write("correct claims", |write| {
+            let critic = Critic { rerank: &policy.retrieval.rerank, now };
+            let asked = inputs.iter().zip(ids).zip(near);
+            let apply = |((input, id), near)| apply_feedback(write, &critic, input, id, near);
+            asked.map(apply).collect()
+        })
     }
 }
 

@@ -3,15 +3,22 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use trefoil::{
     index::RowId,
     memory::{
         EvidenceRow, LinkRelation, MemoryRead, MemoryUnit, MemoryWrite, PatchReason, UnitRow,
     },
 };
-use trefoil_core::{ClaimId, Error, EvidenceId, Result, UnitState};
+use trefoil_core::{ClaimId, Error, EvidenceId, Part, Result, UnitState};
 
-use super::{Memory, digest::DISCARDED, fact::fact, recall::Rules};
+use super::{
+    Memory,
+    digest::DISCARDED,
+    fact::fact,
+    operation::{Operation, Writer},
+    recall::Rules,
+};
 use crate::{Boundary, Claim, ClaimDraft, EvidenceMethod, Origin, Policy, admit_claim, rows};
 use trefoil_memory_core::integrate::{
     IntegrateOptions, Integrated, compared_with, insert_strictly, integrate,
@@ -25,8 +32,8 @@ impl Memory {
     /// [`Error::DuplicateClaim`] if another says the same, [`Error::BoundaryDenied`] for what
     /// may not be stored, and those of [`ClaimDraft::into_claim`].
     pub fn insert_claim(&self, draft: ClaimDraft) -> Result<Claim> {
-        let (policy, now) = (self.policy()?, self.now()?);
-        self.write("store a claim", |write| self.insert(write, draft, &policy, now))
+        let none = || Error::backend(Part::Store, "store a claim", "the answer has none");
+        self.insert_claims(vec![draft])?.pop().ok_or_else(none)
     }
 
     /// The same for many, in their order: all of them are stored, or none.
@@ -34,10 +41,7 @@ impl Memory {
     /// # Errors
     /// As [`Memory::insert_claim`].
     pub fn insert_claims(&self, drafts: Vec<ClaimDraft>) -> Result<Vec<Claim>> {
-        let (policy, now) = (self.policy()?, self.now()?);
-        self.write("store claims", |write| {
-            drafts.into_iter().map(|draft| self.insert(write, draft, &policy, now)).collect()
-        })
+        self.perform(&InsertClaims(drafts))
     }
 
     fn insert(
@@ -106,12 +110,60 @@ impl Memory {
         options: &IntegrateOptions,
         boundary: &Boundary,
     ) -> Result<Integrated> {
-        let (policy, now) = (self.policy()?, self.now()?);
-        self.write("integrate a claim", |write| {
-            let learning =
-                Learning { memory: self, write, boundary, policy: &policy, options, now };
-            learning.claim(draft, EvidenceMethod::Manual)
+        let (options, boundary) = (options.clone(), boundary.clone());
+        self.perform(&Integrate { draft, options, boundary })
+    }
+}
+
+/// [`Memory::insert_claims`].
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct InsertClaims(Vec<ClaimDraft>);
+
+impl Operation for InsertClaims {
+    type Done = Vec<Claim>;
+    const NAME: &'static str = "insertClaims";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Vec<Claim>> {
+        let memory = writer.memory;
+        let (policy, now) = (memory.policy()?, memory.now()?);
+        writer.write("store claims", |write| {
+            let drafts = self.0.iter().cloned();
+            drafts.map(|draft| memory.insert(write, draft, &policy, now)).collect()
         })
+    }
+
+    fn redacted(&self, memory: &Memory) -> Result<Self> {
+        let policy = memory.policy()?;
+        let drafts = self.0.iter().cloned();
+        drafts.map(|draft| admit_claim(draft, &policy)).collect::<Result<_>>().map(Self)
+    }
+}
+
+/// [`Memory::integrate`].
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Integrate {
+    draft: ClaimDraft,
+    options: IntegrateOptions,
+    boundary: Boundary,
+}
+
+impl Operation for Integrate {
+    type Done = Integrated;
+    const NAME: &'static str = "integrate";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Integrated> {
+        let memory = writer.memory;
+        let (policy, now) = (&memory.policy()?, memory.now()?);
+        let Self { draft, options, boundary } = self;
+        writer.write("integrate a claim", |write| {
+            let learning = Learning { memory, write, boundary, policy, options, now };
+            learning.claim(draft.clone(), EvidenceMethod::Manual)
+        })
+    }
+
+    fn redacted(&self, memory: &Memory) -> Result<Self> {
+        let draft = admit_claim(self.draft.clone(), &memory.policy()?)?;
+        Ok(Self { draft, ..self.clone() })
     }
 }
 

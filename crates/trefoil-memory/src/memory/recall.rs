@@ -1,7 +1,7 @@
 //! Recall: which claims a request may see, what of them answers, and in which order.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil::{
     Degraded,
     index::RowId,
@@ -11,6 +11,7 @@ use trefoil_core::{Error, EvidenceId, Result, UnitKind};
 
 use super::{
     Memory,
+    operation::{Operation, Writer},
     search::{Filtered, Matches, RecallPlan},
     visibility::Visibility,
 };
@@ -122,7 +123,7 @@ impl Memory {
             .collect();
         let context = self.made(sight, None, &ranked)?;
         if query.save {
-            self.save(&context, &rows, *now)?;
+            self.perform(&SaveContext(context.clone()))?;
         }
         Ok(RecalledClaims {
             context,
@@ -172,30 +173,6 @@ impl Memory {
         })
     }
 
-    pub(super) fn save(
-        &self,
-        context: &ActiveContext,
-        rows: &[RowId],
-        now: Timestamp,
-    ) -> Result<()> {
-        let items = rows.iter().zip(&context.items).map(|(&row, item)| ContextItemRow {
-            row,
-            rank: item.rank,
-            score: f64::from(item.score.get()),
-        });
-        let row = ActiveContextRow {
-            id: context.id.to_string(),
-            window: context.window,
-            scope: context.scope.to_string(),
-            provenance_json: context.provenance.as_ref().map(rows::to_json).transpose()?,
-            policy_version: context.policy_version.to_string(),
-            created_at: now.as_second(),
-            expires_at: context.expires_at.as_second(),
-            items: items.collect(),
-        };
-        self.write("save a context", |write| write.add_context(&row))
-    }
-
     fn evidences_of(&self, rows: &[RowId], ranked: &[ScoredClaim]) -> Result<Vec<ClaimEvidence>> {
         self.read("read evidence", |read| {
             let mut evidences = Vec::new();
@@ -213,6 +190,40 @@ impl Memory {
                 }
             }
             Ok(evidences)
+        })
+    }
+}
+
+/// Saves a context, to be looked up as long as it can be used.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct SaveContext(pub(super) ActiveContext);
+
+impl Operation for SaveContext {
+    type Done = ();
+    const NAME: &'static str = "saveContext";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<()> {
+        let context = &self.0;
+        let provenance_json = context.provenance.as_ref().map(rows::to_json).transpose()?;
+        writer.write("save a context", |write| {
+            let mut items = Vec::new();
+            for item in &context.items {
+                // What was forgotten since it was recalled is left out.
+                if let Some(row) = write.row_of(item.claim.as_str())? {
+                    let score = f64::from(item.score.get());
+                    items.push(ContextItemRow { row, rank: item.rank, score });
+                }
+            }
+            write.add_context(&ActiveContextRow {
+                id: context.id.to_string(),
+                window: context.window,
+                scope: context.scope.to_string(),
+                provenance_json,
+                policy_version: context.policy_version.to_string(),
+                created_at: write.now(),
+                expires_at: context.expires_at.as_second(),
+                items,
+            })
         })
     }
 }

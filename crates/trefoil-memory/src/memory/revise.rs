@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use trefoil::{
     index::RowId,
     memory::{PatchReason, Payload, UnitFilter, UnitRow},
@@ -12,6 +13,7 @@ use super::{
     Memory,
     digest::{PURGE_AFTER, archive},
     learn::{put_claim, stored_claim},
+    operation::{Operation, Writer},
     visibility::Visibility,
 };
 use crate::{
@@ -80,9 +82,38 @@ impl Memory {
         request: &RecallQuery,
         boundary: &Boundary,
     ) -> Result<Claim> {
-        let (policy, now) = (self.policy()?, self.now()?);
+        let (request, boundary) = (request.clone(), boundary.clone());
+        self.perform(&Promote { id: id.clone(), scope, request, boundary })
+    }
+
+    /// Takes a claim back: it is archived and out of search, and summaries that told it too.
+    ///
+    /// # Errors
+    /// [`Error::UnknownClaim`], and [`Error::InvalidState`] for one that is archived.
+    pub fn rollback(&self, id: &ClaimId) -> Result<Claim> {
+        self.perform(&Rollback(id.clone()))
+    }
+}
+
+/// [`Memory::promote`].
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Promote {
+    id: ClaimId,
+    scope: Scope,
+    request: RecallQuery,
+    boundary: Boundary,
+}
+
+impl Operation for Promote {
+    type Done = Claim;
+    const NAME: &'static str = "promote";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Claim> {
+        let Self { id, scope, request, boundary } = self;
+        let scope = *scope;
+        let (policy, now) = (writer.memory.policy()?, writer.memory.now()?);
         let validator = PolicyValidator { now };
-        self.write("widen the scope of a claim", |write| {
+        writer.write("widen the scope of a claim", |write| {
             let (_, claim) = stored_claim(write, id)?;
             is_alive(&claim, "widen its scope")?;
             if claim.boundary_class == BoundaryClass::Secret {
@@ -114,14 +145,19 @@ impl Memory {
             Ok(wider)
         })
     }
+}
 
-    /// Takes a claim back: it is archived and out of search, and summaries that told it too.
-    ///
-    /// # Errors
-    /// [`Error::UnknownClaim`], and [`Error::InvalidState`] for one that is archived.
-    pub fn rollback(&self, id: &ClaimId) -> Result<Claim> {
-        self.write("take a claim back", |write| {
-            let (unit, claim) = stored_claim(write, id)?;
+/// [`Memory::rollback`].
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Rollback(ClaimId);
+
+impl Operation for Rollback {
+    type Done = Claim;
+    const NAME: &'static str = "rollback";
+
+    fn perform(&self, writer: Writer<'_>) -> Result<Claim> {
+        writer.write("take a claim back", |write| {
+            let (unit, claim) = stored_claim(write, &self.0)?;
             is_alive(&claim, "take it back")?;
             let archived = UnitRow {
                 state: UnitState::Archived,

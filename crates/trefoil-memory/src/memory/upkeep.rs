@@ -12,6 +12,7 @@ use trefoil::{
     Engine,
     admin::BackgroundTask,
     graph::{CentralSentences, Summarizer},
+    memory::AskedWrite,
 };
 use trefoil_core::Result;
 
@@ -71,6 +72,11 @@ impl BackgroundTask for Services {
 
     fn run(self: Arc<Self>, engine: Arc<Engine>) -> Result<bool> {
         Memory { engine, services: self }.keep_up()
+    }
+
+    fn write_for(self: Arc<Self>, engine: Arc<Engine>, asked: &AskedWrite<'_>) -> Result<bool> {
+        Memory { engine, services: self }.perform_for(asked)?;
+        Ok(true)
     }
 
     fn next_at(&self) -> Option<i64> {

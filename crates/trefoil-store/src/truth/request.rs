@@ -1,7 +1,7 @@
 //! Writes that a node asks the one that leads for, by the inbox of the shard.
 
-use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Metadata, Part, Result};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use trefoil_core::{Error, ErrorKind, Metadata, Part, Result};
 
 use super::{Done, LostDocument, RequestId};
 use crate::{
@@ -9,6 +9,7 @@ use crate::{
     file::{
         digest_at, identify, patch_metadata, put_files, remove_paths, remove_under, touch_files,
     },
+    memory::MemoryWrite,
 };
 
 /// What a message says that the node does.
@@ -56,26 +57,51 @@ impl Written {
             Self::Counted(count) => *count,
         }
     }
+}
 
-    /// What the answer to a request says.
-    ///
-    /// # Errors
-    /// [`Error::Backend`] if the node that leads refused it, with what it said.
-    pub fn from_answer(answer: &[u8]) -> Result<Self> {
-        let failed = |error| Error::backend(Part::Store, "read the answer to a write", error);
-        let answer: Answer = serde_json::from_slice(answer).map_err(failed)?;
-        answer.map_err(|reason| {
-            Error::backend(Part::Store, "write by the node that leads, which refused it", reason)
-        })
+/// Why the node that leads refused a request: then nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// [`Error::code`] of the error there.
+    pub code: String,
+    /// Its message.
+    pub reason: String,
+}
+
+impl From<&Error> for Refusal {
+    fn from(error: &Error) -> Self {
+        Self { code: error.code().to_owned(), reason: error.chain() }
     }
 }
 
-/// What a write did, or why it was refused: then nothing was written.
-type Answer = Result<Written, String>;
+impl Refusal {
+    /// The same error for whoever asked.
+    fn into_error(self) -> Error {
+        let Self { code, reason } = self;
+        match ErrorKind::of_code(&code) {
+            Some(kind) => Error::Refused { kind, reason },
+            None => Error::backend(Part::Store, "write through the node that leads", reason),
+        }
+    }
+}
 
-fn done(id: RequestId, answer: &Answer) -> Done {
-    // Texts and numbers are always JSON.
-    Done { id, answer: serde_json::to_vec(answer).unwrap_or_default() }
+/// What a write gave, or why it was refused.
+pub type Answer<T> = Result<T, Refusal>;
+
+/// What the answer to a request says.
+///
+/// # Errors
+/// [`Error::Refused`] if the node that leads refused it.
+pub fn read_answer<T: DeserializeOwned>(answer: &[u8]) -> Result<T> {
+    let answer: Answer<T> = serde_json::from_slice(answer)
+        .map_err(|error| Error::backend(Part::Store, "read the answer to a write", error))?;
+    answer.map_err(Refusal::into_error)
+}
+
+fn done<T: Serialize>(id: RequestId, answer: &Answer<T>) -> Result<Done> {
+    let answer = serde_json::to_vec(answer)
+        .map_err(|error| Error::backend(Part::Store, "code the answer to a write", error))?;
+    Ok(Done { id, answer })
 }
 
 impl WriteRequest {
@@ -143,23 +169,44 @@ impl Store {
         let mut refused = None;
         let served = self.write_answering(
             SERVE,
-            |tx, now| request.work(tx, now, &mut refused).map(Ok),
-            |answer| Some(done(id, answer)),
+            |tx, now| request.work(tx, now, &mut refused),
+            |written| done(id, &Ok(written)).map(Some),
         );
         match (refused, served) {
             (None, Ok(_)) => Ok(()),
             (Some(refused), _) | (None, Err(refused @ Error::Backend { .. })) => {
-                self.answer(id, Err(refused.chain()))
+                self.refuse(id, &refused)
             }
             (None, Err(error)) => Err(error),
         }
     }
 
-    /// Notes a request of the inbox as done that writes nothing here, or as refused.
+    /// The same for a write of memory: what `work` gives is the answer.
+    ///
+    /// # Errors
+    /// Those of `work`, which is undone and not answered then, and as [`serve`](Self::serve).
+    pub fn serve_memory<T: Serialize>(
+        &self,
+        id: RequestId,
+        doing: &'static str,
+        work: impl FnOnce(&MemoryWrite<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.memory_write_answering(doing, work, |written| done(id, &Ok(written)).map(Some))
+    }
+
+    /// Notes a request of the inbox as done that writes nothing here.
     ///
     /// # Errors
     /// As those of [`serve`](Self::serve).
-    pub fn answer(&self, id: RequestId, answer: Result<Written, String>) -> Result<()> {
-        self.write_answering(SERVE, |_, _| Ok(answer), |answer| Some(done(id, answer))).map(drop)
+    pub fn answer<T: Serialize>(&self, id: RequestId, answer: &Answer<T>) -> Result<()> {
+        self.write_answering(SERVE, |_, _| Ok(()), |()| done(id, answer).map(Some))
+    }
+
+    /// Notes a request of the inbox as refused.
+    ///
+    /// # Errors
+    /// As those of [`serve`](Self::serve).
+    pub fn refuse(&self, id: RequestId, error: &Error) -> Result<()> {
+        self.answer::<()>(id, &Err(Refusal::from(error)))
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use trefoil_core::{Result, Stage};
 
-use crate::{background::catch_panics, engine::Engine, ingest::embed_worker::Extra, state::State};
+use crate::{background::catch_panics, engine::Engine, ingest::inbox::AskedWrite, state::State};
 
 /// Work that the worker of an open engine does for somebody else, such as the layer above
 /// memory: see [`Engine::run_in_background`].
@@ -63,6 +63,18 @@ pub trait BackgroundTask: Debug + Send + Sync {
     /// When the worker is to call it next although nothing was written, in seconds since 1970 by
     /// the engine's clock; never, if absent.
     fn next_at(&self) -> Option<i64>;
+
+    /// Does a write of memory that another node of a shared store asks this one for, by
+    /// [`MemoryCollection::write_for`](crate::memory::MemoryCollection::write_for); false if it is
+    /// no write of this task's. It is not called from the worker, and holds up the node while it
+    /// runs.
+    ///
+    /// # Errors
+    /// Why the write is refused, which the other node is told.
+    fn write_for(self: Arc<Self>, engine: Arc<Engine>, asked: &AskedWrite<'_>) -> Result<bool> {
+        let _ = (engine, asked);
+        Ok(false)
+    }
 }
 
 /// The tasks of a worker, as long as somebody else keeps them.
@@ -83,21 +95,37 @@ impl Tasks {
     }
 }
 
-impl Extra for Tasks {
-    /// Lets each task do a little. One that fails holds up nobody else.
-    fn run(&self, state: &Arc<State>) -> bool {
+impl State {
+    /// Lets each task do a little; false if nothing is left to do. One that fails holds up nobody
+    /// else.
+    pub(crate) fn run_tasks(self: &Arc<Self>) -> bool {
         let mut any = false;
-        for task in self.alive() {
-            let engine = Arc::new(Engine::of_worker(Arc::clone(state)));
+        for task in self.tasks.alive() {
+            let engine = Arc::new(Engine::of_worker(Arc::clone(self)));
             match catch_panics(task.name(), || Arc::clone(&task).run(engine)) {
                 Ok(did) => any |= did,
-                Err(error) => state.errors.note(Stage::Memory, error),
+                Err(error) => self.errors.note(Stage::Memory, error),
             }
         }
         any
     }
 
-    fn next_at(&self) -> Option<i64> {
-        self.alive().iter().filter_map(|task| task.next_at()).min()
+    /// When the tasks are next to be called although nothing was written, in seconds since 1970.
+    pub(crate) fn next_task_at(&self) -> Option<i64> {
+        self.tasks.alive().iter().filter_map(|task| task.next_at()).min()
+    }
+
+    /// Lets the task whose it is do a write that another node asks for; false if it is nobody's.
+    ///
+    /// # Errors
+    /// Those of the task.
+    pub(crate) fn write_by_task(self: &Arc<Self>, asked: &AskedWrite<'_>) -> Result<bool> {
+        for task in self.tasks.alive() {
+            let engine = Arc::new(Engine::of_worker(Arc::clone(self)));
+            if catch_panics(task.name(), || Arc::clone(&task).write_for(engine, asked))? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }

@@ -29,19 +29,9 @@ const TRIES: usize = 3;
 /// Jobs that are done, and embeddings that nothing uses, are forgotten so many at a time.
 const FORGOTTEN: usize = 1_000;
 
-/// What the worker does besides its own work.
-pub(crate) trait Extra: Debug + Send + Sync {
-    /// Does a little; false if nothing is left to do. What fails is noted in `state`.
-    fn run(&self, state: &Arc<State>) -> bool;
-
-    /// When it is next to be called although nothing was written, in seconds since 1970.
-    fn next_at(&self) -> Option<i64>;
-}
-
 /// Embeds what the store's job table asks for, or has it embedded, and then makes the reports.
 #[derive(Debug)]
 pub(crate) struct Worker {
-    pub(crate) extra: Arc<dyn Extra>,
     /// The texts that other nodes embed; none where this one embeds.
     pub(crate) queue: Option<EmbedQueue>,
     /// What it has written may be merged.
@@ -85,7 +75,7 @@ impl Steps for Worker {
     fn next_at(&self, state: &State, looked_at: i64) -> Option<i64> {
         // A store that cannot be read is named by the next thing that reads it.
         let job = state.store.next_job_at(looked_at).ok().flatten();
-        self.extra.next_at().into_iter().chain(job).min()
+        state.next_task_at().into_iter().chain(job).min()
     }
 
     fn awaited(&self, state: &State) -> Option<Awaited> {
@@ -116,7 +106,7 @@ impl Worker {
                 return Ok(true);
             }
         }
-        if self.extra.run(state) {
+        if state.run_tasks() {
             return Ok(true);
         }
         if state.migrate_further(&|| thread.is_stopped())? {

@@ -1,29 +1,39 @@
-//! Writes of documents on any node: the one that leads does them, others ask it to.
+//! Writes on any node: the one that leads does them, others ask it to.
 
 use std::{
-    sync::PoisonError,
+    sync::{Arc, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use trefoil_core::{Error, Part, Result};
-use trefoil_store::truth::{Cluster, Request, RequestId, WriteRequest, Written};
+use trefoil_store::truth::{
+    Answer, Cluster, Refusal, Request, RequestId, WriteRequest, Written, read_answer,
+};
 
-use crate::{index::node::NodeState, state::State};
+use crate::state::State;
 
 /// Most requests of other nodes that are fetched in one go.
 const AT_ONCE: usize = 16;
 /// How soon a request that is not answered is sent again.
 const SEND_AGAIN: Duration = Duration::from_secs(1);
+/// How soon something that the node that leads cannot do now is asked again.
+const AGAIN_AFTER_REFUSAL: Duration = Duration::from_millis(100);
 /// How long a node rests at most before it looks into the inbox, or for an answer.
 const LONGEST_POLL: Duration = Duration::from_millis(200);
+
+/// The code of a refusal by a node that leads and cannot do what is asked: another one, or the same
+/// one a little later, may.
+const NOT_LEADING: &str = "not_leading";
 
 /// What a node asks the one that leads for.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Asked {
     Write(WriteRequest),
+    Memory(Value),
     HandOver { to: String },
 }
 
@@ -32,7 +42,16 @@ enum Asked {
 #[serde(rename_all = "camelCase")]
 enum AskedRef<'a> {
     Write(&'a WriteRequest),
+    Memory(&'a Value),
     HandOver { to: &'a str },
+}
+
+/// A write of memory that another node asks the one that leads for.
+#[derive(Debug)]
+pub struct AskedWrite<'a> {
+    pub(crate) id: RequestId,
+    /// What is asked, as the layer above memory said it on the other node.
+    pub what: &'a Value,
 }
 
 fn coded(asked: &AskedRef<'_>) -> Result<Vec<u8>> {
@@ -45,18 +64,18 @@ fn coded(asked: &AskedRef<'_>) -> Result<Vec<u8>> {
 /// # Errors
 /// [`Error::InDoubt`] if no node that leads answers in time, and those of the store.
 pub fn hand_over(truth: &dyn Cluster, to: &str, within: Duration) -> Result<()> {
-    ask(truth, coded(&AskedRef::HandOver { to })?, within, LONGEST_POLL).map(drop)
+    let asked = coded(&AskedRef::HandOver { to })?;
+    ask::<Written>(truth, asked, within, LONGEST_POLL).map(drop)
 }
 
 /// The transaction that did what was asked, and the answer.
-fn ask(
+fn ask<T: DeserializeOwned>(
     truth: &dyn Cluster,
     body: Vec<u8>,
     within: Duration,
     poll: Duration,
-) -> Result<(u64, Written)> {
-    let id = RequestId::random();
-    let request = Request { id, body };
+) -> Result<(u64, T)> {
+    let mut request = Request { id: RequestId::random(), body };
     truth.send(&request)?;
     let (asked, mut sent) = (Instant::now(), Instant::now());
     loop {
@@ -65,18 +84,29 @@ fn ask(
             // A database that took over may have lost it. One that has it knows its number.
             drop(truth.send(&request));
         }
-        match truth.answer(id) {
+        match truth.answer(request.id) {
             Ok(Some((tx, answer))) => {
                 // If this fails, the answer lies there and nobody asks for it.
-                drop(truth.forget(id));
-                return Ok((tx, Written::from_answer(&answer)?));
+                drop(truth.forget(request.id));
+                match read_answer(&answer) {
+                    Err(Error::Refused { kind, .. })
+                        if kind.code == NOT_LEADING && asked.elapsed() < within / 2 =>
+                    {
+                        thread::sleep(poll.max(AGAIN_AFTER_REFUSAL).min(within));
+                        request.id = RequestId::random();
+                        truth.send(&request)?;
+                        sent = Instant::now();
+                        continue;
+                    }
+                    answer => return Ok((tx, answer?)),
+                }
             }
             // Another node may lead soon, and the database come back.
             Ok(None) | Err(Error::Unavailable { .. }) => {}
             Err(error) => return Err(error),
         }
         if asked.elapsed() >= within {
-            drop(truth.forget(id));
+            drop(truth.forget(request.id));
             let reason =
                 format!("no node that leads has answered within {within:?}; ask for it again");
             return Err(Error::InDoubt { shard: truth.name(), reason });
@@ -89,29 +119,49 @@ impl State {
     /// Does a write of documents here, or has the node that leads do it.
     ///
     /// # Errors
+    /// As [`write_or_ask`](Self::write_or_ask).
+    pub(crate) fn write_documents(self: &Arc<Self>, request: &WriteRequest) -> Result<Written> {
+        self.write_or_ask(|| self.store.perform(request), || coded(&AskedRef::Write(request)))
+    }
+
+    /// Does a write of memory here, or has the layer above memory do it at the node that leads,
+    /// where `asked` says what to do.
+    ///
+    /// # Errors
+    /// As [`write_or_ask`](Self::write_or_ask).
+    pub(crate) fn write_memory<T: DeserializeOwned>(
+        self: &Arc<Self>,
+        here: impl FnOnce() -> Result<T>,
+        asked: impl FnOnce() -> Result<Value>,
+    ) -> Result<T> {
+        self.write_or_ask(here, || coded(&AskedRef::Memory(&asked()?)))
+    }
+
+    /// Does a write here, or has the node that leads do what is `asked`.
+    ///
+    /// # Errors
     /// [`Error::InDoubt`] if no node that leads answers in time: it may have been written.
-    pub(crate) fn write_documents(&self, request: &WriteRequest) -> Result<Written> {
-        let Some(node) = &self.node else { return self.store.perform(request) };
+    fn write_or_ask<T: DeserializeOwned>(
+        self: &Arc<Self>,
+        here: impl FnOnce() -> Result<T>,
+        asked: impl FnOnce() -> Result<Vec<u8>>,
+    ) -> Result<T> {
+        let Some(node) = &self.node else { return here() };
         if self.store.leads().is_some() {
             // What others asked for before comes first, also of a node that is gone by now: its
             // caller may have come here with what is to take its place.
             if let Err(error) = self.serve_requests() {
                 tracing::warn!("requests of other nodes wait: {}", error.chain());
             }
-            match self.store.perform(request) {
+            match here() {
                 // Another node leads by now, and nothing was written.
                 Err(Error::Fenced { .. } | Error::NotLeading { .. }) => {}
                 written => return written,
             }
         }
-        self.ask_leader(node, request)
-    }
-
-    fn ask_leader(&self, node: &NodeState, request: &WriteRequest) -> Result<Written> {
-        let asked = coded(&AskedRef::Write(request))?;
         let shared = &node.shared;
         let poll = self.inbox_poll();
-        let (tx, written) = ask(shared.truth.as_ref(), asked, shared.write_wait, poll)?;
+        let (tx, written) = ask(shared.truth.as_ref(), asked()?, shared.write_wait, poll)?;
         self.expect_transaction(tx);
         Ok(written)
     }
@@ -120,7 +170,7 @@ impl State {
     ///
     /// # Errors
     /// What ended the first request that was not done; it stays in the inbox.
-    pub(crate) fn serve_requests(&self) -> Result<usize> {
+    pub(crate) fn serve_requests(self: &Arc<Self>) -> Result<usize> {
         let Some(node) = self.node.as_ref().filter(|_| self.store.leads().is_some()) else {
             return Ok(0);
         };
@@ -132,14 +182,18 @@ impl State {
                 served += 1;
                 match serde_json::from_slice(body) {
                     Ok(Asked::Write(request)) => self.store.serve(*id, &request)?,
+                    Ok(Asked::Memory(what)) => {
+                        self.serve_memory(&AskedWrite { id: *id, what: &what })?;
+                    }
                     Ok(Asked::HandOver { to }) => {
-                        self.store.answer(*id, Ok(Written::Counted(0)))?;
+                        self.store.answer(*id, &Ok(Written::Counted(0)))?;
                         successor = Some(to);
                         break;
                     }
                     Err(error) => {
-                        let reason = format!("this version does not understand it: {error}");
-                        self.store.answer(*id, Err(reason))?;
+                        let doing = "understand what another node asks for";
+                        let error = Error::backend(Part::Store, doing, error);
+                        self.store.refuse(*id, &error)?;
                     }
                 }
             }
@@ -154,6 +208,31 @@ impl State {
             self.hand_over(&successor)?;
         }
         Ok(served)
+    }
+
+    /// Has the layer above memory do a write that another node asks for. What it is refused for is
+    /// the answer.
+    ///
+    /// # Errors
+    /// What has nothing to do with the write; it stays in the inbox.
+    fn serve_memory(self: &Arc<Self>, asked: &AskedWrite<'_>) -> Result<()> {
+        match self.write_by_task(asked) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let reason = "it keeps no memory; open the memory of its engine".to_owned();
+                let code = NOT_LEADING.to_owned();
+                let answer: Answer<()> = Err(Refusal { code, reason });
+                self.store.answer(asked.id, &answer)
+            }
+            Err(
+                error @ (Error::Fenced { .. }
+                | Error::NotLeading { .. }
+                | Error::InDoubt { .. }
+                | Error::Unavailable { .. }
+                | Error::Io { .. }),
+            ) => Err(error),
+            Err(error) => self.store.refuse(asked.id, &error),
+        }
     }
 
     /// How often a node looks into the inbox, or for an answer.

@@ -1,6 +1,6 @@
 //! Documents → chunks → store → indexes.
 
-use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf};
+use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf, sync::Arc};
 
 use serde::Serialize;
 use trefoil_core::{
@@ -84,7 +84,7 @@ impl State {
     /// whenever there is something to embed. Where `on_progress` breaks, what was read by then is
     /// indexed, and the rest is left for another time.
     pub(crate) fn ingest_paths(
-        &self,
+        self: &Arc<Self>,
         paths: &[PathBuf],
         allowed: IngestOptions,
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
@@ -131,7 +131,7 @@ impl State {
     /// Indexes documents from memory. Calls `on_stored` whenever there is something to embed. Where
     /// `on_progress` breaks, what was stored by then is indexed, and the rest is not.
     pub(crate) fn ingest(
-        &self,
+        self: &Arc<Self>,
         documents: &[Document],
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
         on_stored: impl Fn(),
@@ -161,14 +161,14 @@ impl State {
     }
 
     /// Forgets the documents at exactly these paths. How many there were.
-    pub(crate) fn remove_documents(&self, paths: &[impl AsRef<str>]) -> Result<usize> {
+    pub(crate) fn remove_documents(self: &Arc<Self>, paths: &[impl AsRef<str>]) -> Result<usize> {
         self.updates_indexes("remove documents")?;
         self.change(&WriteRequest::RemoveFiles(owned(paths)))
     }
 
     /// Puts fields into the metadata of the documents at exactly these paths. How many there were.
     pub(crate) fn update_metadata(
-        &self,
+        self: &Arc<Self>,
         paths: &[impl AsRef<str>],
         patch: &Metadata,
     ) -> Result<usize> {
@@ -177,13 +177,13 @@ impl State {
     }
 
     /// Forgets the document at `path`, and every document below it. How many.
-    pub(crate) fn remove(&self, path: &str) -> Result<usize> {
+    pub(crate) fn remove(self: &Arc<Self>, path: &str) -> Result<usize> {
         self.updates_indexes("remove documents")?;
         self.change(&WriteRequest::RemoveUnder(path.trim_end_matches('/').to_owned()))
     }
 
     /// Writes what concerns documents that are stored already. How many.
-    fn change(&self, request: &WriteRequest) -> Result<usize> {
+    fn change(self: &Arc<Self>, request: &WriteRequest) -> Result<usize> {
         let changed = self.write_documents(request)?.count();
         if changed > 0 {
             self.show_written()?;
@@ -362,7 +362,7 @@ impl State {
     /// Stores what was read, in one transaction, and puts aside what was touched: all of that is
     /// one transaction in the end.
     fn write(
-        &self,
+        self: &Arc<Self>,
         read: Vec<Read>,
         touched: &mut Vec<TouchedFile>,
         report: &mut Ingested,
@@ -395,7 +395,7 @@ impl State {
     /// Removes stored files that are below `roots` but were not found there. What was
     /// found and skipped is kept as it was last read, and so is what could not be looked at.
     fn forget_vanished(
-        &self,
+        self: &Arc<Self>,
         roots: &[Root<'_>],
         found: &Walk,
         allowed: IngestOptions,

@@ -1,6 +1,6 @@
 //! Putting back what the shared store has lost and this node has kept.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde::Serialize;
 use trefoil_core::{Error, Result};
@@ -74,7 +74,7 @@ impl State {
     /// # Errors
     /// [`Error::NothingLost`] if it has kept nothing, and those of a write; what was not put back
     /// by then stays kept.
-    pub(crate) fn restore_lost(&self, dry_run: bool) -> Result<Restored> {
+    pub(crate) fn restore_lost(self: &Arc<Self>, dry_run: bool) -> Result<Restored> {
         self.updates_indexes("put back what was lost")?;
         if self.node.is_some() {
             self.follow()?;
@@ -153,7 +153,7 @@ impl State {
     }
 
     /// Writes documents, unless others have written them by now; the ids of those that it wrote.
-    fn put_back(&self, group: &[LostDocument]) -> Result<BTreeSet<String>> {
+    fn put_back(self: &Arc<Self>, group: &[LostDocument]) -> Result<BTreeSet<String>> {
         match self.write_documents(&WriteRequest::RestoreFiles(group.to_vec()))? {
             Written::Stored(stored) => {
                 Ok(stored.into_iter().map(|one| one.file.to_string()).collect())

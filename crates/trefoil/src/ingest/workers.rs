@@ -7,11 +7,8 @@ use trefoil_store::JobCounts;
 
 use crate::{
     ingest::{
-        background_thread::BackgroundThread,
-        embed_queue::EmbedQueue,
-        embed_worker::{Extra, Worker},
-        merger::Merger,
-        queue_embedder::EmbedForOthers,
+        background_thread::BackgroundThread, embed_queue::EmbedQueue, embed_worker::Worker,
+        merger::Merger, queue_embedder::EmbedForOthers,
     },
     state::State,
     store_at::EmbedAt,
@@ -28,7 +25,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// Starts the threads.
-    pub(crate) fn start(state: &Arc<State>, extra: Arc<dyn Extra>) -> Result<Self> {
+    pub(crate) fn start(state: &Arc<State>) -> Result<Self> {
         if state.leads() {
             state.store.release_jobs()?;
         }
@@ -40,7 +37,7 @@ impl Workers {
             || BackgroundThread::start("trefoil-embedder", state, EmbedForOthers::default());
         let embedder = embeds.then(start).transpose()?;
         let queue = queues.map(|_| EmbedQueue::default());
-        let worker = Worker { extra, queue, merger: merger.waker() };
+        let worker = Worker { queue, merger: merger.waker() };
         let worker = BackgroundThread::start("trefoil-worker", state, worker)?;
         Ok(Self { worker, merger, embedder })
     }
