@@ -267,6 +267,7 @@ pub mod admin {
     pub(crate) mod erase;
     pub(crate) mod erasure_scan;
     pub(crate) mod export;
+    pub(crate) mod forget;
     pub(crate) mod opening;
     pub(crate) mod repair;
     #[cfg(feature = "schema")]

@@ -1,6 +1,6 @@
 //! What is gone: what the store has lost, and what was forgotten.
 
-use std::{fs, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
 use trefoil::{
     Document, Engine, Error,
@@ -29,7 +29,7 @@ fn what_the_store_lost_is_gone_everywhere_and_said() {
     let at = truth.head().unwrap();
     let after = standby.head().tx;
     truth.put_back(standby);
-    let fenced = first.engine.forget_document("one").unwrap_err();
+    let fenced = first.write_here().unwrap_err();
     assert!(matches!(fenced, Error::Fenced { .. }), "{fenced:?}");
     for node in [&second, &first] {
         node.settle();
@@ -81,7 +81,7 @@ fn what_the_store_lost_is_put_back_once_and_nothing_newer_is_overwritten() {
     second.settle();
     let had = second.texts();
     truth.put_back(standby);
-    first.engine.forget_document("changes").unwrap_err();
+    first.write_here().unwrap_err();
     for node in [&second, &first] {
         node.settle();
     }
@@ -126,7 +126,7 @@ fn what_is_forgotten_is_not_kept_among_what_was_lost() {
     first.engine.ingest(&[walrus("two")]).unwrap();
     second.settle();
     truth.put_back(standby);
-    first.engine.forget_document("one").unwrap_err();
+    first.write_here().unwrap_err();
     for node in [&second, &first] {
         node.settle();
         assert!(node.dir.path().join("lost.json").exists());
@@ -139,35 +139,48 @@ fn what_is_forgotten_is_not_kept_among_what_was_lost() {
     }
 }
 
-#[test]
-fn what_is_forgotten_is_in_no_file_of_any_node() {
-    let truth = MemoryTruth::new("a");
-    let first = parts(truth.clone(), without_model()).open();
-    let second = parts(truth.node("b"), without_model()).following().open();
-    let secret = "the walrus hid the key below the third stone";
-    first.engine.ingest(&[Document::new("secret", secret), walrus("one")]).unwrap();
-    second.settle();
-    let holds = || {
-        let mut todo = vec![second.dir.path().to_owned()];
-        let mut holders = Vec::new();
-        while let Some(path) = todo.pop() {
-            if path.is_dir() {
-                todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else {
-                let bytes = fs::read(&path).unwrap();
-                let needle = &secret.as_bytes()[16..40];
-                if bytes.windows(needle.len()).any(|window| window == needle) {
-                    holders.push(path);
-                }
-            }
+/// Files of a node that hold something of a text.
+fn holders(node: &Node, text: &str) -> Vec<PathBuf> {
+    let needle = &text.as_bytes()[16..40];
+    let mut todo = vec![node.dir.path().to_owned()];
+    let mut holders = Vec::new();
+    while let Some(path) = todo.pop() {
+        if path.is_dir() {
+            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle) {
+            holders.push(path);
         }
-        holders
-    };
-    assert!(!holds().is_empty(), "the search sees nothing");
-    first.engine.forget_document("secret").unwrap();
-    second.settle();
-    assert_eq!(holds(), [""; 0].map(std::path::PathBuf::from));
-    assert_eq!(second.finds("walrus"), ["one"]);
+    }
+    holders
+}
+
+#[test]
+fn what_any_node_is_asked_to_forget_is_in_no_file_of_any() {
+    let secret = "the walrus hid the key below the third stone";
+    for who in 0..2 {
+        let truth = MemoryTruth::new("a");
+        let mut first = parts(truth.clone(), without_model());
+        first.shared.times.poll = Duration::from_millis(5);
+        first.shared.forget_wait = Duration::ZERO;
+        let nodes = [first.open(), parts(truth.node("b"), without_model()).following().open()];
+        nodes[0].engine.ingest(&[Document::new("secret", secret), walrus("one")]).unwrap();
+        nodes[1].settle();
+        for node in &nodes {
+            assert!(!holders(node, secret).is_empty(), "the search sees nothing");
+        }
+        let receipt = nodes[who].engine.forget_document("secret").unwrap();
+        assert!(receipt.searched && receipt.hits == 0, "{receipt:?}");
+        assert_eq!(receipt.removed["file"], 1, "{receipt:?}");
+        assert!(receipt.shared.is_some() && !receipt.files.is_empty(), "{receipt:?}");
+        nodes[1].settle();
+        for node in &nodes {
+            assert_eq!(holders(node, secret), [""; 0].map(PathBuf::from));
+            assert_eq!(node.finds("walrus"), ["one"]);
+        }
+        let again = nodes[who].engine.forget_document("secret").unwrap();
+        assert!(again.removed.is_empty() && again.shared.is_none(), "{again:?}");
+        assert_eq!(truth.requests(1).unwrap(), [], "nothing is left in the inbox");
+    }
 }
 
 /// Tells the others of a node as its own thread does after a while.

@@ -23,6 +23,7 @@ fn by_words() -> EngineConfig {
 fn leading(truth: &MemoryTruth) -> Parts {
     let mut node = parts(truth.clone(), by_words());
     node.shared.times.poll = Duration::from_millis(5);
+    node.shared.forget_wait = Duration::ZERO;
     node
 }
 
@@ -100,6 +101,12 @@ fn any_node_takes_what_is_to_be_remembered_and_shows_it_at_once() {
     assert_eq!(back, first.claim(&ferry.id).unwrap());
     assert_same(&nodes, ferry.id.as_str());
     assert_eq!(second.recall(&query, &boundary).unwrap().claims, []);
+
+    let receipt = second.forget_unit(ferry.id.as_str()).unwrap();
+    assert_eq!(receipt.removed.get("claim"), Some(&1), "{receipt:?}");
+    for memory in &nodes {
+        assert_eq!(memory.claim(&ferry.id).unwrap_err().code(), "unknown_claim");
+    }
 
     let policy = first.policy_text(None).unwrap().replace("1.0.0", "1.0.1");
     let version = second.apply_policy(&policy, false).unwrap();

@@ -123,7 +123,7 @@ pub struct NodeSeen {
 
 /// A place that may hold what was erased, and that no node of the shard rids of it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum OutOfReach {
     /// Caches of nodes that have not told of themselves for a month, or never did.

@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Result};
 use trefoil_store::{CommunityRow, memory::Erased};
 
@@ -31,7 +31,7 @@ use crate::{
 
 /// What was forgotten, and the proof.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForgetReceipt {
     /// How many of each kind: `episode`, `claim`, `summary`, `file`, `chunk`…
@@ -54,7 +54,7 @@ pub struct ForgetReceipt {
 
 /// A file that was searched for erased text.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScannedFile {
     /// Its path.
     pub path: PathBuf,

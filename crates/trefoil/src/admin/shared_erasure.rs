@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::{Error, Result};
 use trefoil_store::truth::{NodeSeen, OutOfReach, Place};
 
@@ -23,7 +23,7 @@ const KNOWN: Duration = Duration::from_hours(30 * 24);
 
 /// What became of an erasure beyond the node that did it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SharedErasure {
     /// The transaction that erased it.
@@ -36,7 +36,7 @@ pub struct SharedErasure {
 
 /// A node whose files may hold something that was erased.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UncleanNode {
     /// Its name.

@@ -3,13 +3,13 @@
 use std::{ops::ControlFlow, path::Path};
 
 use trefoil_core::{Error, Result, RowId};
-use trefoil_store::memory::Erased;
 
 use crate::{
     admin::{
         doctor::{self, DoctorOptions, HealthReport},
         erase::ForgetReceipt,
         export,
+        forget::Forget,
         repair::{self, RepairReport},
         snapshot::Snapshot,
         verify::{self, Verification},
@@ -112,7 +112,8 @@ impl Engine {
     /// Forgets the document at `path` with everything that came from it, so that no file holds
     /// 16 bytes of it in a row of which no live text has 15. Costs as much as writing all of the
     /// index again. A document that is not there leaves nothing to remove. Where the store is
-    /// shared, it also waits for the other nodes that are there, but not for long
+    /// shared, the node that leads does it, whichever node is asked, and the receipt is that of its
+    /// files. It also waits for the other nodes that are there, but not for long
     /// ([`SharedStore::forget_wait`](crate::cluster::SharedStore::forget_wait)), and the receipt
     /// names those that are not rid of it, and the places that no node reaches.
     ///
@@ -123,7 +124,7 @@ impl Engine {
         self.forget_document_with(path, |_| ControlFlow::Continue(()))
     }
 
-    /// The same; once every file is written again, `on_progress` is told how many bytes of them
+    /// The same; once every file is written again here, `on_progress` is told how many bytes of them
     /// are searched, before each file. Where it breaks, nothing is proved: the next call that
     /// forgets something searches for this document too.
     ///
@@ -135,18 +136,11 @@ impl Engine {
         path: &str,
         mut on_progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ForgetReceipt> {
-        self.state.accepts_writes("forget a document")?;
-        let erased = self.state.store.erase_file(path)?;
-        self.forgotten(erased.unwrap_or_default(), &mut on_progress)
+        self.forget(&Forget::Document(path.to_owned()), &mut on_progress)
     }
 
-    fn forgotten(&self, erased: Erased, on_progress: &mut OnProgress<'_>) -> Result<ForgetReceipt> {
-        // The transaction that erased it, which the other nodes are to reach.
-        let place = self.state.store.place()?;
-        let mut receipt = self.state.clean(erased, on_progress)?;
-        if receipt.searched || !receipt.removed.is_empty() {
-            receipt.shared = self.state.erase_elsewhere(place)?;
-        }
+    fn forget(&self, what: &Forget, on_progress: &mut OnProgress<'_>) -> Result<ForgetReceipt> {
+        let receipt = self.state.forget(what, on_progress)?;
         self.wake();
         Ok(receipt)
     }
@@ -159,7 +153,7 @@ impl MemoryCollection<'_> {
     /// # Errors
     /// As [`Engine::forget_document`].
     pub fn forget_units(&self, rows: &[RowId]) -> Result<ForgetReceipt> {
-        self.forget(|_| Ok(rows.to_vec()))
+        self.forget(&Forget::Units(rows.to_vec()))
     }
 
     /// Forgets every unit that speaks of `subject`, the observations that claims about it come
@@ -168,18 +162,10 @@ impl MemoryCollection<'_> {
     /// # Errors
     /// As [`Engine::forget_document`].
     pub fn forget_subject(&self, subject: &str) -> Result<ForgetReceipt> {
-        self.forget(|memory| memory.units_about(subject))
+        self.forget(&Forget::Subject(subject.to_owned()))
     }
 
-    fn forget(
-        self,
-        choose: impl FnOnce(&trefoil_store::memory::MemoryWrite<'_>) -> Result<Vec<RowId>>,
-    ) -> Result<ForgetReceipt> {
-        let erased = self.engine.state().store.memory_write("forget", |memory| {
-            let rows = choose(memory)?;
-            let units = memory.with_derived(&rows)?;
-            memory.erase_units(&units)
-        })?;
-        self.engine.forgotten(erased, &mut |_| ControlFlow::Continue(()))
+    fn forget(self, what: &Forget) -> Result<ForgetReceipt> {
+        self.engine.forget(what, &mut |_| ControlFlow::Continue(()))
     }
 }

@@ -9,6 +9,7 @@ use trefoil_core::{Deadline, Degraded, Error, Result, Stage};
 use trefoil_store::truth::{Followed, Lost, Node, NodeReport, NodeRole, NodeStep, Place};
 
 use crate::{
+    admin::forget::ForgetQueue,
     index::read_view::ReadView,
     state::State,
     store_at::{Freshness, NodeStatus, SharedStore},
@@ -27,6 +28,8 @@ pub(crate) struct NodeState {
     stepping: Mutex<()>,
     /// Held by whoever does what other nodes ask for.
     pub(crate) serving: Mutex<()>,
+    /// What they ask to be forgotten.
+    pub(crate) forgets: ForgetQueue,
 }
 
 #[derive(Debug)]
@@ -72,8 +75,15 @@ impl NodeState {
         let known =
             Known { node, shown, expected, lost, failed, role, report_at, prune_at, erased };
         let known = Mutex::new(known);
-        let (advanced, stepping, serving) = (Condvar::new(), Mutex::default(), Mutex::default());
-        Self { shared, began: Instant::now(), known, advanced, stepping, serving }
+        Self {
+            shared,
+            began: Instant::now(),
+            known,
+            advanced: Condvar::new(),
+            stepping: Mutex::default(),
+            serving: Mutex::default(),
+            forgets: ForgetQueue::default(),
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -93,6 +93,9 @@ impl Worker {
             make_reports(state, thread.has_rested());
             return Ok(false);
         }
+        if state.forget_for_others()? {
+            return Ok(true);
+        }
         if let Some(embedder) = state.embedder() {
             let has_embedded = match &self.queue {
                 None => embed_batch(state, embedder.as_ref())? > 0,

@@ -13,7 +13,10 @@ use trefoil_store::truth::{
     Answer, Cluster, Refusal, Request, RequestId, WriteRequest, Written, read_answer,
 };
 
-use crate::state::State;
+use crate::{
+    admin::{erase::ForgetReceipt, forget::Forget},
+    state::State,
+};
 
 /// Most requests of other nodes that are fetched in one go.
 const AT_ONCE: usize = 16;
@@ -34,6 +37,7 @@ const NOT_LEADING: &str = "not_leading";
 enum Asked {
     Write(WriteRequest),
     Memory(Value),
+    Forget(Forget),
     HandOver { to: String },
 }
 
@@ -43,6 +47,7 @@ enum Asked {
 enum AskedRef<'a> {
     Write(&'a WriteRequest),
     Memory(&'a Value),
+    Forget(&'a Forget),
     HandOver { to: &'a str },
 }
 
@@ -115,6 +120,19 @@ fn ask<T: DeserializeOwned>(
     }
 }
 
+/// True of what has nothing to do with a request that a node was to do: it stays in the inbox, for
+/// another node or a later time.
+pub(crate) const fn is_of_the_node(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Fenced { .. }
+            | Error::NotLeading { .. }
+            | Error::InDoubt { .. }
+            | Error::Unavailable { .. }
+            | Error::Io { .. }
+    )
+}
+
 impl State {
     /// Does a write of documents here, or has the node that leads do it.
     ///
@@ -135,6 +153,18 @@ impl State {
         asked: impl FnOnce() -> Result<Value>,
     ) -> Result<T> {
         self.write_or_ask(here, || coded(&AskedRef::Memory(&asked()?)))
+    }
+
+    /// Forgets `here`, or has the node that leads forget.
+    ///
+    /// # Errors
+    /// As [`write_or_ask`](Self::write_or_ask).
+    pub(crate) fn write_forget(
+        self: &Arc<Self>,
+        what: &Forget,
+        here: impl FnOnce() -> Result<ForgetReceipt>,
+    ) -> Result<ForgetReceipt> {
+        self.write_or_ask(here, || coded(&AskedRef::Forget(what)))
     }
 
     /// Does a write here, or has the node that leads do what is `asked`.
@@ -177,10 +207,15 @@ impl State {
         let _each_once = node.serving.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut served, mut successor) = (0, None);
         while successor.is_none() {
-            let requests = node.shared.truth.requests(AT_ONCE)?;
+            // Those that are to be forgotten stay in the inbox until they are.
+            let most = AT_ONCE + node.forgets.len();
+            let requests = node.shared.truth.requests(most)?;
             for Request { id, body } in &requests {
                 served += 1;
                 match serde_json::from_slice(body) {
+                    Ok(Asked::Forget(what)) => {
+                        served -= usize::from(!node.forgets.add(*id, what));
+                    }
                     Ok(Asked::Write(request)) => self.store.serve(*id, &request)?,
                     Ok(Asked::Memory(what)) => {
                         self.serve_memory(&AskedWrite { id: *id, what: &what })?;
@@ -197,7 +232,7 @@ impl State {
                     }
                 }
             }
-            if requests.len() < AT_ONCE {
+            if requests.len() < most {
                 break;
             }
         }
@@ -224,13 +259,7 @@ impl State {
                 let answer: Answer<()> = Err(Refusal { code, reason });
                 self.store.answer(asked.id, &answer)
             }
-            Err(
-                error @ (Error::Fenced { .. }
-                | Error::NotLeading { .. }
-                | Error::InDoubt { .. }
-                | Error::Unavailable { .. }
-                | Error::Io { .. }),
-            ) => Err(error),
+            Err(error) if is_of_the_node(&error) => Err(error),
             Err(error) => self.store.refuse(asked.id, &error),
         }
     }
