@@ -47,9 +47,18 @@ def test_nodes_share_what_is_written_to_any(store: str, tmp_path: Path) -> None:
             time.sleep(0.02)
         assert two.remove(["a.md"]) == 1
         assert found(two, "walrus") == ["b.md"]
+        # So it is with memory: what the node that leads refuses is the same error here.
+        told = two.memory.observe("The walrus likes clams.")
+        claim = {"content": "The walrus likes clams.", "origin": {"observed": told.id}}
+        two.memory.insert_claims([claim])
+        for engine in (one, two):
+            assert engine.memory.record(told.id) is not None
         with pytest.raises(trefoil.TrefoilError) as refused:
-            two.memory.observe("The walrus likes clams.")
-        assert refused.value.code == "not_leading"
+            two.memory.insert_claims([claim])
+        assert refused.value.code == "duplicate_claim"
+        receipt = two.memory.forget(document="b.md")
+        assert receipt.hits == 0 and receipt.removed["file"] == 1
+        assert found(two, "walrus") == []
 
 
 def test_a_store_that_is_none_or_does_not_answer_is_named(tmp_path: Path) -> None:

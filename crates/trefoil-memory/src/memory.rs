@@ -7,6 +7,7 @@ mod diverse;
 mod episodes;
 mod fact;
 mod feedback;
+mod for_others;
 mod learn;
 mod maintain;
 mod operation;

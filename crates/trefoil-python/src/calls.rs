@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trefoil::{
     Engine, EngineConfig, Error, IngestOptions, Metadata, SearchFilters, SearchQuery,
+    cluster::StoreAt,
     graph::CommunityView,
     index::{FileInfo, StoredChunk},
     ingest::ChunkId,
@@ -47,8 +48,14 @@ impl Opened {
         embedder: Option<Arc<PythonEmbedder>>,
         raised: Arc<Raised>,
     ) -> Self {
+        let is_shared = matches!(config.store, StoreAt::Shared(_));
         let (engine, memory) = (Arc::new(engine), OnceLock::new());
-        Self { engine, config, dir, embedder, raised, memory }
+        let opened = Self { engine, config, dir, embedder, raised, memory };
+        if is_shared {
+            // Other nodes may ask it to write to memory.
+            opened.memory();
+        }
+        opened
     }
 
     /// The memory of the engine, which learns in the background from when it is first asked for.

@@ -23,7 +23,7 @@ use crate::{
     builder::EngineBuilder,
     config::EngineConfig,
     default_set::BY_VECTOR,
-    index::{active_model::OnMismatch, read_view::ReadView},
+    index::{active_model::OnMismatch, node::NodeState, read_view::ReadView},
     ingest::{node_thread::NodeThread, workers::Workers},
     search::{
         diagnostics::Diagnostics,
@@ -41,7 +41,7 @@ mod node;
 pub(crate) mod tasks;
 mod why_not;
 
-use tasks::BackgroundTask;
+use tasks::{BackgroundTask, Tasks};
 
 /// How long a search waits for its turn at most. After that it goes on without.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -58,6 +58,8 @@ pub struct Engine {
     /// None in a directory of its own. Ends after the workers: then it gives the lease back.
     _node: Option<NodeThread>,
     state: Arc<State>,
+    /// What the worker does for others.
+    tasks: Arc<Tasks>,
     /// Removed when the engine is gone.
     _unpacked: Option<TempDir>,
 }
@@ -162,7 +164,8 @@ impl Engine {
             return Err(Error::IndexMissing { path: dir.to_owned() });
         }
         let state = Arc::new(open_to_read(dir, config)?);
-        Ok(Self { workers: None, _node: None, state, _unpacked: unpacked })
+        let tasks = Arc::default();
+        Ok(Self { workers: None, _node: None, state, tasks, _unpacked: unpacked })
     }
 
     fn open_writer(dir: &Path, config: EngineConfig, on_mismatch: OnMismatch) -> Result<Self> {
@@ -174,10 +177,14 @@ impl Engine {
         create_private_folder(dir)
             .map_err(|source| Error::io("create the index directory", dir, source))?;
         let state = Arc::new(open_to_write(dir, config, lock(dir)?, on_mismatch)?);
-        let workers = Workers::start(&state)?;
-        let start = || NodeThread::start(&state, workers.waker());
-        let node = state.node.as_ref().map(|_| start()).transpose()?;
-        Ok(Self { workers: Some(workers), _node: node, state, _unpacked: None })
+        let tasks = Arc::new(Tasks::default());
+        let workers = Workers::start(&state, Arc::clone(&tasks) as _)?;
+        let start = |node: &NodeState| {
+            node.tasks.get_or_init(|| Arc::clone(&tasks) as _);
+            NodeThread::start(&state, workers.waker())
+        };
+        let node = state.node.as_ref().map(start).transpose()?;
+        Ok(Self { workers: Some(workers), _node: node, state, tasks, _unpacked: None })
     }
 
     /// Answers `query`. Each line is a stage, and each stage has its own type.
@@ -412,7 +419,7 @@ impl Engine {
     /// that was opened to read has no worker, and runs nothing.
     pub fn run_in_background(&self, task: &Arc<dyn BackgroundTask>) {
         if self.workers.is_some() {
-            self.state.tasks.add(task);
+            self.tasks.add(task);
             self.wake();
         }
     }
@@ -441,7 +448,7 @@ impl Engine {
     /// The engine as a task of its worker has it: without the worker, which ends before its
     /// engine does.
     fn of_worker(state: Arc<State>) -> Self {
-        Self { workers: None, _node: None, state, _unpacked: None }
+        Self { workers: None, _node: None, state, tasks: Arc::default(), _unpacked: None }
     }
 
     /// Tells the threads in the background that something was written.

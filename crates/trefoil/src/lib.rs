@@ -55,6 +55,7 @@ mod progress;
 mod searxng;
 mod state;
 mod store_at;
+mod task_runner;
 
 /// An index whose rows several machines share: each is a node with a cache of its own.
 pub mod cluster {
@@ -93,6 +94,7 @@ pub mod index {
     pub(crate) mod collection;
     pub(crate) mod embedding;
     pub(crate) mod external;
+    pub(crate) mod forget_queue;
     pub(crate) mod model_migration;
     pub(crate) mod node;
     pub(crate) mod open;

@@ -51,7 +51,7 @@ use crate::{
     search::pool::join,
     state::State,
 };
-pub use crate::{config::MemoryUpkeep, ingest::inbox::AskedWrite};
+pub use crate::{config::MemoryUpkeep, task_runner::AskedWrite};
 
 /// The memory of an engine.
 #[derive(Clone, Copy, Debug)]

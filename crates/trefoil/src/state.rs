@@ -18,7 +18,6 @@ use trefoil_store::{JobCounts, Store};
 use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
-    engine::tasks::Tasks,
     index::{active_model::ActiveModel, collection::Indexed, node::NodeState, read_view::ReadView},
     models::FoundRerankers,
     search::turns::Turns,
@@ -57,8 +56,6 @@ pub(crate) struct State {
     pub(crate) read_view: Mutex<Arc<ReadView>>,
     /// Held by whoever makes the next view: it is made from the last.
     pub(crate) updating: Mutex<()>,
-    /// What the worker does for others.
-    pub(crate) tasks: Tasks,
     /// What it knows as a node of a store that is shared; none in a directory of its own.
     pub(crate) node: Option<NodeState>,
     /// The vectors that the configured model makes; none without a model.

@@ -53,4 +53,21 @@ fn any_server_takes_writes_and_another_shows_them_as_of_their_place() {
     let found = ask(&second, &[("Trefoil-Place", &place(&written))]);
     assert_eq!(found.json()["results"].as_array().unwrap().len(), 2);
     assert_eq!(first.ask("GET", "/v1/stats", None).json()["files"], 2);
+
+    // So it is with memory and with forgetting; what is wrong with a request is told as there.
+    let told = json!({"content": "The walrus likes clams."});
+    let told = second.ask("POST", "/v1/memory/observe", Some(&told));
+    assert_eq!(told.status, 200, "{}", told.body);
+    let unit = format!("/v1/memory/units/{}", told.json()["id"].as_str().unwrap());
+    let said = json!({"claim": "clm_nobody", "signal": "helpful"});
+    let signal = json!({ "feedback": [said] });
+    for server in [&first, &second] {
+        assert_eq!(server.ask("GET", &unit, None).status, 200);
+        let refused = server.ask("POST", "/v1/memory/feedback", Some(&signal));
+        assert_eq!((refused.status, refused.code()), (404, "unknown_claim".into()));
+    }
+    let forgotten = second.ask("POST", "/v1/memory/forget", Some(&json!({"document": "seal.md"})));
+    assert_eq!(forgotten.json()["removed"]["file"], 1, "{}", forgotten.body);
+    let found = ask(&second, &[("Trefoil-Place", &place(&forgotten))]);
+    assert_eq!(found.json()["results"].as_array().unwrap().len(), 1);
 }

@@ -1,64 +1,14 @@
 //! Forgetting on any node: the one that leads does it, others ask it to and take over its receipt.
 
-use std::{
-    ops::ControlFlow,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{ops::ControlFlow, sync::Arc};
 
-use serde::{Deserialize, Serialize};
 use trefoil_core::{Result, RowId};
-use trefoil_store::{memory::Erased, truth::RequestId};
+use trefoil_store::memory::{Erased, MemoryWrite};
 
 use crate::{
-    admin::erase::ForgetReceipt, background::catch_panics, ingest::inbox::is_of_the_node,
-    progress::OnProgress, state::State,
+    admin::erase::ForgetReceipt, background::catch_panics, index::forget_queue::Forget,
+    ingest::inbox::is_of_the_node, progress::OnProgress, state::State,
 };
-
-/// What is to be forgotten, with everything that came from it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum Forget {
-    /// The document at a path.
-    Document(String),
-    /// Units of memory.
-    Units(Vec<RowId>),
-    /// Every unit of memory that speaks of a subject.
-    Subject(String),
-}
-
-/// What other nodes ask the one that leads to forget. It takes long, so the worker does it, and the
-/// thread of the node goes on.
-#[derive(Debug, Default)]
-pub(crate) struct ForgetQueue(Mutex<Vec<(RequestId, Forget)>>);
-
-impl ForgetQueue {
-    /// How many wait, the one that is being done among them.
-    pub(crate) fn len(&self) -> usize {
-        self.waiting().len()
-    }
-
-    /// Adds one; false if it is there already.
-    pub(crate) fn add(&self, id: RequestId, what: Forget) -> bool {
-        let mut waiting = self.waiting();
-        let is_new = waiting.iter().all(|(known, _)| *known != id);
-        if is_new {
-            waiting.push((id, what));
-        }
-        is_new
-    }
-
-    fn first(&self) -> Option<(RequestId, Forget)> {
-        self.waiting().first().cloned()
-    }
-
-    fn remove(&self, id: RequestId) {
-        self.waiting().retain(|(known, _)| *known != id);
-    }
-
-    fn waiting(&self) -> MutexGuard<'_, Vec<(RequestId, Forget)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl State {
     /// Forgets here, or has the node that leads do it, whose receipt it is then; there `on_progress`
@@ -101,7 +51,7 @@ impl State {
 
     fn erase_units(
         &self,
-        choose: impl FnOnce(&trefoil_store::memory::MemoryWrite<'_>) -> Result<Vec<RowId>>,
+        choose: impl FnOnce(&MemoryWrite<'_>) -> Result<Vec<RowId>>,
     ) -> Result<Erased> {
         self.store.memory_write("forget", |memory| {
             let rows = choose(memory)?;

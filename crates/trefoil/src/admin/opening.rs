@@ -14,7 +14,6 @@ use crate::index::typed_rows::TypedRows;
 use crate::{
     background::BackgroundErrors,
     config::EngineConfig,
-    engine::tasks::Tasks,
     index::{
         active_model::{ActiveModel, OnMismatch, vectors_are_of},
         collection::{Indexed, losses},
@@ -119,7 +118,6 @@ fn open_state(
         turns: Turns::per_core(SEARCHES),
         read_view: Mutex::new(Arc::new(view)),
         updating: Mutex::default(),
-        tasks: Tasks::default(),
         node,
         own_vectors,
         config,

@@ -7,7 +7,12 @@ use std::{
 
 use trefoil_core::{Result, Stage};
 
-use crate::{background::catch_panics, engine::Engine, ingest::inbox::AskedWrite, state::State};
+use crate::{
+    background::catch_panics,
+    engine::Engine,
+    state::State,
+    task_runner::{AskedWrite, TaskRunner},
+};
 
 /// Work that the worker of an open engine does for somebody else, such as the layer above
 /// memory: see [`Engine::run_in_background`].
@@ -95,33 +100,27 @@ impl Tasks {
     }
 }
 
-impl State {
-    /// Lets each task do a little; false if nothing is left to do. One that fails holds up nobody
-    /// else.
-    pub(crate) fn run_tasks(self: &Arc<Self>) -> bool {
+impl TaskRunner for Tasks {
+    /// One that fails holds up nobody else.
+    fn run(&self, state: &Arc<State>) -> bool {
         let mut any = false;
-        for task in self.tasks.alive() {
-            let engine = Arc::new(Engine::of_worker(Arc::clone(self)));
+        for task in self.alive() {
+            let engine = Arc::new(Engine::of_worker(Arc::clone(state)));
             match catch_panics(task.name(), || Arc::clone(&task).run(engine)) {
                 Ok(did) => any |= did,
-                Err(error) => self.errors.note(Stage::Memory, error),
+                Err(error) => state.errors.note(Stage::Memory, error),
             }
         }
         any
     }
 
-    /// When the tasks are next to be called although nothing was written, in seconds since 1970.
-    pub(crate) fn next_task_at(&self) -> Option<i64> {
-        self.tasks.alive().iter().filter_map(|task| task.next_at()).min()
+    fn next_at(&self) -> Option<i64> {
+        self.alive().iter().filter_map(|task| task.next_at()).min()
     }
 
-    /// Lets the task whose it is do a write that another node asks for; false if it is nobody's.
-    ///
-    /// # Errors
-    /// Those of the task.
-    pub(crate) fn write_by_task(self: &Arc<Self>, asked: &AskedWrite<'_>) -> Result<bool> {
-        for task in self.tasks.alive() {
-            let engine = Arc::new(Engine::of_worker(Arc::clone(self)));
+    fn write_for(&self, state: &Arc<State>, asked: &AskedWrite<'_>) -> Result<bool> {
+        for task in self.alive() {
+            let engine = Arc::new(Engine::of_worker(Arc::clone(state)));
             if catch_panics(task.name(), || Arc::clone(&task).write_for(engine, asked))? {
                 return Ok(true);
             }

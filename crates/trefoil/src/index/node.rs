@@ -1,7 +1,7 @@
 //! A node of a store that is shared: how its indexes follow, and what it tells about that.
 
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -9,10 +9,10 @@ use trefoil_core::{Deadline, Degraded, Error, Result, Stage};
 use trefoil_store::truth::{Followed, Lost, Node, NodeReport, NodeRole, NodeStep, Place};
 
 use crate::{
-    admin::forget::ForgetQueue,
-    index::read_view::ReadView,
+    index::{forget_queue::ForgetQueue, read_view::ReadView},
     state::State,
     store_at::{Freshness, NodeStatus, SharedStore},
+    task_runner::TaskRunner,
 };
 
 /// What an engine knows as a node.
@@ -30,6 +30,8 @@ pub(crate) struct NodeState {
     pub(crate) serving: Mutex<()>,
     /// What they ask to be forgotten.
     pub(crate) forgets: ForgetQueue,
+    /// What does other writes for them; none before the engine has threads.
+    pub(crate) tasks: OnceLock<Arc<dyn TaskRunner>>,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,7 @@ impl NodeState {
             stepping: Mutex::default(),
             serving: Mutex::default(),
             forgets: ForgetQueue::default(),
+            tasks: OnceLock::new(),
         }
     }
 

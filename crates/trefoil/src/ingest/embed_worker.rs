@@ -1,10 +1,7 @@
 //! The worker that gives chunks and units of memory their vectors, from the store's job table, and
 //! the communities of the graph their reports.
 
-use std::{
-    fmt::Debug,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use trefoil_core::{Embedder, Error, IndexInput, Result};
 use trefoil_store::{EmbedJob, EmbeddedText};
@@ -18,6 +15,7 @@ use crate::{
         embed_queue::{EmbedQueue, QueueStep},
     },
     state::State,
+    task_runner::TaskRunner,
 };
 
 /// Seconds after which a job that nobody finished is taken up again.
@@ -32,6 +30,8 @@ const FORGOTTEN: usize = 1_000;
 /// Embeds what the store's job table asks for, or has it embedded, and then makes the reports.
 #[derive(Debug)]
 pub(crate) struct Worker {
+    /// Work for others.
+    pub(crate) tasks: Arc<dyn TaskRunner>,
     /// The texts that other nodes embed; none where this one embeds.
     pub(crate) queue: Option<EmbedQueue>,
     /// What it has written may be merged.
@@ -75,7 +75,7 @@ impl Steps for Worker {
     fn next_at(&self, state: &State, looked_at: i64) -> Option<i64> {
         // A store that cannot be read is named by the next thing that reads it.
         let job = state.store.next_job_at(looked_at).ok().flatten();
-        state.next_task_at().into_iter().chain(job).min()
+        self.tasks.next_at().into_iter().chain(job).min()
     }
 
     fn awaited(&self, state: &State) -> Option<Awaited> {
@@ -109,7 +109,7 @@ impl Worker {
                 return Ok(true);
             }
         }
-        if state.run_tasks() {
+        if self.tasks.run(state) {
             return Ok(true);
         }
         if state.migrate_further(&|| thread.is_stopped())? {

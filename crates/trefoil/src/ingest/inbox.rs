@@ -13,10 +13,7 @@ use trefoil_store::truth::{
     Answer, Cluster, Refusal, Request, RequestId, WriteRequest, Written, read_answer,
 };
 
-use crate::{
-    admin::{erase::ForgetReceipt, forget::Forget},
-    state::State,
-};
+use crate::{index::forget_queue::Forget, state::State, task_runner::AskedWrite};
 
 /// Most requests of other nodes that are fetched in one go.
 const AT_ONCE: usize = 16;
@@ -49,14 +46,6 @@ enum AskedRef<'a> {
     Memory(&'a Value),
     Forget(&'a Forget),
     HandOver { to: &'a str },
-}
-
-/// A write of memory that another node asks the one that leads for.
-#[derive(Debug)]
-pub struct AskedWrite<'a> {
-    pub(crate) id: RequestId,
-    /// What is asked, as the layer above memory said it on the other node.
-    pub what: &'a Value,
 }
 
 fn coded(asked: &AskedRef<'_>) -> Result<Vec<u8>> {
@@ -159,11 +148,11 @@ impl State {
     ///
     /// # Errors
     /// As [`write_or_ask`](Self::write_or_ask).
-    pub(crate) fn write_forget(
+    pub(crate) fn write_forget<T: DeserializeOwned>(
         self: &Arc<Self>,
         what: &Forget,
-        here: impl FnOnce() -> Result<ForgetReceipt>,
-    ) -> Result<ForgetReceipt> {
+        here: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         self.write_or_ask(here, || coded(&AskedRef::Forget(what)))
     }
 
@@ -251,7 +240,8 @@ impl State {
     /// # Errors
     /// What has nothing to do with the write; it stays in the inbox.
     fn serve_memory(self: &Arc<Self>, asked: &AskedWrite<'_>) -> Result<()> {
-        match self.write_by_task(asked) {
+        let tasks = self.node.as_ref().and_then(|node| node.tasks.get());
+        match tasks.map_or(Ok(false), |tasks| tasks.write_for(self, asked)) {
             Ok(true) => Ok(()),
             Ok(false) => {
                 let reason = "it keeps no memory; open the memory of its engine".to_owned();

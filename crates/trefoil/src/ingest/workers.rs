@@ -12,6 +12,7 @@ use crate::{
     },
     state::State,
     store_at::EmbedAt,
+    task_runner::TaskRunner,
 };
 
 /// The threads of an engine. Dropping them stops all, and waits for them.
@@ -25,7 +26,7 @@ pub(crate) struct Workers {
 
 impl Workers {
     /// Starts the threads.
-    pub(crate) fn start(state: &Arc<State>) -> Result<Self> {
+    pub(crate) fn start(state: &Arc<State>, tasks: Arc<dyn TaskRunner>) -> Result<Self> {
         if state.leads() {
             state.store.release_jobs()?;
         }
@@ -37,7 +38,7 @@ impl Workers {
             || BackgroundThread::start("trefoil-embedder", state, EmbedForOthers::default());
         let embedder = embeds.then(start).transpose()?;
         let queue = queues.map(|_| EmbedQueue::default());
-        let worker = Worker { queue, merger: merger.waker() };
+        let worker = Worker { tasks, queue, merger: merger.waker() };
         let worker = BackgroundThread::start("trefoil-worker", state, worker)?;
         Ok(Self { worker, merger, embedder })
     }
