@@ -24,7 +24,7 @@ use crate::{
     config::EngineConfig,
     default_set::BY_VECTOR,
     index::{active_model::OnMismatch, node::NodeState, read_view::ReadView},
-    ingest::{node_thread::NodeThread, workers::Workers},
+    ingest::{node_threads::NodeThreads, workers::Workers},
     search::{
         diagnostics::Diagnostics,
         observer::Observer,
@@ -56,7 +56,7 @@ pub struct Engine {
     /// None in an engine that reads.
     workers: Option<Workers>,
     /// None in a directory of its own. Ends after the workers: then it gives the lease back.
-    _node: Option<NodeThread>,
+    _node: Option<NodeThreads>,
     state: Arc<State>,
     /// What the worker does for others.
     tasks: Arc<Tasks>,
@@ -181,7 +181,7 @@ impl Engine {
         let workers = Workers::start(&state, Arc::clone(&tasks) as _)?;
         let start = |node: &NodeState| {
             node.tasks.get_or_init(|| Arc::clone(&tasks) as _);
-            NodeThread::start(&state, workers.waker())
+            NodeThreads::start(&state, workers.waker())
         };
         let node = state.node.as_ref().map(start).transpose()?;
         Ok(Self { workers: Some(workers), _node: node, state, tasks, _unpacked: None })

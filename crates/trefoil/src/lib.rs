@@ -240,7 +240,7 @@ pub mod ingest {
     pub(crate) mod inbox;
     pub(crate) mod lead;
     pub(crate) mod merger;
-    pub(crate) mod node_thread;
+    pub(crate) mod node_threads;
     pub(crate) mod pipeline;
     pub(crate) mod queue_embedder;
     pub(crate) mod redact;

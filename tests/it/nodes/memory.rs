@@ -4,7 +4,7 @@ use std::{sync::Arc, thread, time::Duration};
 
 use trefoil::{
     EngineConfig, Error,
-    cluster::{Cluster, MemoryTruth},
+    cluster::{Cluster, MemoryTruth, NodeTimes, Truth},
     memory::MemoryUpkeep,
 };
 use trefoil_memory::{
@@ -160,6 +160,34 @@ fn what_is_to_be_remembered_lies_in_the_inbox_without_what_the_policy_cuts_out()
     let refused = waits.join().unwrap().unwrap_err();
     assert!(matches!(refused, Error::InDoubt { .. }), "{refused:?}");
     assert_eq!(truth.requests(1).unwrap(), [], "nobody does it later");
+}
+
+#[test]
+fn a_write_that_takes_longer_than_the_lease_is_done_once_and_by_one_node() {
+    const CLAIMS: usize = 3_000;
+    let truth = MemoryTruth::new("a");
+    let may_lead = |truth: MemoryTruth| {
+        let mut node = parts(truth, by_words());
+        let [poll, renew, lease] = [5, 100, 1_000].map(Duration::from_millis);
+        node.shared.times = NodeTimes { poll, retry: renew, lease, renew, ..node.shared.times };
+        memory(node)
+    };
+    let (first, _dir) = may_lead(truth.clone());
+    let (rival, _its_dir) = may_lead(truth.node("b"));
+    let (second, _other_dir) = memory(parts(truth.node("c"), by_words()).following());
+    let origin = first.observe(ObservationDraft::message("Ferries and buses.")).unwrap().id;
+    let drafts = (0..CLAIMS).map(|n| {
+        ClaimDraft::observed(format!("Ferry number {n} goes to island {}.", n * 7), origin.clone())
+    });
+    let before = truth.head().unwrap();
+    let stored = second.insert_claims(drafts.collect()).unwrap();
+    assert_eq!(truth.head().unwrap().epoch, before.epoch, "the lease ran out");
+    assert_eq!(stored.len(), CLAIMS);
+    for claim in [&stored[0], &stored[CLAIMS - 1]] {
+        assert_eq!(second.claim(&claim.id).unwrap(), *claim);
+    }
+    assert_eq!(second.overview().unwrap().units["claim"], CLAIMS);
+    drop(rival);
 }
 
 #[test]

@@ -21,8 +21,11 @@ struct Sent {
     operation: Value,
 }
 
+/// Does an operation as it was sent.
+type Perform = fn(Writer<'_>, Value) -> Result<()>;
+
 /// The operations that other nodes may ask for, by their names.
-const OPERATIONS: [(&str, fn(Writer<'_>, Value) -> Result<()>); 10] = [
+const OPERATIONS: [(&str, Perform); 10] = [
     (ApplyPolicy::NAME, perform::<ApplyPolicy>),
     (CreateSession::NAME, perform::<CreateSession>),
     (EndSession::NAME, perform::<EndSession>),

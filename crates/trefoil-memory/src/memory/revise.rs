@@ -175,7 +175,7 @@ impl Operation for Rollback {
             }
             let told = serde_json::json!({ "as": ROLLED_BACK });
             write.add_event("superseded", Some(row), &told.to_string())?;
-            Ok(Claim { state: UnitState::Archived, ..claim })
+            Ok(Claim { state: UnitState::Archived, updated_at: rows::time(write.now())?, ..claim })
         })
     }
 }

@@ -49,7 +49,7 @@ impl Workers {
     }
 
     /// What tells them so, from wherever.
-    pub(crate) fn waker(&self) -> impl Fn() + Send + use<> {
+    pub(crate) fn waker(&self) -> impl Fn() + Clone + Send + use<> {
         let (worker, merger) = (self.worker.waker(), self.merger.waker());
         move || {
             worker.wake();
