@@ -53,8 +53,8 @@ use trefoil_memory_core::extract::ClaimExtractor;
 /// call returns.
 ///
 /// Where nodes share a store, each may be asked for anything: one that follows has the memory of the
-/// node that leads do what is written, but for [`Memory::work`], [`Memory::maintain`] and
-/// forgetting, which are for the node that leads.
+/// node that leads do what is to be written, but for [`Memory::work`] and [`Memory::maintain`],
+/// which are for the node that leads.
 ///
 /// While it is kept, the worker of an engine that is open to write learns what was observed and
 /// looks after memory, as [`MemoryUpkeep`](trefoil::memory::MemoryUpkeep) says.

@@ -156,9 +156,7 @@ impl MemoryCollection<'_> {
     ) -> Result<T> {
         let state = self.state();
         let written = state.write_memory(here, asked)?;
-        if state.node.is_some() {
-            state.show_written()?;
-        }
+        state.show_answered()?;
         Ok(written)
     }
 

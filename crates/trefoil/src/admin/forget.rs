@@ -7,7 +7,7 @@ use trefoil_store::memory::{Erased, MemoryWrite};
 
 use crate::{
     admin::erase::ForgetReceipt, background::catch_panics, index::forget_queue::Forget,
-    ingest::inbox::is_of_the_node, progress::OnProgress, state::State,
+    ingest::inbox::stays_in_inbox, progress::OnProgress, state::State,
 };
 
 impl State {
@@ -24,9 +24,7 @@ impl State {
     ) -> Result<ForgetReceipt> {
         self.updates_indexes("forget")?;
         let receipt = self.write_forget(what, || self.forget_here(what, on_progress))?;
-        if self.node.is_some() {
-            self.show_written()?;
-        }
+        self.show_answered()?;
         Ok(receipt)
     }
 
@@ -72,7 +70,7 @@ impl State {
             self.forget_here(&what, &mut |_| ControlFlow::Continue(()))
         });
         let answered = match done {
-            Err(error) if is_of_the_node(&error) => {
+            Err(error) if stays_in_inbox(&error) => {
                 tracing::warn!("what another node wants forgotten waits: {}", error.chain());
                 Ok(())
             }

@@ -109,9 +109,9 @@ fn ask<T: DeserializeOwned>(
     }
 }
 
-/// True of what has nothing to do with a request that a node was to do: it stays in the inbox, for
-/// another node or a later time.
-pub(crate) const fn is_of_the_node(error: &Error) -> bool {
+/// Whether a request that ended with this error waits for another node or a later time: the error
+/// has nothing to do with what was asked.
+pub(crate) const fn stays_in_inbox(error: &Error) -> bool {
     matches!(
         error,
         Error::Fenced { .. }
@@ -249,7 +249,7 @@ impl State {
                 let answer: Answer<()> = Err(Refusal { code, reason });
                 self.store.answer(asked.id, &answer)
             }
-            Err(error) if is_of_the_node(&error) => Err(error),
+            Err(error) if stays_in_inbox(&error) => Err(error),
             Err(error) => self.store.refuse(asked.id, &error),
         }
     }
@@ -258,6 +258,15 @@ impl State {
     pub(crate) fn inbox_poll(&self) -> Duration {
         let poll = self.node.as_ref().map(|node| node.shared.times.poll);
         poll.map_or(LONGEST_POLL, |poll| poll.min(LONGEST_POLL))
+    }
+
+    /// Lets searches see what the node that leads wrote for this one. What was written here, they
+    /// see.
+    pub(crate) fn show_answered(&self) -> Result<()> {
+        if self.node.is_none() || self.store.leads().is_some() {
+            return Ok(());
+        }
+        self.show_written()
     }
 
     /// Lets searches see what was written.
