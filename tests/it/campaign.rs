@@ -3,9 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     ops::Range,
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -111,18 +109,4 @@ pub(crate) fn process_of(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).stdout(Stdio::piped());
     command
-}
-
-/// Copies a folder with what is in it.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }

@@ -13,8 +13,9 @@ use trefoil::{
 use trefoil_memory::{Boundary, Memory, recall::RecallQuery};
 
 use crate::{
+    files::copy,
     models::{with_model, without_model},
-    verify::{copy, finds, letters},
+    verify::{finds, letters},
 };
 
 /// As it was written by the first version that documents its format.

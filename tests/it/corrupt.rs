@@ -17,7 +17,8 @@ use trefoil::{
 };
 
 use crate::{
-    campaign::{any_relevance, copy, document, list, path, progress, rounds},
+    campaign::{any_relevance, document, list, path, progress, rounds},
+    files::{copy, files},
     memory::remember,
     trigrams::with_trigrams,
 };
@@ -275,18 +276,4 @@ fn answers(dir: &Path) -> (Told, Result<Told, Error>) {
         Told::of(&engine)
     });
     (reader, writer)
-}
-
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
 }

@@ -28,8 +28,9 @@ use trefoil::{
 };
 
 use crate::{
+    files::{copy, entries},
     trigrams::with_trigrams,
-    verify::{copy, finds},
+    verify::finds,
 };
 
 /// How parts fail: not at all, with an error, with a panic.
@@ -628,13 +629,9 @@ fn every_file_of_an_index_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
 
     fn check(path: &Path) {
-        let metadata = fs::symlink_metadata(path).unwrap();
-        let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
-        assert_eq!(metadata.permissions().mode() & 0o777, expected, "{}", path.display());
-        if metadata.is_dir() {
-            for entry in fs::read_dir(path).unwrap() {
-                check(&entry.unwrap().path());
-            }
+        for (path, metadata) in entries(path) {
+            let expected = if metadata.is_dir() { 0o700 } else { 0o600 };
+            assert_eq!(metadata.permissions().mode() & 0o777, expected, "{}", path.display());
         }
     }
     let folder = tempfile::tempdir().unwrap();

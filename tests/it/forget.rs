@@ -11,6 +11,7 @@ use trefoil::{
 };
 
 use crate::{
+    files::contents,
     memory::{open, remember},
     models::without_model,
 };
@@ -18,13 +19,7 @@ use crate::{
 /// Runs of 16 bytes of `text` that are in a file below `dir` and in none of the live texts.
 fn left(dir: &Path, text: &str, live: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut todo = vec![dir.to_owned()];
-    while let Some(path) = todo.pop() {
-        if path.is_dir() {
-            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            continue;
-        }
-        let bytes = fs::read(&path).unwrap();
+    for (path, bytes) in contents(dir) {
         for run in text.as_bytes().windows(16) {
             // What stands in a file next to a live text may be any byte.
             let has = |live: &&str, part| live.as_bytes().windows(15).any(|one| one == part);

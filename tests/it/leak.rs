@@ -8,7 +8,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
-    fs,
     io::Write,
     path::Path,
     sync::{
@@ -35,6 +34,7 @@ use trefoil_memory::{
 
 use crate::{
     campaign::{progress, rounds},
+    files::contents,
     trigrams::with_trigrams,
 };
 
@@ -312,8 +312,7 @@ impl World {
         let secrets: Vec<&String> =
             self.carriers.keys().filter(|word| class_of(word) == BoundaryClass::Secret).collect();
         assert!(secrets.len() > 20);
-        for file in files(&self.dir.path().join("index/memory")) {
-            let bytes = fs::read(&file).unwrap();
+        for (file, bytes) in contents(&self.dir.path().join("index/memory")) {
             let told = words(&String::from_utf8_lossy(&bytes));
             assert!(secrets.iter().all(|word| !told.contains(*word)), "{}", file.display());
         }
@@ -564,12 +563,4 @@ fn words(text: &str) -> BTreeSet<String> {
 /// The class of the unit that a word was written with.
 fn class_of(word: &str) -> BoundaryClass {
     BoundaryClass::from_code(word.as_bytes()[2] - b'0').unwrap()
-}
-
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
-    fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
-        .collect()
 }

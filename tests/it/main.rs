@@ -22,6 +22,7 @@ mod explain;
 mod external;
 mod failing;
 mod faults;
+mod files;
 mod fixtures;
 mod forget;
 mod fuzz;

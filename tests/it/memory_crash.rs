@@ -1,7 +1,6 @@
 //! `kill -9` in the middle of what is done to memory: all of a step is there, or nothing.
 
 use std::{
-    fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     time::Duration,
@@ -18,6 +17,7 @@ use trefoil::{
 
 use crate::{
     campaign::process_of,
+    files::contents,
     memory::{episode, remember},
     models::without_model,
 };
@@ -328,14 +328,6 @@ fn forgotten_to_the_last_byte(engine: &Engine, index: &Path, acknowledged: u64) 
 
 /// The files below a folder that hold a word.
 fn holders(folder: &Path, word: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let below = entries.flat_map(|path| {
-        if path.is_dir() {
-            return holders(&path, word);
-        }
-        let bytes = fs::read(&path).unwrap();
-        let holds = bytes.windows(word.len()).any(|run| run == word.as_bytes());
-        holds.then_some(path).into_iter().collect()
-    });
-    below.collect()
+    let holds = |bytes: &[u8]| bytes.windows(word.len()).any(|run| run == word.as_bytes());
+    contents(folder).filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path).collect()
 }

@@ -13,10 +13,7 @@ use trefoil::{
     search::{NameLookup, QueryClassification, QueryClassifier, Question, RuleClassifier, Stage},
 };
 
-use crate::{
-    campaign::{any_relevance, copy},
-    models::without_model,
-};
+use crate::{campaign::any_relevance, files::copy, models::without_model};
 
 /// What the classifier stops at, with what it has in hand.
 const HELD: &str = "hold";

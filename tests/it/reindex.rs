@@ -20,9 +20,10 @@ use trefoil::{
 };
 
 use crate::{
-    campaign::{any_relevance, copy, process_of},
+    campaign::{any_relevance, process_of},
     crash::FAILPOINTS,
     engine::letters::Letters,
+    files::copy,
     models::without_model,
     verify::{finds, letters},
 };

@@ -12,7 +12,11 @@ use trefoil::{
     admin::{Check, DoctorOptions, Fault, RepairReport, Verification},
 };
 
-use crate::{engine::letters::Letters, models::without_model};
+use crate::{
+    engine::letters::Letters,
+    files::{self, copy},
+    models::without_model,
+};
 
 /// A model that takes no time.
 pub(crate) fn letters() -> EngineConfig {
@@ -37,19 +41,6 @@ pub(crate) fn fill(index: &Path) -> Engine {
     engine
 }
 
-/// Copies a closed index.
-pub(crate) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to.join(entry.file_name()));
-        } else {
-            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-        }
-    }
-}
-
 /// A copy of one closed index, to be damaged.
 fn filled() -> (tempfile::TempDir, PathBuf) {
     static FILLED: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
@@ -64,19 +55,13 @@ fn filled() -> (tempfile::TempDir, PathBuf) {
     (folder, index)
 }
 
-/// Every file below a folder but lock files, in order.
+/// Every file below a folder but lock files, by path.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
-        .filter(|path| {
-            let name = path.file_name().unwrap().to_string_lossy().to_lowercase();
-            !name.ends_with("lock") && !name.contains("-shm") && !name.contains("-wal")
-        })
-        .collect();
-    found.sort();
-    found
+    let is_kept = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().to_lowercase();
+        !name.ends_with("lock") && !name.contains("-shm") && !name.contains("-wal")
+    };
+    files::files(folder).into_iter().filter(is_kept).collect()
 }
 
 pub(crate) fn finds(engine: &Engine, question: &str, path: &str) -> bool {

@@ -1,6 +1,6 @@
 //! What is gone: what the store has lost, and what was forgotten.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use trefoil::{
     Document, Engine, Error,
@@ -12,7 +12,7 @@ use trefoil::{
 };
 
 use super::{Cut, Node, parts, walrus};
-use crate::{models::without_model, trigrams::with_trigrams};
+use crate::{files::contents, models::without_model, trigrams::with_trigrams};
 
 #[test]
 fn what_the_store_lost_is_gone_everywhere_and_said() {
@@ -142,16 +142,10 @@ fn what_is_forgotten_is_not_kept_among_what_was_lost() {
 /// Files of a node that hold something of a text.
 fn holders(node: &Node, text: &str) -> Vec<PathBuf> {
     let needle = &text.as_bytes()[16..40];
-    let mut todo = vec![node.dir.path().to_owned()];
-    let mut holders = Vec::new();
-    while let Some(path) = todo.pop() {
-        if path.is_dir() {
-            todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle) {
-            holders.push(path);
-        }
-    }
-    holders
+    contents(node.dir.path())
+        .filter(|(_, bytes)| bytes.windows(needle.len()).any(|window| window == needle))
+        .map(|(path, _)| path)
+        .collect()
 }
 
 #[test]
