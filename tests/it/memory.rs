@@ -18,7 +18,7 @@ use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, rec
 
 use crate::models::{with_model, without_model};
 
-const DEPTH: RecallDepth = RecallDepth { text: 10, vector: 10 };
+pub(crate) const DEPTH: RecallDepth = RecallDepth { text: 10, vector: 10 };
 
 pub(crate) fn open(config: EngineConfig) -> (tempfile::TempDir, Engine) {
     let dir = tempfile::tempdir().unwrap();

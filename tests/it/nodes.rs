@@ -1,6 +1,7 @@
 //! Nodes that share a store: the one that leads, those that follow, and an index of its own answer
 //! alike, also after another node leads.
 
+mod boundary;
 mod cut;
 mod lost;
 mod memory;

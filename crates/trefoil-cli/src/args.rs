@@ -24,7 +24,7 @@ use trefoil::{
 pub(crate) use self::mcp::{McpArgs, McpClient};
 use self::value::{LANGUAGES, QUERY_TYPES, RESULT_TYPES, STRATEGIES, TOKEN_VECTORS, choice, score};
 pub(crate) use self::{
-    cluster::ClusterCommand,
+    cluster::{ClusterCommand, GrantedRole},
     evaluation::{CalibrateArgs, EvalArgs, TuneArgs},
     memory::{
         ContextArgs, FeedbackArgs, ForgetArgs, MaintainArgs, MemoryCommand, ObserveArgs,

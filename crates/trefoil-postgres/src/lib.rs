@@ -29,6 +29,7 @@ mod cluster;
 mod config;
 mod connection;
 mod fault;
+mod policy;
 mod pull;
 mod rows;
 mod schema;
@@ -38,5 +39,5 @@ mod vacuum;
 mod value;
 
 pub use config::PostgresConfig;
-pub use schema::{grant, init, revoke};
+pub use schema::{grant, grant_within, init, revoke};
 pub use truth::PostgresTruth;

@@ -41,7 +41,9 @@ pub(crate) async fn rows(
     for table in tables {
         let name = table.table.name.as_str();
         if history.touched.get(name).is_some_and(|&last| last > tx) {
-            let select = session.prepare(&table.select).await?;
+            let is_part = history.shard.boundary.is_some();
+            let select = if is_part { &table.select_given } else { &table.select };
+            let select = session.prepare(select).await?;
             let found = session.client().query_raw(&select, [&shard as Parameter<'_>, &tx]);
             let mut found = pin!(in_time(BATCH, found).await?);
             while let Some(row) = in_time(BATCH, found.try_next()).await? {

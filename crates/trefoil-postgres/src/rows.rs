@@ -8,6 +8,7 @@ use trefoil_store::truth::{Table, Value};
 
 use crate::{
     fault::Fault,
+    policy::given_view,
     schema::SqlType,
     value::{ColumnValues, value_at},
 };
@@ -24,6 +25,8 @@ pub(crate) struct RowTable {
     pub(crate) delete: String,
     /// The rows of transactions after `$2`.
     pub(crate) select: String,
+    /// The same for whoever is given units of memory up to a class only.
+    pub(crate) select_given: String,
 }
 
 impl RowTable {
@@ -35,13 +38,13 @@ impl RowTable {
         let key: Vec<&str> =
             table.key.iter().filter_map(|&at| columns.get(at)).map(String::as_str).collect();
         let name = format!("trefoil.\"{}\"", table.name);
+        let all = columns.join(", ");
+        let select = |from: &str| format!("SELECT {all} FROM {from} WHERE shard = $1 AND tx > $2");
         Self {
             upsert: upsert(&name, &columns, &kinds, &key),
             delete: delete(&name, table, &key),
-            select: format!(
-                "SELECT {} FROM {name} WHERE shard = $1 AND tx > $2",
-                columns.join(", ")
-            ),
+            select: select(&name),
+            select_given: select(given_view(table).as_ref().unwrap_or(&name)),
             kinds,
             table: Arc::clone(table),
         }

@@ -3,18 +3,22 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use trefoil_core::{Error, Result};
+use trefoil_core::{BoundaryClass, Error, Result};
 use trefoil_store::truth::{self, Column, ColumnKind, NodeRole, Table};
 
 use crate::{
     PostgresConfig,
     connection::{Session, Slot, Source},
     fault::Fault,
+    policy::{self, given_view},
 };
 
 /// One script a version; each runs once in a database.
-const SCRIPTS: [&str; 2] =
-    [include_str!("../migrations/001.sql"), include_str!("../migrations/002.sql")];
+const SCRIPTS: [&str; 3] = [
+    include_str!("../migrations/001.sql"),
+    include_str!("../migrations/002.sql"),
+    include_str!("../migrations/003.sql"),
+];
 
 /// The number of the lock under which tables are made: "TREF" in ASCII.
 const LOCK: i64 = 0x5452_4546;
@@ -61,8 +65,7 @@ impl SqlType {
 /// The column that holds embeddings.
 const VECTOR: (&str, &str) = ("embedding_cache", "vector");
 
-/// What makes the table, adds columns that it does not have yet, and lets members of an index at
-/// its rows. Only the key is declared to have values: a column that comes with a later format has
+/// What makes the table, and adds columns that it does not have yet. Only the key is declared to have values: a column that comes with a later format has
 /// none in rows of before, until they are written again.
 fn table_script(table: &Table) -> String {
     let name = &table.name;
@@ -87,24 +90,9 @@ fn table_script(table: &Table) -> String {
                  WHERE conrelid = 'trefoil.\"{name}\"'::regclass AND contype = 'p')
              THEN ALTER TABLE trefoil.\"{name}\" ADD PRIMARY KEY (shard, {}); END IF;
          END $$;
-         CREATE INDEX IF NOT EXISTS \"{name}_tx\" ON trefoil.\"{name}\" (shard, tx);
-         {}",
+         CREATE INDEX IF NOT EXISTS \"{name}_tx\" ON trefoil.\"{name}\" (shard, tx);",
         changes.join(", "),
         key.join(", "),
-        row_policies(name)
-    )
-}
-
-/// Writers write the rows of their indexes, searchers read them.
-fn row_policies(table: &str) -> String {
-    format!(
-        "ALTER TABLE trefoil.\"{table}\" ENABLE ROW LEVEL SECURITY;
-         DROP POLICY IF EXISTS reads ON trefoil.\"{table}\";
-         CREATE POLICY reads ON trefoil.\"{table}\" FOR SELECT USING (shard IN
-             (SELECT shard FROM trefoil.granted WHERE kind IN ('writer', 'searcher')));
-         DROP POLICY IF EXISTS writes ON trefoil.\"{table}\";
-         CREATE POLICY writes ON trefoil.\"{table}\" USING (shard IN
-             (SELECT shard FROM trefoil.granted WHERE kind = 'writer'));\n"
     )
 }
 
@@ -150,12 +138,32 @@ pub fn init(config: &PostgresConfig, parts: u32) -> Result<()> {
 /// [`Error::ShardMissing`] before [`init`]; [`Error::Unavailable`] if the database does not
 /// answer; [`Error::Backend`] if it refuses, such as where there is no such login.
 pub fn grant(config: &PostgresConfig, login: &str, role: NodeRole) -> Result<()> {
+    grant_up_to(config, login, role, BoundaryClass::Secret)
+}
+
+/// Lets a login of the database search the index of `config` with all its documents, and with units
+/// of memory up to a class: it is given no row of any other. A cache from before is made again as
+/// soon as its node looks at the shard. The rest is as for [`grant`].
+///
+/// # Errors
+/// As those of [`grant`].
+pub fn grant_within(config: &PostgresConfig, login: &str, boundary: BoundaryClass) -> Result<()> {
+    grant_up_to(config, login, NodeRole::Searcher, boundary)
+}
+
+fn grant_up_to(
+    config: &PostgresConfig,
+    login: &str,
+    role: NodeRole,
+    boundary: BoundaryClass,
+) -> Result<()> {
     let tables = truth::tables()?;
     administer(config, "grant a role", async |session| {
-        let member = "INSERT INTO trefoil.member (role, index_name, kind)
-             VALUES ($1::text::name, $2, $3)
-             ON CONFLICT (role, index_name) DO UPDATE SET kind = excluded.kind";
-        session.execute(member, &[&login, &config.index(), &role.as_str()]).await?;
+        let member = "INSERT INTO trefoil.member (role, index_name, kind, boundary)
+             VALUES ($1::text::name, $2, $3, $4) ON CONFLICT (role, index_name)
+             DO UPDATE SET kind = excluded.kind, boundary = excluded.boundary";
+        let boundary = i32::from(boundary.code());
+        session.execute(member, &[&login, &config.index(), &role.as_str(), &boundary]).await?;
         grant_tables(session, login, &tables).await
     })
 }
@@ -221,9 +229,7 @@ async fn make_tables(session: &mut Session, tables: &[Arc<Table>]) -> Result<(),
         for table in tables {
             session.batch(&table_script(table)).await?;
         }
-        for table in ROW_TABLES {
-            session.batch(&row_policies(table)).await?;
-        }
+        session.batch(&policy::script(tables)).await?;
         let versions = (SCRIPTS.len(), truth::format());
         let now =
             format!("UPDATE trefoil.version SET scripts = {}, format = {}", versions.0, versions.1);
@@ -255,6 +261,8 @@ async fn grant_tables(
         .map(|table| format!("trefoil.\"{table}\""))
         .collect();
     let rows = rows.join(", ");
+    let views: Vec<String> = tables.iter().filter_map(|table| given_view(table)).collect();
+    let views = views.join(", ");
     let mut script = vec![format!(
         "REVOKE ALL ON ALL TABLES IN SCHEMA trefoil FROM {name};
          REVOKE ALL ON SCHEMA trefoil FROM {name}"
@@ -262,7 +270,7 @@ async fn grant_tables(
     if !kinds.is_empty() {
         script.push(format!(
             "GRANT USAGE ON SCHEMA trefoil TO {name};
-             GRANT SELECT ON trefoil.granted TO {name};
+             GRANT SELECT ON trefoil.granted, trefoil.granted_class TO {name};
              GRANT SELECT (shard, index_name, part, format) ON trefoil.shard TO {name}"
         ));
     }
@@ -275,7 +283,7 @@ async fn grant_tables(
     }
     if kinds.contains("searcher") || kinds.contains("writer") {
         script.push(format!(
-            "GRANT SELECT ON trefoil.shard, trefoil.node, {rows} TO {name};
+            "GRANT SELECT ON trefoil.shard, trefoil.node, {rows}, {views} TO {name};
              GRANT {TELLS} ON trefoil.node TO {name}"
         ));
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio_postgres::Row;
-use trefoil_core::{Error, Result};
+use trefoil_core::{BoundaryClass, Error, Result};
 use trefoil_store::truth::{self, Place, RowSink, Sequences, Shard, Touched, Truth};
 
 use crate::{
@@ -303,7 +303,8 @@ async fn history(session: &mut Session, shard: i32, epoch: u64) -> Result<Option
              ARRAY(SELECT e.by FROM trefoil.epoch e, since
                  WHERE e.shard = s.shard AND e.epoch >= since.epoch ORDER BY e.epoch),
              ARRAY(SELECT e.tx FROM trefoil.epoch e, since
-                 WHERE e.shard = s.shard AND e.epoch >= since.epoch ORDER BY e.epoch)
+                 WHERE e.shard = s.shard AND e.epoch >= since.epoch ORDER BY e.epoch),
+             (SELECT boundary FROM trefoil.granted g WHERE g.shard = s.shard)
          FROM trefoil.shard s WHERE shard = $1";
     let since = "WITH since AS (SELECT coalesce(max(epoch), 0) AS epoch FROM trefoil.epoch
          WHERE shard = $1 AND epoch <= $2)";
@@ -322,6 +323,7 @@ async fn history(session: &mut Session, shard: i32, epoch: u64) -> Result<Option
         pruned: row.try_get::<_, i64>(4)?.cast_unsigned(),
         epochs: epochs.collect(),
         writer: row.try_get(5)?,
+        boundary: boundary_of(row.try_get(11)?),
     };
     let numbers = |at: usize| -> Result<Sequences, Fault> {
         serde_json::from_str(row.try_get(at)?).map_err(|error| {
@@ -329,6 +331,12 @@ async fn history(session: &mut Session, shard: i32, epoch: u64) -> Result<Option
         })
     };
     Ok(Some(History { shard, sequences: numbers(6)?, touched: numbers(7)? }))
+}
+
+/// The highest class of units that a role is given; none for all of them, and for the owner.
+fn boundary_of(number: Option<i32>) -> Option<BoundaryClass> {
+    let class = number.and_then(|number| BoundaryClass::from_code(u8::try_from(number).ok()?));
+    class.filter(|class| *class < BoundaryClass::Secret)
 }
 
 fn place_at(row: &Row, at: usize) -> Result<Place, Fault> {

@@ -27,7 +27,7 @@ mod session;
 mod summary;
 pub(crate) mod sums;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unit;
 mod units;
 mod version;

@@ -20,10 +20,13 @@ pub(crate) const UNCLEANED: &str = "uncleaned_files";
 /// follow notice one that leaves nothing to look for.
 pub(crate) const ERASURE_KEY: &str = "erasure_key";
 
+/// The highest class of units of memory that this node is given, by its number; absent if all.
+pub(crate) const BOUNDARY: &str = "boundary";
+
 /// Settings that say something of this file only, and not of what is in it: no other node of a
 /// shard is told of them.
-pub(crate) const LOCAL: [&str; 5] =
-    [COMPACTED_DOCUMENTS, COMPACTED_MEMORY, PAGE_CHECKSUMS, PLACE, UNCLEANED];
+pub(crate) const LOCAL: [&str; 6] =
+    [BOUNDARY, COMPACTED_DOCUMENTS, COMPACTED_MEMORY, PAGE_CHECKSUMS, PLACE, UNCLEANED];
 
 pub(crate) fn get(tx: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     tx.prepare_cached("SELECT value FROM meta WHERE key = ?1")?

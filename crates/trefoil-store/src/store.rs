@@ -466,7 +466,7 @@ mod tests {
             |name| writer.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(
             ["synchronous", "foreign_keys", "temp_store", "user_version"].map(pragma),
-            [2, 1, 2, 9]
+            [2, 1, 2, 10]
         );
         let mode: String =
             writer.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -676,12 +676,12 @@ units: id public_id kind occurred_at created_at updated_at source state confiden
         let fixture = Fixture::new();
         let path = fixture.path();
         locked(fixture.store.writer.as_ref().unwrap())
-            .pragma_update(None, "user_version", 10)
+            .pragma_update(None, "user_version", 11)
             .unwrap();
         for access in [Access::ReadWrite, Access::ReadOnly] {
             let error = open(&path, access).unwrap_err();
             assert!(
-                matches!(error, Error::UnsupportedFormat { found: 10, supported: 9 }),
+                matches!(error, Error::UnsupportedFormat { found: 11, supported: 10 }),
                 "{error}"
             );
         }

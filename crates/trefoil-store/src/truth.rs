@@ -8,6 +8,7 @@
 
 mod append;
 mod apply;
+mod boundary;
 mod cache;
 mod cluster;
 mod lost;
@@ -39,7 +40,7 @@ pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};
 pub use request::{Answer, Refusal, WriteRequest, Written, read_answer};
 pub use rows::{Done, RowSink, Sequences, Touched, TouchedTable, Value};
-pub use schema::{Column, ColumnKind, Table, format, tables};
+pub use schema::{Column, ColumnKind, Instead, Table, Within, format, tables, tables_of};
 
 /// One node's connection to the shard that holds the truth. All nodes of the shard have one each.
 ///
@@ -100,6 +101,9 @@ pub trait Truth: Debug + Send + Sync {
 
     /// Gives `into` what changed after `after`, as of one moment, and returns the place of that
     /// moment. Keys that are gone come before rows; otherwise the order is free.
+    ///
+    /// A node that is given units of memory up to a class only ([`Shard::boundary`]) gets the rows
+    /// that [`Table::within`] says, with [`Column::instead`], as if there were no others.
     ///
     /// Where `after` is [`Place::NOTHING`], is before [`Shard::pruned`], or does not hold any more
     /// ([`Shard::lost`]), all rows are given, and [`RowSink::begin`] is told so: it starts from

@@ -277,8 +277,10 @@ const COUNTED: &[(StoreCheck, &str, &str)] = &[
     (
         StoreCheck::Log,
         "changes of units that are gone",
+        // The log of a node that is given units up to a class only tells of all.
         "SELECT seq FROM change_log l WHERE removed = 0
-             AND NOT EXISTS (SELECT 1 FROM units WHERE id = l.unit_id)",
+             AND NOT EXISTS (SELECT 1 FROM units WHERE id = l.unit_id)
+             AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'boundary')",
     ),
     (
         StoreCheck::Log,

@@ -1,7 +1,9 @@
 //! What `cluster` understands.
 
 use clap::{Subcommand, ValueEnum};
-use trefoil::cluster::NodeRole;
+use trefoil::{cluster::NodeRole, memory::BoundaryClass};
+
+use super::value::one_of;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
@@ -69,12 +71,16 @@ The login itself is made by `CREATE ROLE`.
 Examples:
   trefoil cluster grant notes_writer writer
   trefoil cluster grant notes_reader searcher
+  trefoil cluster grant notes_public searcher --boundary public
   trefoil cluster grant notes_embedder embedder")]
     Grant {
         /// The login
         login: String,
         /// What it may do
         role: GrantedRole,
+        /// Give a searcher documents, and units of memory up to this class only
+        #[arg(long, value_name = "CLASS", value_parser = one_of::<BoundaryClass>(BoundaryClass::NAMES))]
+        boundary: Option<BoundaryClass>,
     },
     /// Take from a login what it was granted
     #[command(after_help = "\

@@ -17,7 +17,7 @@ use trefoil_postgres::{PostgresConfig, PostgresTruth};
 
 use super::{Outcome, fill::plural};
 use crate::{
-    args::ClusterCommand,
+    args::{ClusterCommand, GrantedRole},
     interrupt::told_of_ctrl_c,
     settings::Settings,
     show::{DIM, printable},
@@ -35,9 +35,16 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
             done(settings, &config, "is ready")
         }
         ClusterCommand::Load => load(settings, &config),
-        ClusterCommand::Grant { login, role } => {
-            trefoil_postgres::grant(&config, login, (*role).into())?;
-            done(settings, &config, &format!("may be used by {login}"))
+        ClusterCommand::Grant { login, role, boundary } => {
+            let Some(class) = *boundary else {
+                trefoil_postgres::grant(&config, login, (*role).into())?;
+                return done(settings, &config, &format!("may be used by {login}"));
+            };
+            let allowed = "given with the role searcher only: the others need all units";
+            Error::check_config(*role == GrantedRole::Searcher, "boundary", class, allowed)?;
+            trefoil_postgres::grant_within(&config, login, class)?;
+            let what = format!("may be searched by {login}, with units of memory up to {class}");
+            done(settings, &config, &what)
         }
         ClusterCommand::Revoke { login } => {
             trefoil_postgres::revoke(&config, login)?;
@@ -180,9 +187,11 @@ fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome
     let node = |NodeSeen { node, report, ago }: NodeSeen| {
         // One that has no rows lacks none, and has nothing that was erased.
         let of = |tx: u64| if report.has_rows() { tx } else { head.tx };
+        let is_replaced = report.role == NodeRole::Writer && writer.as_ref() != Some(&node);
+        let role = if is_replaced { NodeRole::Searcher } else { report.role };
         Node {
             name: node,
-            role: report.role.as_str(),
+            role: role.as_str(),
             behind: head.tx.saturating_sub(of(report.place.tx)),
             erased: of(report.erased),
             address: report.address,

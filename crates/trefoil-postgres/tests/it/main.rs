@@ -5,6 +5,7 @@
 
 mod cluster;
 mod collected;
+mod config;
 mod database;
 mod doubt;
 mod following;

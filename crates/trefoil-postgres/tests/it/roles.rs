@@ -1,15 +1,16 @@
 use std::time::Duration;
 
-use trefoil_core::{Error, Language};
+use trefoil_core::{BoundaryClass, Error, Language, UnitKind};
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
 use trefoil_store::truth::{
-    Cluster, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeRole, OutOfReach, Place,
-    Request, RequestId, Truth,
+    Cluster, EmbedOutcome, EmbedText, MadeVectors, MemoryTruth, NodeReport, NodeRole, OutOfReach,
+    Place, Request, RequestId, Sequences, Touched, Truth, Value,
 };
 
 use crate::{
-    collected::{Collected, setting},
+    collected::{Change, Collected, TABLES, setting, transaction},
     database::{Database, query},
+    rows::begin_again,
 };
 
 /// A database with the indexes `notes` and `other`, and logins for `notes` whose names are unique
@@ -267,4 +268,81 @@ fn a_login_whose_role_was_revoked_is_let_at_nothing() {
     for table in ["meta", "shard", "granted", "embed", "node"] {
         roles.denied("nobody", &format!("SELECT FROM trefoil.{table}"));
     }
+}
+
+/// Random changes of all tables, with units of every class.
+fn changes(random: &mut fastrand::Rng) -> Touched {
+    let changes: Vec<Change> = (0..random.usize(1..60))
+        .map(|_| Change {
+            table: random.usize(..TABLES.len()),
+            key: random.u8(..40),
+            seed: (random.u8(..4) > 0).then(|| random.u64(..)),
+        })
+        .collect();
+    let mut touched = transaction(&changes, Sequences::default());
+    for part in touched.tables.iter_mut().filter(|part| part.table.name == "units") {
+        let place =
+            |name: &str| part.table.columns.iter().position(|column| column.name == name).unwrap();
+        let (kind, boundary) = (place("kind"), place("boundary"));
+        for row in &mut part.rows {
+            let kinds = [UnitKind::Chunk, UnitKind::Claim];
+            row[kind] = Value::Integer(kinds[random.usize(..2)].code().into());
+            row[boundary] = Value::Integer(random.i64(0..4));
+        }
+    }
+    touched
+}
+
+#[test]
+fn a_searcher_within_a_boundary_is_given_what_a_truth_in_memory_gives() {
+    let Some(roles) = Roles::new() else { return };
+    let mut random = fastrand::Rng::with_seed(7);
+    let (mut given, mut withheld) = (0, 0);
+    for class in [BoundaryClass::Public, BoundaryClass::Internal, BoundaryClass::Pii] {
+        trefoil_postgres::grant_within(&roles.database.config(), &roles.login("searcher"), class)
+            .unwrap();
+        for _ in 0..12 {
+            let writer = begin_again(&roles.database);
+            let memory = MemoryTruth::new("a");
+            let model = memory.node("b").within(class);
+            let searcher = roles.truth("searcher", "notes");
+            let mut expected = Collected::default();
+            let mut found = Collected::default();
+            let lease = Duration::ZERO;
+            let mut place = writer.lead(Place::NOTHING, lease).unwrap().unwrap();
+            let mut at = memory.lead(Place::NOTHING, lease).unwrap().unwrap();
+            for _ in 0..random.usize(1..6) {
+                let touched = changes(&mut random);
+                place = writer.append(place, &touched).unwrap();
+                at = memory.append(at, &touched).unwrap();
+                if random.bool() {
+                    expected.pull(&model).unwrap();
+                    found.pull(&searcher).unwrap();
+                    assert_eq!(found.rows, expected.rows);
+                }
+            }
+            expected.pull(&model).unwrap();
+            found.pull(&searcher).unwrap();
+            assert_eq!(found.rows, expected.rows);
+            let new = Collected::of(&searcher);
+            assert_eq!(new.rows, Collected::of(&model).rows);
+            assert_eq!(searcher.shard().unwrap().boundary, Some(class));
+            given += new.len();
+            withheld += Collected::of(&writer).len() - new.len();
+        }
+    }
+    assert!(given > 100 && withheld > 100, "{given}, {withheld}");
+    // The rest is as it is for every searcher.
+    let searcher = roles.truth("searcher", "notes");
+    searcher.report(&report()).unwrap();
+    refused(searcher.send(&Request { id: RequestId(1), body: vec![] }));
+    for table in ["entities", "edges", "events", "erased_runs"] {
+        let count = roles.sql("searcher", &format!("SELECT count(*) FROM trefoil.{table}"));
+        assert_eq!(count.unwrap(), ["0"], "{table}");
+    }
+    trefoil_postgres::grant(&roles.database.config(), &roles.login("searcher"), NodeRole::Searcher)
+        .unwrap();
+    assert_eq!(searcher.shard().unwrap().boundary, None);
+    let all = roles.truth("writer", "notes");
+    assert_eq!(Collected::of(&searcher).rows, Collected::of(&all).rows);
 }

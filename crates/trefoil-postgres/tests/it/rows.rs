@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Begins the index again in the same database: to make one costs more than a case.
-fn begin_again(database: &Database) -> PostgresTruth {
+pub(crate) fn begin_again(database: &Database) -> PostgresTruth {
     let rows = TABLES.iter().map(|table| format!("DELETE FROM trefoil.\"{}\"", table.name));
     database.sql(&rows.collect::<Vec<_>>().join(";"));
     database.sql(

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/007.sql"),
     include_str!("../../migrations/008.sql"),
     include_str!("../../migrations/009.sql"),
+    include_str!("../../migrations/010.sql"),
 ];
 
 /// Marks the file as ours: "TREF" in ASCII, SQLite's `application_id`.
@@ -59,21 +60,29 @@ pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
 
 /// Brings a file to the newest format, in one transaction.
 pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    migrate_to(connection, supported())
+}
+
+/// Brings a file of a format before `to` to that one, in one transaction.
+pub(crate) fn migrate_to(connection: &Connection, to: u32) -> rusqlite::Result<()> {
     let tx = WriteTx::begin(connection)?;
-    let version: usize = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for (script, format) in MIGRATIONS.iter().zip(1..).skip(version) {
+    let version: u32 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for (script, format) in MIGRATIONS.iter().zip(1..=to) {
+        if format <= version {
+            continue;
+        }
         tx.execute_batch(script)?;
         if format == SAID {
             unite_said(&tx)?;
         }
     }
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-    tx.pragma_update(None, "user_version", supported())?;
+    tx.pragma_update(None, "user_version", to)?;
     tx.commit()
 }
 
 /// The format since which a row holds all that a chunk says.
-const SAID: usize = 7;
+const SAID: u32 = 7;
 
 /// Copies what chunks say of entities into one row each, and leaves the tables before to memory.
 fn unite_said(tx: &WriteTx<'_>) -> rusqlite::Result<()> {

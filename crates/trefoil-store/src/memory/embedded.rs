@@ -6,11 +6,13 @@
 //! see says nothing of what he may not; and when it goes, it goes from the vector after it.
 
 use rusqlite::{Connection, OptionalExtension, params};
-use trefoil_core::{Collection, RowId};
+use trefoil_core::{Change, Collection, RowId};
 
 use super::{EpisodePayload, MemoryUnit, MemoryWrite, Payload, unit};
 use crate::{
-    WriteTx, embedding,
+    WriteTx,
+    change::log,
+    embedding,
     id::{hex, sha256},
 };
 
@@ -69,6 +71,18 @@ impl Embedding<'_> {
             embedding::want(self.tx, self.now, self.space, Collection::Memory, unit.row, &hash)?;
         }
         known.map_or(Ok(()), |hash| embedding::drop_unused(self.tx, &hash))
+    }
+
+    /// Logs the vector of a unit again, where it has one: its class has changed, so a node that is
+    /// given units up to a class only gets it, or has it no more.
+    pub(super) fn tell_again(&self, unit: &MemoryUnit) -> rusqlite::Result<()> {
+        let row = unit.row;
+        match known(self.tx, row)? {
+            Some(hash) if embedding::is_cached(self.tx, self.space, row, &hash)? => {
+                log(self.tx, Change::Vector(row))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -93,6 +93,11 @@ impl<'c> GraphWriter<'c> {
         Ok(())
     }
 
+    /// Notes that an entity is to be summed up again.
+    pub(crate) fn touch_entity(&mut self, entity: i64) {
+        self.touched_entities.insert(entity);
+    }
+
     /// Computes every sum again.
     pub(crate) fn sum_all(tx: &WriteTx<'_>, now: i64) -> rusqlite::Result<()> {
         tx.execute_batch(
@@ -242,7 +247,12 @@ impl<'c> GraphWriter<'c> {
 
     /// An entity goes when nothing names it any more.
     fn sum_entity(&self, entity: i64) -> rusqlite::Result<()> {
+        let forget_aliases = || {
+            let delete = "DELETE FROM entity_aliases WHERE entity_id = ?1";
+            self.tx.prepare_cached(delete)?.execute([entity])
+        };
         let Some(sum) = sums::entity(self.tx, entity)? else {
+            forget_aliases()?;
             self.tx
                 .prepare_cached(
                     "DELETE FROM entities WHERE id = ?1
@@ -269,9 +279,7 @@ impl<'c> GraphWriter<'c> {
                 sum.roles_json,
                 sum.canonical_key,
             ])?;
-        self.tx
-            .prepare_cached("DELETE FROM entity_aliases WHERE entity_id = ?1")?
-            .execute([entity])?;
+        forget_aliases()?;
         let mut insert = self.tx.prepare_cached("INSERT INTO entity_aliases VALUES (?1, ?2)")?;
         for alias in sum.aliases {
             insert.execute(params![entity, alias])?;

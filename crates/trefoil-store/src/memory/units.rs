@@ -122,6 +122,8 @@ impl MemoryWrite<'_> {
     ) -> rusqlite::Result<()> {
         let is_shown =
             |unit: &MemoryUnit| !unit.unit.is_hidden() && !unit.payload.searched().is_empty();
+        let is_reclassified =
+            before.is_some_and(|before| before.unit.boundary != after.unit.boundary);
         let before = before.filter(|before| is_shown(before));
         if !is_shown(after) {
             if before.is_some() {
@@ -131,6 +133,9 @@ impl MemoryWrite<'_> {
             log(tx, Change::Text(after.row))?;
         }
         self.embedding(tx).follow(after)?;
+        if is_reclassified && is_shown(after) {
+            self.embedding(tx).tell_again(after)?;
+        }
         let proactive = after.unit.source.as_deref() == Some("proactive");
         if before.is_none() && matches!(after.payload, Payload::Episode(_)) && !proactive {
             let payload = serde_json::json!({ "row": after.row.get() }).to_string();

@@ -1,13 +1,19 @@
 //! The store of a node: a cache that leads or follows.
 
-use std::{fs, io::ErrorKind, path::Path, sync::Arc};
+use std::{
+    fs,
+    io::ErrorKind,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use rusqlite::Connection;
-use trefoil_core::{Error, Result, sync};
+use trefoil_core::{BoundaryClass, Error, Result, sync};
 
 use super::{
     Lost, NodeTimes, Place, Start, Table, Truth,
     apply::{Applier, set_place},
+    boundary::Sums,
     replica::Replica,
     tables, touch,
 };
@@ -113,19 +119,30 @@ impl Store {
                 return Ok(Followed::Same(place));
             }
             let at = place(connection).map_err(failed)?;
-            if replica.truth.head()? == at {
+            if replica.has_looked.load(Ordering::Relaxed) && replica.truth.head()? == at {
                 return Ok(Followed::Same(at));
             }
-            match replica.truth.shard()?.start(at) {
-                start @ Start::After(_) => {
+            let shard = replica.truth.shard()?;
+            let start = if boundary(connection).map_err(failed)? == shard.boundary {
+                shard.start(at)
+            } else {
+                // It is given more units now, or less, also of long ago.
+                Start::Nothing { lost: shard.lost(at) }
+            };
+            let given = Given { boundary: shard.boundary, now: self.clock.now() };
+            let followed = match start {
+                Start::After(_) if shard.head == at => Followed::Same(at),
+                Start::After(_) => {
                     set_references(connection, false).map_err(failed)?;
-                    let (to, rows) = pull(connection, self.path(), replica, at, start)?;
-                    Ok(Followed::Advanced { to, rows })
+                    let (to, rows) = pull(connection, self.path(), replica, (at, start), given)?;
+                    Followed::Advanced { to, rows }
                 }
-                start @ Start::Nothing { lost } => {
-                    Ok(Followed::Remade { to: pull_all(&file, replica, start)?, lost })
+                Start::Nothing { lost } => {
+                    Followed::Remade { to: pull_all(&file, replica, start, given)?, lost }
                 }
-            }
+            };
+            replica.has_looked.store(true, Ordering::Relaxed);
+            Ok(followed)
         })?;
         if let Followed::Remade { lost, .. } = pulled {
             // Not under the lock: whoever follows has locks of its own.
@@ -146,7 +163,7 @@ impl Store {
     }
 
     /// Asks to lead from the place of the cache: from then on the store accepts writes. False if
-    /// the truth is elsewhere or another node leads.
+    /// the truth is elsewhere, another node leads, or this one is given units up to a class only.
     ///
     /// # Errors
     /// [`Error::Unavailable`], and those of the file system.
@@ -158,6 +175,10 @@ impl Store {
                 return Ok(true);
             }
             let at = place(connection).map_err(failed)?;
+            if boundary(connection).map_err(failed)?.is_some() {
+                // It has not everything.
+                return Ok(false);
+            }
             let Some(led) = replica.truth.lead(at, replica.times.lease)? else { return Ok(false) };
             let prepare = || {
                 set_references(connection, true)?;
@@ -244,18 +265,31 @@ impl Store {
     }
 }
 
+/// What a node is given, and when it takes it over.
+#[derive(Clone, Copy)]
+struct Given {
+    boundary: Option<BoundaryClass>,
+    now: i64,
+}
+
 /// Takes what a pull after `at` brings into a store, in one transaction.
 fn pull(
     connection: &Connection,
     path: &Path,
     replica: &Replica,
-    at: Place,
-    start: Start,
+    (at, start): (Place, Start),
+    given: Given,
 ) -> Result<(Place, usize)> {
     let failed = |error| fault(path, FOLLOW, error);
     let tx = WriteTx::begin(connection).map_err(failed)?;
-    touch::remove(&tx, &replica.tables).map_err(failed)?;
-    let mut applier = Applier::new(&tx, path, &replica.tables, start);
+    touch::remove(&tx).map_err(failed)?;
+    match given.boundary {
+        Some(class) => meta::set(&tx, meta::BOUNDARY, &class.code().to_string()),
+        None => meta::forget(&tx, meta::BOUNDARY).map(drop),
+    }
+    .map_err(failed)?;
+    let sums = given.boundary.map(|_| Sums::new(&tx, given.now));
+    let mut applier = Applier::new(&tx, path, &replica.tables, start, sums);
     replica.truth.pull(at, &mut applier)?;
     let Some(reached) = applier.reached() else {
         let (truth, doing) = (replica.truth.name(), FOLLOW);
@@ -284,12 +318,12 @@ fn remove(file: &Path) -> Result<()> {
 }
 
 /// Takes all rows into a new store at `file`.
-fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
+fn pull_all(file: &Path, replica: &Replica, start: Start, given: Given) -> Result<Place> {
     remove(file)?;
     let connection = open_writer(file)?;
     let failed = |error| fault(file, FOLLOW, error);
     set_references(&connection, false).map_err(failed)?;
-    let (to, _) = pull(&connection, file, replica, Place::NOTHING, start)?;
+    let (to, _) = pull(&connection, file, replica, (Place::NOTHING, start), given)?;
     // Its log goes into the file.
     connection.close().map_err(|(_, error)| failed(error))?;
     sync(file)?;
@@ -301,6 +335,14 @@ fn pull_all(file: &Path, replica: &Replica, start: Start) -> Result<Place> {
 pub(super) fn set_references(connection: &Connection, are_checked: bool) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", are_checked)?;
     connection.pragma_update(None, "recursive_triggers", true)
+}
+
+/// The highest class of units of memory that the rows of a store are of; none if of all.
+fn boundary(tx: &Connection) -> rusqlite::Result<Option<BoundaryClass>> {
+    let Some(stored) = meta::get(tx, meta::BOUNDARY)? else { return Ok(None) };
+    let class = stored.parse().ok().and_then(BoundaryClass::from_code);
+    let unknown = || crate::fault::unreadable(0, format!("the boundary `{stored}` is none"));
+    class.map(Some).ok_or_else(unknown)
 }
 
 fn place(tx: &Connection) -> rusqlite::Result<Place> {

@@ -2,6 +2,7 @@
 //! and nodes that live and die together.
 
 mod exchange;
+mod given;
 
 use std::{
     collections::BTreeMap,
@@ -10,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use trefoil_core::{Error, Result};
+use trefoil_core::{BoundaryClass, Error, Result};
 
-use self::exchange::Exchange;
-use super::{Place, RowSink, Sequences, Shard, Start, Touched, Truth, Value, format};
+use self::{exchange::Exchange, given::Given};
+use super::{Place, RowSink, Sequences, Shard, Start, Touched, Truth, Value, format, tables};
 
 /// What tells the time of a truth, from any beginning.
 type Time = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -26,6 +27,8 @@ pub struct MemoryTruth {
     node: String,
     shard: Arc<Mutex<MemoryShard>>,
     time: Time,
+    /// The highest class of units that the node is given; none if all.
+    boundary: Option<BoundaryClass>,
 }
 
 /// A shard in memory, as of one moment. A truth can be put back to it, as a database is by a
@@ -68,13 +71,20 @@ impl MemoryTruth {
 
     /// The same with a time of the caller's own.
     pub fn with_time(node: &str, time: Arc<dyn Fn() -> Duration + Send + Sync>) -> Self {
-        Self { node: node.to_owned(), shard: Arc::default(), time }
+        Self { node: node.to_owned(), shard: Arc::default(), time, boundary: None }
     }
 
     /// The connection of another node to the same shard.
     #[must_use]
     pub fn node(&self, node: &str) -> Self {
         Self { node: node.to_owned(), ..self.clone() }
+    }
+
+    /// The same connection, which is given units of memory up to a class only.
+    #[must_use]
+    pub fn within(mut self, boundary: BoundaryClass) -> Self {
+        self.boundary = Some(boundary).filter(|class| *class < BoundaryClass::Secret);
+        self
     }
 
     /// The shard as it is now.
@@ -105,6 +115,7 @@ impl MemoryShard {
             pruned: self.pruned,
             epochs: self.epochs.clone(),
             writer: lease.map(|lease| lease.node.clone()),
+            boundary: None,
         }
     }
 
@@ -156,7 +167,7 @@ impl Truth for MemoryTruth {
     }
 
     fn shard(&self) -> Result<Shard> {
-        Ok(self.lock().shard((self.time)()))
+        Ok(Shard { boundary: self.boundary, ..self.lock().shard((self.time)()) })
     }
 
     fn lead(&self, from: Place, lease: Duration) -> Result<Option<Place>> {
@@ -223,7 +234,6 @@ impl Truth for MemoryTruth {
                 let key = (name.clone(), key);
                 let told = shape.tombstone.and_then(|at| values.get(at));
                 let is_tombstone = told == Some(&Value::Integer(1));
-                shard.gone.remove(&key);
                 let row = StoredRow { tx: place.tx, values: values.clone(), is_tombstone };
                 shard.rows.insert(key, row);
             }
@@ -243,17 +253,32 @@ impl Truth for MemoryTruth {
             Start::After(place) => Some(place.tx),
             Start::Nothing { .. } => None,
         };
+        let given = match self.boundary {
+            Some(class) => {
+                let rows = state.rows.iter();
+                let rows = rows.map(|((table, _), row)| (table.as_str(), row.values.as_slice()));
+                Some(Given::new(&tables()?, class, &rows))
+            }
+            None => None,
+        };
         into.begin(&start)?;
         if let Some(from) = from {
             for ((table, key), tx) in &state.gone {
-                if *tx > from {
+                if *tx > from && given.as_ref().is_none_or(|given| given.tells_of(table)) {
                     into.gone(table, key)?;
                 }
             }
         }
         for ((table, _), row) in &state.rows {
-            if from.is_none_or(|from| row.tx > from) {
-                into.row(table, &row.values)?;
+            if from.is_some_and(|from| row.tx <= from) {
+                continue;
+            }
+            match &given {
+                None => into.row(table, &row.values)?,
+                Some(given) if given.has(table, &row.values) => {
+                    into.row(table, &given.values(table, &row.values))?;
+                }
+                Some(_) => {}
             }
         }
         into.end(state.head, &state.sequences)?;

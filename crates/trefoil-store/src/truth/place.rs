@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Result};
+use trefoil_core::{BoundaryClass, Error, Result};
 
 /// How far a shard, or a node's cache of it, is.
 ///
@@ -73,6 +73,8 @@ pub struct Shard {
     pub epochs: Vec<Place>,
     /// The node that leads; none if the lease has run out.
     pub writer: Option<String>,
+    /// The highest class of units of memory that this node is given; none if it is given all.
+    pub boundary: Option<BoundaryClass>,
 }
 
 /// What a place has that the shard has lost.

@@ -2,7 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     thread,
     time::Instant,
 };
@@ -24,11 +24,13 @@ pub(crate) struct Replica {
     pub(super) times: NodeTimes,
     /// Where the node leads, if it does.
     leading: Mutex<Option<Place>>,
+    /// Whether it has looked, since it was opened, at what it is given.
+    pub(super) has_looked: AtomicBool,
 }
 
 impl Replica {
     pub(super) fn new(truth: Arc<dyn Truth>, tables: Vec<Arc<Table>>, times: NodeTimes) -> Self {
-        Self { truth, tables, times, leading: Mutex::default() }
+        Self { truth, tables, times, leading: Mutex::default(), has_looked: AtomicBool::new(false) }
     }
 
     /// Where the node leads.

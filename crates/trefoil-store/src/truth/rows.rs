@@ -84,13 +84,14 @@ impl Touched {
 }
 
 /// What a transaction has touched in one table. Keys and rows are in order of the key, each key
-/// once, in one of both lists.
+/// once in a list. One that is in both is there, but a node that is not given the row
+/// ([`Within`](super::Within)) may have it from before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TouchedTable {
     /// The table.
     pub table: Arc<Table>,
-    /// Keys of rows that are gone, also of some that were there only within the transaction: the
-    /// values of the columns of [`Table::key`].
+    /// Keys of rows that are gone, also of some that were there only within the transaction, or
+    /// that some nodes are given no more: the values of the columns of [`Table::key`].
     pub gone: Vec<Vec<Value>>,
     /// Rows that are there: a value for each of [`Table::columns`].
     pub rows: Vec<Vec<Value>>,
@@ -110,7 +111,8 @@ pub struct Done {
 pub trait RowSink {
     /// What the rows are to be added to.
     fn begin(&mut self, start: &Start) -> Result<()>;
-    /// A row is gone: its key, as in [`TouchedTable::gone`]. The sink may never have had it.
+    /// A row is gone: its key, as in [`TouchedTable::gone`]. The sink may never have had it, and
+    /// the row may come again.
     fn gone(&mut self, table: &str, key: &[Value]) -> Result<()>;
     /// A row is there, in place of one with the same key if there is one: its values, as in
     /// [`TouchedTable::rows`].

@@ -13,6 +13,7 @@ use crate::{
     fixture::{extraction, file},
     store::file_in,
 };
+mod boundary;
 mod doubt;
 mod simulation;
 

@@ -122,8 +122,15 @@ fn apply(
             None => {}
         }
     }
-    indexer.remove(&removed)?;
     let entries = entries(store, collection, indexer.inputs(), &added)?;
+    if entries.len() < added.len() {
+        // A node that is given units up to a class only is told of a unit that it has no more by
+        // its change alone.
+        let found: BTreeSet<RowId> =
+            units(store, collection, &added)?.iter().map(IndexedUnit::row).collect();
+        removed.extend(added.iter().filter(|row| !found.contains(row)));
+    }
+    indexer.remove(&removed)?;
     indexer.add(&entries)?;
     Ok(!added.is_empty() || !removed.is_empty())
 }

@@ -14,7 +14,7 @@ use std::{
 use crate::truth::{
     Append, AppendAnswer, AppendStep, Appended, Column, ColumnKind, Lost, MemoryShard, MemoryTruth,
     Node, NodeStep, NodeTimes, Place, RowSink, Sequences, Shard, Start, Table, Touched,
-    TouchedTable, Truth, Value,
+    TouchedTable, Truth, Value, Within,
 };
 
 /// Milliseconds of faults, and of peace after them.
@@ -276,9 +276,16 @@ impl World {
             name: name.to_owned(),
             kind: ColumnKind::Integer,
             not_null: true,
+            instead: None,
         };
         let columns = vec![column("key"), column("value")];
-        let table = Table { name: "pairs".to_owned(), columns, key: vec![0], tombstone: None };
+        let table = Table {
+            name: "pairs".to_owned(),
+            columns,
+            key: vec![0],
+            tombstone: None,
+            within: Within::All,
+        };
         let nodes =
             (0..NODES).map(|number| SimNode::new(truth.node(&number.to_string()))).collect();
         let is_synchronous = rng.bool();

@@ -1,0 +1,185 @@
+//! Nodes that are given units of memory up to a class only ([`Within`]).
+//!
+//! The node that leads says so when such a node is to be given a row, or to be given it no more,
+//! though nobody wrote the row: where a unit has another class, and where another row names it.
+//! What all units together say of an entity is given to nobody of them: a node adds it up from
+//! the units that it has.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use trefoil_core::RowId;
+
+use super::{Table, Value, Within, touch};
+use crate::{WriteTx, memory::mentions::GraphWriter};
+
+/// Makes the triggers of the node that leads.
+pub(super) fn install(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Result<()> {
+    let notes = Notes { tx, tables };
+    notes.install_of_class()?;
+    for (at, table) in tables.iter().enumerate() {
+        if let Within::NamedIn(rows) = table.within {
+            for naming in rows {
+                notes.install_of_names((at, table), rows, *naming)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a statement on a row of a table may have hidden it from some nodes, as SQL in a trigger.
+/// A row that is deleted may come back as that of another unit.
+pub(super) fn hidden_by(event: &str, table: &Table) -> String {
+    let changed = |column: &str| format!("OLD.\"{column}\" IS NOT NEW.\"{column}\"");
+    match event {
+        "DELETE" => "1".to_owned(),
+        "UPDATE" => {
+            let changed: Vec<String> = table.unit_columns().map(changed).collect();
+            if changed.is_empty() { "0".to_owned() } else { format!("({})", changed.join(" OR ")) }
+        }
+        _ => "0".to_owned(),
+    }
+}
+
+/// Triggers that note rows of which nobody wrote.
+struct Notes<'c> {
+    tx: &'c WriteTx<'c>,
+    tables: &'c [Arc<Table>],
+}
+
+/// A table and its number.
+type Numbered<'t> = (usize, &'t Table);
+
+impl Notes<'_> {
+    /// Notes the rows `r` of a table for which a condition holds; `hidden` says whether some nodes
+    /// are to forget them.
+    fn note((at, table): Numbered<'_>, condition: &str, hidden: &str) -> String {
+        let (keys, name) = (touch::keys(table, "r"), &table.name);
+        format!(
+            "INSERT INTO touched SELECT {at}, {keys}, {hidden} FROM {name} r WHERE {condition};\n"
+        )
+    }
+
+    fn first_of_key(table: &Table) -> &str {
+        table.key_columns().next().map_or("", |column| &column.name)
+    }
+
+    /// Where a unit has another class.
+    fn install_of_class(&self) -> rusqlite::Result<()> {
+        let mut notes = String::new();
+        for (at, table) in self.tables.iter().enumerate() {
+            let mut note = |condition: &str| {
+                let hidden = "NEW.boundary > OLD.boundary OR NEW.kind <> OLD.kind";
+                notes.push_str(&Self::note((at, table), condition, hidden));
+            };
+            match &table.within {
+                Within::All | Within::Nothing => {}
+                Within::Units => note("r.id = NEW.id"),
+                Within::OfUnits(_) => {
+                    for column in table.unit_columns() {
+                        note(&format!("r.\"{column}\" = NEW.id"));
+                    }
+                }
+                Within::NamedIn(rows) => {
+                    let name = Self::first_of_key(table);
+                    for (naming, column) in *rows {
+                        if *naming == "units" {
+                            note(&format!("r.\"{name}\" = NEW.\"{column}\""));
+                        }
+                        for of in self.tables.iter().filter(|one| one.name == *naming) {
+                            for unit in of.unit_columns() {
+                                note(&format!(
+                                    "r.\"{name}\" IN (SELECT \"{column}\" FROM {naming}
+                                                      WHERE \"{unit}\" = NEW.id)"
+                                ));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        self.tx.execute_batch(&format!(
+            "CREATE TEMP TRIGGER IF NOT EXISTS {}class AFTER UPDATE OF boundary, kind ON main.units
+             WHEN NEW.boundary <> OLD.boundary OR NEW.kind <> OLD.kind BEGIN {notes} END",
+            touch::TRIGGER
+        ))
+    }
+
+    fn is_given_to_all(&self, name: &str) -> bool {
+        self.tables.iter().any(|table| table.name == name && table.within == Within::All)
+    }
+
+    /// Where a row of the table `naming` names a row of this one, or names it no more.
+    fn install_of_names(
+        &self,
+        table: Numbered<'_>,
+        rows: &[(&str, &str)],
+        (naming, column): (&str, &str),
+    ) -> rusqlite::Result<()> {
+        let key = Self::first_of_key(table.1);
+        let note = |side: &str, hidden: &str| {
+            let mut condition = format!("r.\"{key}\" = {side}.\"{column}\"");
+            if self.is_given_to_all(naming) {
+                // Who is given the row that names it has it, unless it was that of units only.
+                let others = rows.iter().filter(|(other, _)| !self.is_given_to_all(other));
+                let others: Vec<String> = others
+                    .map(|(other, named)| {
+                        format!(
+                            "EXISTS (SELECT 1 FROM {other} WHERE \"{named}\" = {side}.\"{column}\")"
+                        )
+                    })
+                    .collect();
+                condition = format!("{condition} AND ({})", others.join(" OR "));
+            }
+            Self::note(table, &condition, hidden)
+        };
+        let name = format!("{}{naming}_{column}_names", touch::TRIGGER);
+        let (comes, goes) = (note("NEW", "0"), note("OLD", "1"));
+        self.tx.execute_batch(&format!(
+            "CREATE TEMP TRIGGER IF NOT EXISTS {name}_insert AFTER INSERT ON main.{naming}
+             WHEN NEW.\"{column}\" IS NOT NULL BEGIN {comes} END;
+             CREATE TEMP TRIGGER IF NOT EXISTS {name}_update
+             AFTER UPDATE OF \"{column}\" ON main.{naming}
+             WHEN NEW.\"{column}\" IS NOT OLD.\"{column}\" BEGIN {goes}{comes} END;
+             CREATE TEMP TRIGGER IF NOT EXISTS {name}_delete AFTER DELETE ON main.{naming}
+             WHEN OLD.\"{column}\" IS NOT NULL BEGIN {goes} END",
+        ))
+    }
+}
+
+/// Adds up what the units that a node has say of entities, while rows are taken over.
+#[derive(Debug)]
+pub(super) struct Sums<'c> {
+    graph: GraphWriter<'c>,
+    units: BTreeSet<RowId>,
+}
+
+/// Tables whose first column is a unit that counts in a sum.
+const COUNTED: [&str; 4] = ["units", "payload_claim", "unit_entities", "unit_edges"];
+
+impl<'c> Sums<'c> {
+    pub(super) fn new(tx: &'c WriteTx<'c>, now: i64) -> Self {
+        Self { graph: GraphWriter::new(tx, now), units: BTreeSet::new() }
+    }
+
+    /// Notes what a row that is about to change counts for; `first` is its first value.
+    pub(super) fn before(&mut self, table: &str, first: Option<&Value>) -> rusqlite::Result<()> {
+        let Some(Value::Integer(first)) = first else { return Ok(()) };
+        if table == "entities" {
+            self.graph.touch_entity(*first);
+        } else if COUNTED.contains(&table) {
+            let unit = RowId::new(first.cast_unsigned());
+            if self.units.insert(unit) {
+                self.graph.touch(unit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds up, now that all rows have come.
+    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
+        for unit in std::mem::take(&mut self.units) {
+            self.graph.touch(unit)?;
+        }
+        self.graph.finish()
+    }
+}
