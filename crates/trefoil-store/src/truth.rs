@@ -20,6 +20,7 @@ mod request;
 mod rows;
 mod schema;
 mod share;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod touch;

@@ -8,7 +8,7 @@ use rusqlite::{
 };
 use trefoil_core::{Error, Part, Result};
 
-use super::{Place, RowSink, Sequences, Start, Table, Value, boundary::Sums};
+use super::{Place, RowSink, Sequences, Start, Table, Value};
 use crate::{WriteTx, fault::fault, meta};
 
 /// What a node does with rows, as the rest of a message.
@@ -29,8 +29,6 @@ pub(crate) struct Applier<'c> {
     rows: usize,
     /// Something was erased: the files of this node hold bytes of it until they are rewritten.
     is_erased: bool,
-    /// What this node adds up, where it is given units up to a class only.
-    sums: Option<Sums<'c>>,
 }
 
 #[derive(Debug)]
@@ -45,19 +43,17 @@ struct Statements {
 }
 
 impl<'c> Applier<'c> {
-    /// Takes rows that start at `expected` into the transaction. With `sums` those of a node that
-    /// is given units up to a class only.
+    /// Takes rows that start at `expected` into the transaction.
     pub(crate) fn new(
         tx: &'c WriteTx<'c>,
         path: &'c Path,
         tables: &'c [Arc<Table>],
         expected: Start,
-        sums: Option<Sums<'c>>,
     ) -> Self {
         let statements =
             tables.iter().map(|table| (table.name.as_str(), Self::statements_of(table)));
         let statements = statements.collect();
-        Self { tx, path, statements, expected, reached: None, rows: 0, is_erased: false, sums }
+        Self { tx, path, statements, expected, reached: None, rows: 0, is_erased: false }
     }
 
     /// Where the rows lead to, and how many came; none if not all did.
@@ -108,12 +104,6 @@ impl<'c> Applier<'c> {
         table == "erased_runs" || (is_old && table == "meta" && is_key)
     }
 
-    /// Notes what a row that is about to change counts for.
-    fn before(&mut self, table: &str, first: Option<&Value>) -> Result<()> {
-        let Some(sums) = &mut self.sums else { return Ok(()) };
-        sums.before(table, first).map_err(|error| fault(self.path, DOING, error))
-    }
-
     fn delete(&self, of: &Statements, key: &[Value]) -> Result<usize> {
         if let Some(unmake) = of.unmake {
             self.run(unmake, key)?;
@@ -133,7 +123,6 @@ impl RowSink for Applier<'_> {
 
     fn gone(&mut self, table: &str, key: &[Value]) -> Result<()> {
         self.rows += 1;
-        self.before(table, key.first())?;
         let of = self.statements(table)?;
         if key.len() != of.key.len() {
             return Err(unexpected(&format!("a key of `{table}` with {} values", key.len())));
@@ -146,7 +135,6 @@ impl RowSink for Applier<'_> {
 
     fn row(&mut self, table: &str, values: &[Value]) -> Result<()> {
         self.rows += 1;
-        self.before(table, values.first())?;
         self.is_erased |= self.tells_of_erasure(table, values.first());
         let of = self.statements(table)?;
         if values.len() != of.columns {
@@ -166,9 +154,7 @@ impl RowSink for Applier<'_> {
             let row = [Value::Text(table.clone()), Value::Integer(*seq)];
             self.run("INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)", &row)?;
         }
-        let sums = self.sums.take();
         let note = || {
-            sums.map_or(Ok(()), Sums::finish)?;
             if self.is_erased {
                 meta::set(self.tx, meta::UNCLEANED, "1")?;
             }

@@ -1,16 +1,11 @@
-//! Nodes that are given units of memory up to a class only ([`Within`]).
-//!
-//! The node that leads says so when such a node is to be given a row, or to be given it no more,
-//! though nobody wrote the row: where a unit has another class, and where another row names it.
-//! What all units together say of an entity is given to nobody of them: a node adds it up from
-//! the units that it has.
+//! What the node that leads tells those that are given units of memory up to a class only
+//! ([`Within`]): that such a node is to be given a row, or to be given it no more, though nobody
+//! wrote the row. That is so where a unit has another class, and where another row names it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use trefoil_core::RowId;
-
-use super::{Table, Value, Within, touch};
-use crate::{WriteTx, memory::mentions::GraphWriter};
+use super::{Table, Within, touch};
+use crate::WriteTx;
 
 /// Makes the triggers of the node that leads.
 pub(super) fn install(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Result<()> {
@@ -143,43 +138,5 @@ impl Notes<'_> {
              CREATE TEMP TRIGGER IF NOT EXISTS {name}_delete AFTER DELETE ON main.{naming}
              WHEN OLD.\"{column}\" IS NOT NULL BEGIN {goes} END",
         ))
-    }
-}
-
-/// Adds up what the units that a node has say of entities, while rows are taken over.
-#[derive(Debug)]
-pub(super) struct Sums<'c> {
-    graph: GraphWriter<'c>,
-    units: BTreeSet<RowId>,
-}
-
-/// Tables whose first column is a unit that counts in a sum.
-const COUNTED: [&str; 4] = ["units", "payload_claim", "unit_entities", "unit_edges"];
-
-impl<'c> Sums<'c> {
-    pub(super) fn new(tx: &'c WriteTx<'c>, now: i64) -> Self {
-        Self { graph: GraphWriter::new(tx, now), units: BTreeSet::new() }
-    }
-
-    /// Notes what a row that is about to change counts for; `first` is its first value.
-    pub(super) fn before(&mut self, table: &str, first: Option<&Value>) -> rusqlite::Result<()> {
-        let Some(Value::Integer(first)) = first else { return Ok(()) };
-        if table == "entities" {
-            self.graph.touch_entity(*first);
-        } else if COUNTED.contains(&table) {
-            let unit = RowId::new(first.cast_unsigned());
-            if self.units.insert(unit) {
-                self.graph.touch(unit)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds up, now that all rows have come.
-    pub(super) fn finish(mut self) -> rusqlite::Result<()> {
-        for unit in std::mem::take(&mut self.units) {
-            self.graph.touch(unit)?;
-        }
-        self.graph.finish()
     }
 }

@@ -13,8 +13,8 @@ use trefoil_core::{BoundaryClass, Error, Result, sync};
 use super::{
     Lost, NodeTimes, Place, Start, Table, Truth,
     apply::{Applier, set_place},
-    boundary::Sums,
     replica::Replica,
+    sums::Summing,
     tables, touch,
 };
 use crate::{
@@ -288,14 +288,19 @@ fn pull(
         None => meta::forget(&tx, meta::BOUNDARY).map(drop),
     }
     .map_err(failed)?;
-    let sums = given.boundary.map(|_| Sums::new(&tx, given.now));
-    let mut applier = Applier::new(&tx, path, &replica.tables, start, sums);
-    replica.truth.pull(at, &mut applier)?;
-    let Some(reached) = applier.reached() else {
+    let mut applier = Applier::new(&tx, path, &replica.tables, start);
+    let reached = if given.boundary.is_some() {
+        let mut summing = Summing::new(applier, &tx, path, given.now);
+        replica.truth.pull(at, &mut summing)?;
+        summing.reached()
+    } else {
+        replica.truth.pull(at, &mut applier)?;
+        applier.reached()
+    };
+    let Some(reached) = reached else {
         let (truth, doing) = (replica.truth.name(), FOLLOW);
         return Err(Error::Unavailable { truth, doing, source: "not all rows came".into() });
     };
-    drop(applier);
     #[cfg(feature = "failpoints")]
     fail::fail_point!("truth-pulled");
     tx.commit().map_err(failed)?;
