@@ -68,7 +68,7 @@ const WITHHELD: [&str; 6] =
 const OF_CHUNKS: [&str; 2] = ["payload_chunk", "unit_said"];
 
 impl Table {
-    fn within(connection: &Connection, name: &str, columns: &[Column]) -> rusqlite::Result<Within> {
+    fn given(connection: &Connection, name: &str, columns: &[Column]) -> rusqlite::Result<Within> {
         if name == "units" {
             return Ok(Within::Units);
         }
@@ -218,7 +218,7 @@ fn table(connection: &Connection, name: String) -> rusqlite::Result<Table> {
         "change_log" => columns.iter().position(|column| column.name == "removed"),
         _ => None,
     };
-    let within = Table::within(connection, &name, &columns)?;
+    let within = Table::given(connection, &name, &columns)?;
     let key = key.into_iter().map(|(_, at)| at).collect();
     Ok(Table { name, columns, key, tombstone, within })
 }
