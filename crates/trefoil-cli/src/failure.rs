@@ -54,26 +54,28 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
+/// Codes of errors that are the caller's, whichever node says so.
+const WRONG_QUESTIONS: [&str; 11] = [
+    "invalid_query",
+    "invalid_id",
+    "invalid_score",
+    "invalid_weights",
+    "invalid_k",
+    "invalid_config",
+    "invalid_field",
+    "invalid_scope",
+    "invalid_policy",
+    "invalid_policy_version",
+    "invalid_boundary",
+];
+
 fn is_usage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<crate::settings::InvalidSettings>()
             || matches!(cause.downcast_ref(), Some(StartError::Unprotected(_)))
-            || matches!(
-                cause.downcast_ref(),
-                Some(
-                    Error::InvalidQuery { .. }
-                        | Error::InvalidId { .. }
-                        | Error::InvalidScore { .. }
-                        | Error::InvalidWeights { .. }
-                        | Error::InvalidK { .. }
-                        | Error::InvalidConfig { .. }
-                        | Error::InvalidField { .. }
-                        | Error::InvalidScope { .. }
-                        | Error::InvalidPolicy { .. }
-                        | Error::InvalidPolicyVersion { .. }
-                        | Error::InvalidBoundary { .. }
-                )
-            )
+            || cause
+                .downcast_ref::<Error>()
+                .is_some_and(|error| WRONG_QUESTIONS.contains(&error.code()))
     })
 }
 
@@ -89,6 +91,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use trefoil::ErrorKind;
 
     use super::*;
 
@@ -108,6 +111,13 @@ mod tests {
     fn a_wrong_question_is_not_a_failure() {
         assert!(is_usage(&Error::invalid_query("text", "", "something").into()));
         assert!(!is_usage(&Error::IndexMissing { path: "x".into() }.into()));
+        // The node that leads says so of what this one has sent.
+        for code in WRONG_QUESTIONS {
+            let kind = ErrorKind::of_code(code).unwrap();
+            assert!(is_usage(&Error::Refused { kind, reason: "no".into() }.into()), "{code}");
+        }
+        let kind = ErrorKind::of_code("unknown_claim").unwrap();
+        assert!(!is_usage(&Error::Refused { kind, reason: "no".into() }.into()));
     }
 
     #[test]
