@@ -4,10 +4,11 @@
 ALTER TABLE trefoil.member
     ADD COLUMN IF NOT EXISTS boundary int NOT NULL DEFAULT 3 CHECK (boundary BETWEEN 0 AND 3),
     ADD CHECK (kind = 'searcher' OR boundary = 3);
-CREATE OR REPLACE VIEW trefoil.granted AS
+-- A barrier: no function of whoever asks sees a row that the view leaves out.
+CREATE OR REPLACE VIEW trefoil.granted WITH (security_barrier) AS
     SELECT shard, index_name, kind, boundary
     FROM trefoil.shard JOIN trefoil.member USING (index_name) WHERE role = current_user;
 
 -- The classes that whoever asks is given, for the policy of the table of units.
-CREATE OR REPLACE VIEW trefoil.granted_class AS
+CREATE OR REPLACE VIEW trefoil.granted_class WITH (security_barrier) AS
     SELECT shard, class::bigint FROM trefoil.granted, generate_series(0, boundary) AS class;

@@ -121,7 +121,7 @@ fn names(tables: &[Arc<Table>], table: &Table) -> String {
     let _ = writeln!(
         script,
         "DROP VIEW IF EXISTS {view};
-         CREATE VIEW {view} AS SELECT r.shard, r.tx, {} FROM trefoil.\"{}\" r
+         CREATE VIEW {view} WITH (security_barrier) AS SELECT r.shard, r.tx, {} FROM trefoil.\"{}\" r
              JOIN trefoil.granted g ON g.shard = r.shard AND g.kind = 'searcher'
              WHERE {};",
         columns.join(", "),

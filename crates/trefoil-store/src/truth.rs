@@ -41,7 +41,7 @@ pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};
 pub use request::{Answer, Refusal, WriteRequest, Written, read_answer};
 pub use rows::{Done, RowSink, Sequences, Touched, TouchedTable, Value};
-pub use schema::{Column, ColumnKind, Instead, Table, Within, format, tables, tables_of};
+pub use schema::{Column, ColumnKind, Instead, Table, Within, format, tables};
 
 /// One node's connection to the shard that holds the truth. All nodes of the shard have one each.
 ///

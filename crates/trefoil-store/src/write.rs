@@ -58,7 +58,7 @@ mod tests {
 
     /// Who begins a transaction: the door, and what makes a file ready before a store opens it.
     const BEGINNERS: [(&str, &str); 8] = [
-        ("disk/migration.rs", "fn migrate_to("),
+        ("disk/migration.rs", "fn migrate("),
         ("disk/pages.rs", "fn promise("),
         ("disk/salvage.rs", "fn salvage_file("),
         ("store.rs", "fn write_answering<"),

@@ -105,6 +105,13 @@ fn every_table_has_row_level_security() {
          WHERE nspname = 'trefoil' AND relkind = 'r' AND NOT relrowsecurity",
     );
     assert!(without.is_empty(), "{without:?}");
+    // Views read as the owner: a function of whoever asks is to see nothing that they leave out.
+    let leaky = database.sql(
+        "SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+         WHERE nspname = 'trefoil' AND relkind = 'v'
+             AND NOT coalesce('security_barrier=true' = ANY (reloptions), false)",
+    );
+    assert!(leaky.is_empty(), "{leaky:?}");
     let public = database.value(
         "SELECT count(*) FROM information_schema.role_table_grants
          WHERE table_schema = 'trefoil' AND grantee = 'PUBLIC'",

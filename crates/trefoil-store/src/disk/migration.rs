@@ -60,29 +60,21 @@ pub(crate) fn format(connection: &Connection) -> rusqlite::Result<Format> {
 
 /// Brings a file to the newest format, in one transaction.
 pub(crate) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
-    migrate_to(connection, supported())
-}
-
-/// Brings a file of a format before `to` to that one, in one transaction.
-pub(crate) fn migrate_to(connection: &Connection, to: u32) -> rusqlite::Result<()> {
     let tx = WriteTx::begin(connection)?;
-    let version: u32 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for (script, format) in MIGRATIONS.iter().zip(1..=to) {
-        if format <= version {
-            continue;
-        }
+    let version: usize = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    for (script, format) in MIGRATIONS.iter().zip(1..).skip(version) {
         tx.execute_batch(script)?;
         if format == SAID {
             unite_said(&tx)?;
         }
     }
     tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-    tx.pragma_update(None, "user_version", to)?;
+    tx.pragma_update(None, "user_version", supported())?;
     tx.commit()
 }
 
 /// The format since which a row holds all that a chunk says.
-const SAID: u32 = 7;
+const SAID: usize = 7;
 
 /// Copies what chunks say of entities into one row each, and leaves the tables before to memory.
 fn unite_said(tx: &WriteTx<'_>) -> rusqlite::Result<()> {

@@ -164,20 +164,12 @@ pub fn format() -> u32 {
 /// # Errors
 /// [`Error::Backend`] if SQLite cannot make them.
 pub fn tables() -> Result<Vec<Arc<Table>>> {
-    tables_of(format())
+    describe().map_err(|error| Error::backend(Part::Store, "describe its tables", error))
 }
 
-/// The same of a format up to this one.
-///
-/// # Errors
-/// As those of [`tables`].
-pub fn tables_of(format: u32) -> Result<Vec<Arc<Table>>> {
-    describe(format).map_err(|error| Error::backend(Part::Store, "describe its tables", error))
-}
-
-fn describe(format: u32) -> rusqlite::Result<Vec<Arc<Table>>> {
+fn describe() -> rusqlite::Result<Vec<Arc<Table>>> {
     let connection = Connection::open_in_memory()?;
-    migration::migrate_to(&connection, format)?;
+    migration::migrate(&connection)?;
     let names: Vec<String> = connection
         .prepare(
             "SELECT name FROM pragma_table_list
