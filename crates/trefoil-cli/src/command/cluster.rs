@@ -40,7 +40,7 @@ pub(super) fn run(command: &ClusterCommand, settings: &Settings) -> anyhow::Resu
                 trefoil_postgres::grant(&config, login, (*role).into())?;
                 return done(settings, &config, &format!("may be used by {login}"));
             };
-            let allowed = "given with the role searcher only: the others need all units";
+            let allowed = "with the role searcher only, for the others need all units";
             Error::check_config(*role == GrantedRole::Searcher, "boundary", class, allowed)?;
             trefoil_postgres::grant_within(&config, login, class)?;
             let what = format!("may be searched by {login}, with units of memory up to {class}");

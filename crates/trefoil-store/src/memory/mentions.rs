@@ -119,12 +119,7 @@ impl<'c> GraphWriter<'c> {
     }
 
     /// Brings the sums up to date.
-    pub(crate) fn finish(self) -> rusqlite::Result<()> {
-        self.sum_up()
-    }
-
-    /// The same, as of now.
-    pub(crate) fn sum_up(&self) -> rusqlite::Result<()> {
+    pub(crate) fn finish(&self) -> rusqlite::Result<()> {
         // Edges first: an entity stays while an edge leads to it.
         for (source, label, target) in &self.touched_edges {
             self.sum_edge(*source, label, *target)?;

@@ -25,12 +25,10 @@ pub(super) fn install(tx: &WriteTx<'_>, tables: &[Arc<Table>]) -> rusqlite::Resu
 /// A row that is deleted may come back as that of another unit.
 pub(super) fn hidden_by(event: &str, table: &Table) -> String {
     let changed = |column: &str| format!("OLD.\"{column}\" IS NOT NEW.\"{column}\"");
+    let changed: Vec<String> = table.unit_columns().map(changed).collect();
     match event {
         "DELETE" => "1".to_owned(),
-        "UPDATE" => {
-            let changed: Vec<String> = table.unit_columns().map(changed).collect();
-            if changed.is_empty() { "0".to_owned() } else { format!("({})", changed.join(" OR ")) }
-        }
+        "UPDATE" if !changed.is_empty() => format!("({})", changed.join(" OR ")),
         _ => "0".to_owned(),
     }
 }

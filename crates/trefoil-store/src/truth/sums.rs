@@ -71,7 +71,7 @@ impl RowSink for Summing<'_> {
         for unit in std::mem::take(&mut self.units) {
             self.touch(unit)?;
         }
-        self.graph.sum_up().map_err(|error| fault(self.path, "add up what units say", error))?;
+        self.graph.finish().map_err(|error| fault(self.path, "add up what units say", error))?;
         self.rows.end(head, sequences)
     }
 }
