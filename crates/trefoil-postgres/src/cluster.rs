@@ -13,6 +13,7 @@ use crate::{
     PostgresTruth,
     connection::Parameter,
     fault::Fault,
+    truth::format_number,
     vacuum,
     value::{Reals, escaped, text_at},
 };
@@ -179,24 +180,26 @@ impl Cluster for PostgresTruth {
 
     fn report(&self, report: &NodeReport) -> Result<()> {
         let statement = "INSERT INTO trefoil.node AS n
-                 (shard, node, role, address, epoch, by, tx, erased, seen)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())
+                 (shard, node, role, address, epoch, by, tx, erased, format, seen)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp())
              ON CONFLICT (shard, node) DO UPDATE SET role = excluded.role,
                  address = excluded.address, epoch = excluded.epoch, by = excluded.by,
-                 tx = excluded.tx, erased = excluded.erased, seen = excluded.seen";
+                 tx = excluded.tx, erased = excluded.erased, format = excluded.format,
+                 seen = excluded.seen";
         let NodeReport { role, address, place, erased } = report;
         self.ask("tell of this node", async |session, shard| {
             let numbers = [place.epoch, place.by, place.tx, *erased].map(u64::cast_signed);
             let [epoch, by, tx, erased] = &numbers;
             let (node, role) = (self.config().node(), role.as_str());
-            let parameters: [Parameter<'_>; 8] =
-                [&shard, &node, &role, address, epoch, by, tx, erased];
+            let format = format_number();
+            let parameters: [Parameter<'_>; 9] =
+                [&shard, &node, &role, address, epoch, by, tx, erased, &format];
             session.execute(statement, &parameters).await.map(drop)
         })
     }
 
     fn nodes(&self, within: Duration) -> Result<Vec<NodeSeen>> {
-        let statement = "SELECT node, role, address, epoch, by, tx, erased,
+        let statement = "SELECT node, role, address, epoch, by, tx, erased, format,
                  greatest(extract(epoch FROM clock_timestamp() - seen), 0)::double precision
              FROM trefoil.node
              WHERE shard = $1 AND seen > clock_timestamp() - make_interval(secs => $2)
@@ -248,7 +251,8 @@ fn seen(row: &Row) -> Result<NodeSeen, Fault> {
     Ok(NodeSeen {
         node: row.try_get(0)?,
         report: NodeReport { role, address: row.try_get(2)?, place, erased: number(6)? },
-        ago: Duration::from_secs_f64(row.try_get(7)?),
+        format: row.try_get::<_, Option<i32>>(7)?.map(i32::cast_unsigned),
+        ago: Duration::from_secs_f64(row.try_get(8)?),
     })
 }
 

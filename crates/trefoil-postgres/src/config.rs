@@ -281,23 +281,6 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_is_spoken_to_without_tls() {
-        let tls = |rest: &str| parse(&format!("postgres://{rest}")).unwrap().uses_tls();
-        assert!(!tls("localhost/app?index=n"));
-        assert!(!tls("127.0.0.1/app?index=n"));
-        assert!(!tls("[::1]/app?index=n"));
-        assert!(!tls("%2Ftmp/app?index=n"));
-        assert!(!tls("localhost/app?index=n&sslmode=prefer"));
-        assert!(tls("localhost/app?index=n&sslmode=require"));
-        assert!(tls("localhost/app?index=n&sslrootcert=/ca.pem"));
-        assert!(tls("db.example/app?index=n"));
-        assert!(tls("localhost,db.example/app?index=n"));
-        assert!(tls("localhost/app?index=n&hostaddr=192.0.2.1"));
-        assert!(tls("db.example/app?index=n&hostaddr=127.0.0.1"));
-        assert!(tls("127.0.0.1.example/app?index=n"));
-    }
-
-    #[test]
     fn of_several_hosts_the_one_that_takes_writes_is_used() {
         let two = parse("postgres://a.example:1,b.example:2/app?index=n").unwrap();
         assert_eq!(two.to_string(), "a.example:1,b.example:2/app");

@@ -39,14 +39,19 @@ struct Said {
 impl fmt::Display for Said {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} (SQLSTATE {})", self.database, self.message, self.code)?;
-        if self.code == SqlState::UNDEFINED_COLUMN.code() {
-            f.write_str("; an older version made its tables: run `trefoil cluster init` again")?;
+        let missing = [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_FUNCTION];
+        if missing.iter().any(|missing| self.code == missing.code()) {
+            write!(f, "; {OLDER_TABLES}")?;
         }
         Ok(())
     }
 }
 
 impl StdError for Said {}
+
+/// What is wrong with tables that lack something.
+pub(crate) const OLDER_TABLES: &str =
+    "an older version made its tables: run `trefoil cluster init` again";
 
 impl Fault {
     fn answer(&self) -> Option<&DbError> {

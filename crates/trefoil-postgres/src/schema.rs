@@ -14,10 +14,11 @@ use crate::{
 };
 
 /// One script a version; each runs once in a database.
-const SCRIPTS: [&str; 3] = [
+const SCRIPTS: [&str; 4] = [
     include_str!("../migrations/001.sql"),
     include_str!("../migrations/002.sql"),
     include_str!("../migrations/003.sql"),
+    include_str!("../migrations/004.sql"),
 ];
 
 /// The number of the lock under which tables are made: "TREF" in ASCII.
@@ -100,8 +101,8 @@ fn table_script(table: &Table) -> String {
 const ROW_TABLES: [&str; 2] = ["epoch", "gone"];
 
 /// The privileges of a node that tells of itself.
-const TELLS: &str = "INSERT (shard, node, role, address, epoch, by, tx, erased, seen),
-    UPDATE (role, address, epoch, by, tx, erased, seen)";
+const TELLS: &str = "INSERT (shard, node, role, address, epoch, by, tx, erased, format, seen),
+    UPDATE (role, address, epoch, by, tx, erased, format, seen)";
 
 /// Makes what an index of `parts` parts needs in the database of `config`: the tables, unless they
 /// are there, and a row for each part. Doing it again changes nothing. It needs a login that may
@@ -270,7 +271,7 @@ async fn grant_tables(
     if !kinds.is_empty() {
         script.push(format!(
             "GRANT USAGE ON SCHEMA trefoil TO {name};
-             GRANT SELECT ON trefoil.granted, trefoil.granted_class TO {name};
+             GRANT SELECT ON trefoil.granted, trefoil.granted_class, trefoil.version TO {name};
              GRANT SELECT (shard, index_name, part, format) ON trefoil.shard TO {name}"
         ));
     }

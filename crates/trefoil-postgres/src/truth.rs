@@ -7,13 +7,13 @@ use std::{
 };
 
 use tokio_postgres::Row;
-use trefoil_core::{BoundaryClass, Error, Result};
+use trefoil_core::{BoundaryClass, Error, Part, Result};
 use trefoil_store::truth::{self, Place, RowSink, Sequences, Shard, Touched, Truth};
 
 use crate::{
     PostgresConfig, append,
-    connection::{Session, Slot, Source},
-    fault::Fault,
+    connection::{Parameter, Session, Slot, Source},
+    fault::{Fault, OLDER_TABLES},
     pull,
     rows::RowTable,
 };
@@ -115,6 +115,29 @@ impl PostgresTruth {
         place_at(&row, 0)
     }
 
+    /// Names what keeps this node from leading a shard of an older format that nobody leads.
+    async fn check_rows_may_be_migrated(
+        &self,
+        session: &mut Session,
+        shard: i32,
+    ) -> Result<(), Fault> {
+        let select = "SELECT (SELECT format FROM trefoil.version) < $2,
+                 ARRAY(SELECT trefoil.older($1, $2, $3))
+             FROM trefoil.shard WHERE shard = $1 AND format < $2 AND until < clock_timestamp()";
+        let asked: [Parameter<'_>; 3] = [&shard, &format_number(), &self.config().node()];
+        let Some(row) = session.row(select, &asked).await? else { return Ok(()) };
+        let (has_older_tables, nodes): (bool, Vec<String>) = (row.try_get(0)?, row.try_get(1)?);
+        let reason = match nodes.as_slice() {
+            _ if has_older_tables => OLDER_TABLES.to_owned(),
+            [] => return Ok(()),
+            nodes => format!(
+                "nodes of an older version are there: {}; upgrade them, or stop them for 30 s",
+                nodes.join(", ")
+            ),
+        };
+        Err(Fault::Ours(Error::backend(Part::Store, "migrate its rows", reason)))
+    }
+
     fn lease(&self) -> Duration {
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -160,30 +183,26 @@ impl Truth for PostgresTruth {
         let work = async |session: &mut Session, shard: i32| {
             session.batch("BEGIN; SET LOCAL lock_timeout = '8s'").await?;
             let statement = "WITH led AS (
-                     UPDATE trefoil.shard SET epoch = epoch + 1, by = $5, writer = $6,
+                     UPDATE trefoil.shard SET epoch = epoch + 1, by = $5, writer = $6, format = $8,
                          until = clock_timestamp() + make_interval(secs => $7)
-                     WHERE shard = $1 AND epoch = $2 AND by = $3 AND tx = $4 AND format <= $8
+                     WHERE shard = $1 AND epoch = $2 AND by = $3 AND tx = $4
+                         AND (format = $8 OR format < $8 AND (SELECT format FROM trefoil.version) >= $8
+                             AND NOT EXISTS (SELECT FROM trefoil.older($1, $8, $6)))
                          AND (until < clock_timestamp() OR writer = $6)
                      RETURNING epoch, tx)
                  INSERT INTO trefoil.epoch (shard, epoch, by, tx) SELECT $1, epoch, $5, tx FROM led";
-            let changed = session
-                .execute(
-                    statement,
-                    &[
-                        &shard,
-                        &from.epoch.cast_signed(),
-                        &from.by.cast_signed(),
-                        &from.tx.cast_signed(),
-                        &led.by.cast_signed(),
-                        &self.config().node(),
-                        &lease.as_secs_f64(),
-                        &format_number(),
-                    ],
-                )
-                .await?;
+            let (node, lease, format) =
+                (self.config().node(), lease.as_secs_f64(), format_number());
+            let numbers = [from.epoch, from.by, from.tx, led.by].map(u64::cast_signed);
+            let [epoch, by, tx, led_by] = &numbers;
+            let asked: [Parameter<'_>; 8] = [&shard, epoch, by, tx, led_by, &node, &lease, &format];
+            let changed = session.execute(statement, &asked).await?;
             session.batch("COMMIT").await?;
-            let is_led = changed > 0 || self.place(session, shard).await? == led;
-            Ok(is_led.then_some(led))
+            if changed > 0 || self.place(session, shard).await? == led {
+                return Ok(Some(led));
+            }
+            self.check_rows_may_be_migrated(session, shard).await?;
+            Ok(None)
         };
         self.run(&self.writing, || true, work).map_err(|fault| self.failed(fault, "lead the shard"))
     }
@@ -326,9 +345,8 @@ async fn history(session: &mut Session, shard: i32, epoch: u64) -> Result<Option
         boundary: boundary_of(row.try_get(11)?),
     };
     let numbers = |at: usize| -> Result<Sequences, Fault> {
-        serde_json::from_str(row.try_get(at)?).map_err(|error| {
-            Fault::Ours(Error::backend(trefoil_core::Part::Store, "read row numbers", error))
-        })
+        serde_json::from_str(row.try_get(at)?)
+            .map_err(|error| Fault::Ours(Error::backend(Part::Store, "read row numbers", error)))
     };
     Ok(Some(History { shard, sequences: numbers(6)?, touched: numbers(7)? }))
 }

@@ -163,6 +163,8 @@ struct Status {
     writer: Option<String>,
     epoch: u64,
     transaction: u64,
+    /// The format of the rows.
+    format: u32,
     nodes: Vec<Node>,
 }
 
@@ -176,6 +178,8 @@ struct Node {
     behind: u64,
     /// Up to which transaction its files are rid of what was erased.
     erased: u64,
+    /// The format of rows that it works with; none of a version that does not say.
+    format: Option<u32>,
     seen_seconds_ago: u64,
 }
 
@@ -183,8 +187,8 @@ fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome
     let index = config.index().to_owned();
     let truth = PostgresTruth::new(config)?;
     let nodes = truth.nodes(SEEN)?;
-    let Shard { head, writer, .. } = truth.shard()?;
-    let node = |NodeSeen { node, report, ago }: NodeSeen| {
+    let Shard { head, writer, format, .. } = truth.shard()?;
+    let node = |NodeSeen { node, report, format, ago }: NodeSeen| {
         // One that has no rows lacks none, and has nothing that was erased.
         let of = |tx: u64| if report.has_rows() { tx } else { head.tx };
         let is_replaced = report.role == NodeRole::Writer && writer.as_ref() != Some(&node);
@@ -195,31 +199,35 @@ fn status(settings: &Settings, config: PostgresConfig) -> anyhow::Result<Outcome
             behind: head.tx.saturating_sub(of(report.place.tx)),
             erased: of(report.erased),
             address: report.address,
+            format,
             seen_seconds_ago: ago.as_secs(),
         }
     };
     let nodes = nodes.into_iter().map(node).collect();
-    let status = Status { index, writer, epoch: head.epoch, transaction: head.tx, nodes };
+    let status = Status { index, writer, epoch: head.epoch, transaction: head.tx, format, nodes };
     settings.console.show(&status, text)?;
     Ok(Outcome::Found)
 }
 
 fn text(status: &Status) -> String {
-    let Status { index, writer, epoch, transaction, nodes } = status;
+    let Status { index, writer, epoch, transaction, format, nodes } = status;
     let mut text = format!("{:<10} {}\n", "index", printable(index));
     let writer = writer.as_deref().unwrap_or("nobody");
     _ = writeln!(text, "{:<10} {}", "writer", printable(writer));
     _ = writeln!(text, "{:<10} epoch {epoch}, transaction {transaction}", "at");
-    for Node { name, role, address, behind, seen_seconds_ago, .. } in nodes {
+    _ = writeln!(text, "{:<10} format {format}", "rows");
+    for Node { name, role, address, behind, format: works_with, seen_seconds_ago, .. } in nodes {
         let address = address.as_deref().unwrap_or_default();
         let behind = match behind {
             _ if *role == NodeRole::Embedder.as_str() => "embeds for the others".to_owned(),
             0 => "has everything".to_owned(),
             behind => format!("{behind} transactions behind"),
         };
+        let is_older = works_with.is_none_or(|format| format < trefoil::cluster::format());
+        let version = if is_older { ", an older version" } else { "" };
         _ = writeln!(
             text,
-            "{:<10} {} {address} {behind} {DIM}{seen_seconds_ago} s ago{DIM:#}",
+            "{:<10} {} {address} {behind}{version} {DIM}{seen_seconds_ago} s ago{DIM:#}",
             role,
             printable(name)
         );

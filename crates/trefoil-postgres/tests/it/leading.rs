@@ -1,7 +1,7 @@
 use std::{sync::Mutex, thread, time::Duration};
 
 use trefoil_core::Error;
-use trefoil_store::truth::{Place, Truth};
+use trefoil_store::truth::{Cluster, NodeReport, NodeRole, Place, Truth, format};
 
 use crate::{
     collected::{Collected, setting},
@@ -119,4 +119,44 @@ fn whoever_writes_at_once_one_of_them_writes_each_transaction() {
     let all = Collected::of(&database.truth("e"));
     assert_eq!(all.place.tx, numbers.len() as u64);
     assert_eq!(all.len(), written.len());
+}
+
+#[test]
+fn rows_of_an_older_format_are_led_once_no_node_of_that_is_there() {
+    let Some(database) = Database::with_tables() else { return };
+    let (a, b) = (database.truth("a"), database.truth("b"));
+    let report = |role| NodeReport { role, address: None, place: Place::NOTHING, erased: 0 };
+    b.report(&report(NodeRole::Searcher)).unwrap();
+    database.sql("UPDATE trefoil.shard SET format = format - 1");
+    let older = |node: &str| {
+        database.sql(&format!("UPDATE trefoil.node SET format = NULL WHERE node = '{node}'"));
+    };
+    older("b");
+    let refused = |expected: &str| {
+        let error = a.lead(Place::NOTHING, LONG).unwrap_err().chain();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(a.shard().unwrap().format, format() - 1);
+    };
+    refused("nodes of an older version are there: b; upgrade them");
+    assert_eq!(a.nodes(LONG).unwrap()[0].format, None);
+    // One of before may still lead, and then there is nothing to say.
+    database.sql("UPDATE trefoil.shard SET writer = 'b', until = clock_timestamp() + '1 min'");
+    assert_eq!(a.lead(Place::NOTHING, LONG).unwrap(), None);
+    database.sql("UPDATE trefoil.shard SET writer = NULL, until = '-infinity'");
+    // Tables that were not brought up to date are told of, and no row is migrated.
+    b.report(&report(NodeRole::Searcher)).unwrap();
+    database.sql("UPDATE trefoil.version SET format = format - 1");
+    refused("run `trefoil cluster init` again");
+    trefoil_postgres::init(&database.config(), 1).unwrap();
+    // Its own node of before, one that is gone, and one without rows are in nobody's way.
+    for (node, role) in
+        [("a", NodeRole::Writer), ("c", NodeRole::Writer), ("d", NodeRole::Embedder)]
+    {
+        database.truth(node).report(&report(role)).unwrap();
+        older(node);
+    }
+    database.sql("UPDATE trefoil.node SET seen = seen - interval '1 min' WHERE node = 'c'");
+    let led = a.lead(Place::NOTHING, LONG).unwrap().unwrap();
+    assert_eq!(a.shard().unwrap().format, format());
+    a.append(led, &setting("k", "v")).unwrap();
 }

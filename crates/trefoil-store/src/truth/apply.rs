@@ -8,7 +8,7 @@ use rusqlite::{
 };
 use trefoil_core::{Error, Part, Result};
 
-use super::{Place, RowSink, Sequences, Start, Table, Value};
+use super::{Column, Place, RowSink, Sequences, Start, Table, Value};
 use crate::{WriteTx, fault::fault, meta};
 
 /// What a node does with rows, as the rest of a message.
@@ -70,7 +70,12 @@ impl<'c> Applier<'c> {
             table.key_columns().map(|column| format!("{} = ?", quoted(&column.name))).collect();
         let columns: Vec<String> =
             table.columns.iter().map(|column| quoted(&column.name)).collect();
-        let places = vec!["?"; columns.len()].join(", ");
+        // A row from before a column came has no value in it.
+        let place = |column: &Column| match &column.default {
+            Some(default) => format!("coalesce(?, {default})"),
+            None => "?".to_owned(),
+        };
+        let places = table.columns.iter().map(place).collect::<Vec<_>>().join(", ");
         let name = &table.name;
         Statements {
             delete: format!("DELETE FROM {name} WHERE {}", is_key.join(" AND ")),
@@ -185,5 +190,40 @@ impl ToSql for Value {
             Self::Text(text) => ValueRef::Text(text.as_bytes()),
             Self::Blob(bytes) => ValueRef::Blob(bytes),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::{
+        disk::migration,
+        truth::{ColumnKind, tables},
+    };
+
+    #[test]
+    fn a_row_from_before_a_column_came_has_its_default() {
+        let connection = Connection::open_in_memory().unwrap();
+        migration::migrate(&connection).unwrap();
+        let tables = tables().unwrap();
+        let files = tables.iter().find(|table| table.name == "files").unwrap();
+        let value = |column: &Column| match (column.name.as_str(), column.kind) {
+            ("metadata", _) => Value::Null,
+            (_, ColumnKind::Integer) => Value::Integer(1),
+            (_, ColumnKind::Real) => Value::Real(1.0),
+            (_, ColumnKind::Text) => Value::Text("[]".to_owned()),
+            (_, ColumnKind::Blob) => Value::Blob(vec![1]),
+        };
+        let row: Vec<Value> = files.columns.iter().map(value).collect();
+        let start = Start::Nothing { lost: None };
+        let tx = WriteTx::begin(&connection).unwrap();
+        let mut applier = Applier::new(&tx, Path::new("store"), &tables, start);
+        applier.begin(&start).unwrap();
+        applier.row("files", &row).unwrap();
+        let found: String =
+            tx.query_row("SELECT metadata FROM files", [], |row| row.get(0)).unwrap();
+        assert_eq!(found, "{}");
     }
 }

@@ -117,6 +117,8 @@ pub struct NodeSeen {
     pub node: String,
     /// What it last said.
     pub report: NodeReport,
+    /// The [format](super::format) of rows that it works with; none if it did not say.
+    pub format: Option<u32>,
     /// How long ago that was, by the clock of the truth.
     pub ago: Duration,
 }

@@ -117,6 +117,9 @@ pub struct Column {
     pub not_null: bool,
     /// What a node within a boundary is given in place of its value; none if it is given that.
     pub instead: Option<Instead>,
+    /// Its value in rows that were written before the column came, as an expression of SQL; none
+    /// if they have no value in it.
+    pub default: Option<String>,
 }
 
 /// What a node within a boundary is given in place of what all units together say.
@@ -183,7 +186,8 @@ fn describe() -> rusqlite::Result<Vec<Arc<Table>>> {
 
 fn table(connection: &Connection, name: String) -> rusqlite::Result<Table> {
     let mut select = connection.prepare(
-        "SELECT name, type, \"notnull\" OR pk > 0, pk FROM pragma_table_xinfo(?1)
+        "SELECT name, type, \"notnull\" OR pk > 0, pk,
+             iif(\"notnull\", dflt_value, NULL) FROM pragma_table_xinfo(?1)
          WHERE hidden = 0 ORDER BY cid",
     )?;
     let mut key = Vec::new();
@@ -203,7 +207,8 @@ fn table(connection: &Connection, name: String) -> rusqlite::Result<Table> {
         let column: String = row.get(0)?;
         let added_up = ADDED_UP.iter().find(|(one, _)| name == "entities" && *one == column);
         let instead = added_up.map(|(_, instead)| *instead);
-        columns.push(Column { name: column, kind, not_null: row.get(2)?, instead });
+        let (not_null, default) = (row.get(2)?, row.get(4)?);
+        columns.push(Column { name: column, kind, not_null, instead, default });
     }
     key.sort_unstable();
     let tombstone = match name.as_str() {

@@ -111,7 +111,7 @@ const OF_A_DATABASE: [OutOfReach; 5] = [
 ];
 
 impl UncleanNode {
-    fn of(NodeSeen { node, report, ago }: NodeSeen) -> Self {
+    fn of(NodeSeen { node, report, ago, .. }: NodeSeen) -> Self {
         let (transaction, seen_seconds_ago) = (report.place.tx, ago.as_secs());
         Self { name: node, transaction, erased: report.erased, seen_seconds_ago }
     }

@@ -10,7 +10,7 @@ use trefoil_core::{Language, Result};
 use super::MemoryTruth;
 use crate::truth::{
     Cluster, Done, EMBED_TRIES, EmbedOutcome, EmbedText, MadeVectors, NodeReport, NodeSeen,
-    OutOfReach, Request, RequestId,
+    OutOfReach, Request, RequestId, format,
 };
 
 /// The transaction that did a request, and what its sender is told.
@@ -189,6 +189,7 @@ impl Cluster for MemoryTruth {
         let nodes = shard.exchange.nodes.iter().map(|(node, (report, at))| NodeSeen {
             node: node.clone(),
             report: report.clone(),
+            format: Some(format()),
             ago: now.saturating_sub(*at),
         });
         Ok(nodes.filter(|node| node.ago <= within).collect())

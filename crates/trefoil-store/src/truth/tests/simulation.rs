@@ -277,6 +277,7 @@ impl World {
             kind: ColumnKind::Integer,
             not_null: true,
             instead: None,
+            default: None,
         };
         let columns = vec![column("key"), column("value")];
         let table = Table {
