@@ -292,7 +292,9 @@ fn rank(
 }
 
 fn reason(ranked: &[ScoredClaim], candidates: usize) -> String {
-    if ranked.is_empty() {
+    if candidates == 0 {
+        "nothing that is remembered matches this".to_owned()
+    } else if ranked.is_empty() {
         format!("none of {candidates} claims that were found is worth showing")
     } else {
         format!(
