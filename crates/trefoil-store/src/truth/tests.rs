@@ -217,6 +217,8 @@ impl Statement {
 }
 
 proptest! {
+    // Statements are compiled again for each transaction, with all triggers.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
     #[test]
     fn a_cache_that_follows_equals_the_one_that_writes(
         transactions in prop::collection::vec(
