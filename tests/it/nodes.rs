@@ -313,6 +313,8 @@ fn any_node_takes_documents_and_the_one_that_leads_stores_them_once() {
     // What a request is wrong with is told to whoever sent it, and holds up nobody else.
     let refused = second.engine.update_metadata(&["one"], &patch("more", &long)).unwrap_err();
     assert!(refused.chain().contains("16,384"), "{}", refused.chain());
+    assert!(matches!(refused, Error::Refused { .. }), "{refused:?}");
+    assert_eq!(refused.field().unwrap().field, "metadata");
     let metadata =
         |node: &Node| node.engine.document_chunks("one").unwrap()[0].file.metadata.to_json();
     assert!(metadata(&first).contains("left") && !metadata(&first).contains("more"));

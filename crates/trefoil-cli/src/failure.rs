@@ -114,10 +114,13 @@ mod tests {
         // The node that leads says so of what this one has sent.
         for code in WRONG_QUESTIONS {
             let kind = ErrorKind::of_code(code).unwrap();
-            assert!(is_usage(&Error::Refused { kind, reason: "no".into() }.into()), "{code}");
+            assert!(
+                is_usage(&Error::Refused { kind, reason: "no".into(), field: None }.into()),
+                "{code}"
+            );
         }
         let kind = ErrorKind::of_code("unknown_claim").unwrap();
-        assert!(!is_usage(&Error::Refused { kind, reason: "no".into() }.into()));
+        assert!(!is_usage(&Error::Refused { kind, reason: "no".into(), field: None }.into()));
     }
 
     #[test]

@@ -1,3 +1,4 @@
+mod field;
 mod kind;
 mod web_failure;
 
@@ -5,7 +6,7 @@ use std::{error::Error as _, fmt::Display, ops::RangeBounds, path::PathBuf};
 
 use serde::{Serialize, Serializer};
 
-pub use self::{kind::ErrorKind, web_failure::WebFailure};
+pub use self::{field::FieldError, kind::ErrorKind, web_failure::WebFailure};
 
 use crate::{ChunkId, ClaimId, ContextId, Language, RetrieverId};
 
@@ -244,9 +245,9 @@ pub enum Error {
     #[error("cannot {doing}: this node follows {shard}; write through the node that leads it")]
     NotLeading { shard: String, doing: &'static str },
     /// The node that leads refused what this one asked it for, and nothing was written. Its kind is
-    /// that of the error there.
+    /// that of the error there, and so is the field that it is about.
     #[error("the node that leads refused it: {reason}")]
-    Refused { kind: ErrorKind, reason: String },
+    Refused { kind: ErrorKind, reason: String, field: Option<Box<FieldError>> },
     /// A node has not yet what a caller wants to see.
     #[error("this node is {transactions} transactions behind; search again, or ask for less fresh")]
     Behind { transactions: u64 },
@@ -448,7 +449,7 @@ mod tests {
         check(Error::ModelMissing { name: provided, reason }, 503);
         check(Error::TimedOut, 504);
         let kind = ErrorKind::of_code("duplicate_claim").unwrap();
-        check(Error::Refused { kind, reason: String::from("it is there") }, 409);
+        check(Error::Refused { kind, reason: String::from("it is there"), field: None }, 409);
         check(Error::EmptyRankedLists, 500);
     }
 

@@ -47,7 +47,7 @@ pub use crag::{
 };
 pub use cursor::{Cursor, OrderKey};
 pub use document::{Document, DocumentFormat, Metadata};
-pub use error::{BoxError, Error, ErrorKind, Part, Result, WebFailure};
+pub use error::{BoxError, Error, ErrorKind, FieldError, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};
 pub use graph::{
     EntityFacet, EntityFacts, EntityType, EntityView, Extraction, Mention, MentionKind,

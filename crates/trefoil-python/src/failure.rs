@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use pyo3::{PyErr, Python, intern, types::PyAnyMethods};
-use trefoil::Error;
+use trefoil::{Error, FieldError};
 
 /// Why a call has no answer.
 #[derive(Debug)]
@@ -86,12 +86,6 @@ impl Failure {
 
 /// The field, value and range that an error names.
 fn fields(error: &Error) -> Vec<(String, String, String)> {
-    if let Error::InvalidQuery { field, value, allowed }
-    | Error::InvalidConfig { field, value, allowed }
-    | Error::InvalidField { field, value, allowed } = error
-    {
-        vec![((*field).to_owned(), value.clone(), (*allowed).to_owned())]
-    } else {
-        Vec::new()
-    }
+    let named = error.field().map(|FieldError { field, value, allowed }| (field, value, allowed));
+    named.into_iter().collect()
 }

@@ -1,14 +1,12 @@
 //! Errors as RFC 9457 says: `application/problem+json`.
 
-use std::borrow::Cow;
-
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use trefoil::{Error, ErrorKind};
+use trefoil::{Error, ErrorKind, FieldError};
 
 /// What went wrong with a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,14 +36,6 @@ pub(crate) struct ProblemView<'p> {
     code: &'p str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'p [FieldError],
-}
-
-/// What is wrong with one field.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct FieldError {
-    pub(crate) field: Cow<'static, str>,
-    pub(crate) value: String,
-    pub(crate) allowed: Cow<'static, str>,
 }
 
 /// The kinds of problems of the server itself, with what each means.
@@ -109,11 +99,7 @@ impl Problem {
     pub(crate) fn parameter(field: &str, value: &str, allowed: &str) -> Self {
         let detail = format!("parameter `{field}` cannot be this; allowed: {allowed}");
         let value = value.chars().take(80).collect();
-        let error = FieldError {
-            field: field.to_owned().into(),
-            value,
-            allowed: allowed.to_owned().into(),
-        };
+        let error = FieldError { field: field.to_owned(), value, allowed: allowed.to_owned() };
         Self { errors: vec![error], ..Self::own("invalid_parameter", detail) }
     }
 
@@ -133,8 +119,7 @@ impl Problem {
             return Ok(());
         }
         let detail = format!("`{field}` has {count}; allowed: {allowed}");
-        let error =
-            FieldError { field: field.into(), value: count.to_string(), allowed: allowed.into() };
+        let error = FieldError { field: field.to_owned(), value: count.to_string(), allowed };
         Err(Self { errors: vec![error], ..Self::own("invalid_body", detail) })
     }
 
@@ -181,19 +166,11 @@ impl From<Error> for Problem {
         if status >= 500 && !matches!(error, Error::Cancelled | Error::TimedOut) {
             tracing::warn!(code = error.code(), "{}", error.chain());
         }
-        let mut errors = Vec::new();
-        if let Error::InvalidQuery { field, value, allowed }
-        | Error::InvalidConfig { field, value, allowed }
-        | Error::InvalidField { field, value, allowed } = &error
-        {
-            let (field, allowed) = ((*field).into(), (*allowed).into());
-            errors.push(FieldError { field, value: value.clone(), allowed });
-        }
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             code: error.code(),
             detail: detail(&error),
-            errors,
+            errors: error.field().into_iter().collect(),
             retry_after: (status == 503).then_some(5),
         }
     }

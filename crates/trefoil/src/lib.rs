@@ -309,9 +309,10 @@ pub use progress::Progress;
 #[doc(hidden)]
 pub use trefoil_core::string_conversions;
 pub use trefoil_core::{
-    BoxError, Cancel, Degraded, Document, DocumentFormat, Error, ErrorKind, Fusion, Highlight,
-    Language, Metadata, Part, Result, Retriever, RetrieverId, Score, SearchFilters, SearchOptions,
-    SearchQuery, SearchResult, SearchResultItem, SearchStrategy, SearchWeights, Weight,
+    BoxError, Cancel, Degraded, Document, DocumentFormat, Error, ErrorKind, FieldError, Fusion,
+    Highlight, Language, Metadata, Part, Result, Retriever, RetrieverId, Score, SearchFilters,
+    SearchOptions, SearchQuery, SearchResult, SearchResultItem, SearchStrategy, SearchWeights,
+    Weight,
 };
 
 #[cfg(doctest)]

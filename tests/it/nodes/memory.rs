@@ -132,11 +132,16 @@ fn what_the_node_that_leads_refuses_is_the_same_error_everywhere() {
         let never = memory.end_session(&"ses_never".parse().unwrap(), "done").unwrap_err();
         let empty = memory.observe(ObservationDraft::message("")).unwrap_err();
         let refused = [same.unwrap_err(), narrow, unknown, never, empty];
-        refused.map(|error| (error.code(), error.http_status()))
+        refused.map(|error| (error.code(), error.http_status(), error.field()))
     });
     assert_eq!(codes[0], codes[1]);
-    assert_eq!(codes[0][0], ("duplicate_claim", 409));
-    assert_eq!(codes[0][2], ("unknown_claim", 404));
+    assert_eq!(codes[0][0], ("duplicate_claim", 409, None));
+    assert_eq!(codes[0][2], ("unknown_claim", 404, None));
+    let named = codes[0].iter().filter_map(|(_, _, field)| field.as_ref());
+    assert_eq!(
+        named.map(|error| error.field.as_str()).collect::<Vec<_>>(),
+        ["content of an observation"]
+    );
     // Nobody is held up by what was refused.
     claim(&nodes[1], "The bus to Sado does not exist.");
 }

@@ -1,7 +1,7 @@
 //! Writes that a node asks the one that leads for, by the inbox of the shard.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use trefoil_core::{Error, ErrorKind, Metadata, Part, Result};
+use trefoil_core::{Error, ErrorKind, FieldError, Metadata, Part, Result};
 
 use super::{Done, LostDocument, RequestId};
 use crate::{
@@ -66,20 +66,24 @@ pub struct Refusal {
     pub code: String,
     /// Its message.
     pub reason: String,
+    /// The [field](Error::field) that it is about. A node of before does not say.
+    #[serde(default)]
+    pub field: Option<FieldError>,
 }
 
 impl From<&Error> for Refusal {
     fn from(error: &Error) -> Self {
-        Self { code: error.code().to_owned(), reason: error.chain() }
+        let (code, reason) = (error.code().to_owned(), error.chain());
+        Self { code, reason, field: error.field() }
     }
 }
 
 impl Refusal {
     /// The same error for whoever asked.
     fn into_error(self) -> Error {
-        let Self { code, reason } = self;
+        let Self { code, reason, field } = self;
         match ErrorKind::of_code(&code) {
-            Some(kind) => Error::Refused { kind, reason },
+            Some(kind) => Error::Refused { kind, reason, field: field.map(Box::new) },
             None => Error::backend(Part::Store, "write through the node that leads", reason),
         }
     }

@@ -246,7 +246,7 @@ impl State {
             Ok(false) => {
                 let reason = "it keeps no memory; open the memory of its engine".to_owned();
                 let code = NOT_LEADING.to_owned();
-                let answer: Answer<()> = Err(Refusal { code, reason });
+                let answer: Answer<()> = Err(Refusal { code, reason, field: None });
                 self.store.answer(asked.id, &answer)
             }
             Err(error) if stays_in_inbox(&error) => Err(error),
