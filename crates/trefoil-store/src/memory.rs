@@ -56,7 +56,11 @@ pub use self::{
     unit::{AffectRow, MemoryUnit, Payload, UnitRow},
     version::{PatchReason, UnitVersion},
 };
-pub(crate) use self::{embedded::text_of, unit::is_readable};
+pub(crate) use self::{
+    embedded::text_of,
+    unit::{by_row as unit_by_row, is_readable},
+    version::content_hash as unit_digest,
+};
 use crate::{Store, WriteTx, embedding, fault::fault, truth::Done};
 
 /// One snapshot of memory.
@@ -74,6 +78,14 @@ pub struct MemoryWrite<'s> {
     now: i64,
     /// The key of the vector space, if there is a model.
     space: Option<String>,
+}
+
+impl<'s> MemoryWrite<'s> {
+    /// Memory within a transaction of the store in the file at `path`.
+    pub(crate) fn new(tx: &'s WriteTx<'s>, path: &'s Path, now: i64) -> rusqlite::Result<Self> {
+        let space = embedding::space(tx)?;
+        Ok(Self { read: MemoryRead { tx, path }, tx, now, space })
+    }
 }
 
 impl Store {
@@ -112,9 +124,8 @@ impl Store {
     ) -> Result<T> {
         let failed = RefCell::new(None);
         let work = |tx: &WriteTx<'_>, now| {
-            let space = embedding::space(tx)?;
-            let read = MemoryRead { tx, path: self.path() };
-            work(&MemoryWrite { read, tx, now, space }).map_err(|error| abort(&failed, error))
+            let write = MemoryWrite::new(tx, self.path(), now)?;
+            work(&write).map_err(|error| abort(&failed, error))
         };
         let written = self.write_answering(doing, work, answer);
         failed.into_inner().map_or(written, Err)
@@ -156,7 +167,7 @@ impl<'s> Deref for MemoryWrite<'s> {
 
 impl MemoryRead<'_> {
     /// Runs statements, with their failure told as ours.
-    fn sql<T>(
+    pub(crate) fn sql<T>(
         &self,
         doing: &'static str,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,

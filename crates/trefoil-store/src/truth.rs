@@ -12,6 +12,7 @@ mod boundary;
 mod cache;
 mod cluster;
 mod lost;
+mod lost_units;
 mod memory;
 mod node;
 mod place;
@@ -36,6 +37,7 @@ pub use cluster::{
     OutOfReach, Request, RequestId,
 };
 pub use lost::{LostDocument, LostRows, is_of_lost_rows};
+pub use lost_units::{LostEvidence, LostFeedback, LostUnit};
 pub use memory::{MemoryShard, MemoryTruth};
 pub use node::{Node, NodeStep, NodeTimes};
 pub use place::{Lost, Place, Shard, Start};

@@ -63,15 +63,16 @@ pub mod cluster {
         ingest::{
             inbox::hand_over,
             queue_embedder::QueueEmbedder,
-            restore::{NotRestored, NotRestoredReason, Restored},
+            restore::{NotRestored, NotRestoredReason, Restored, UnitNotRestored},
         },
         store_at::{EmbedAt, Freshness, NodeStatus, SharedStore, StoreAt},
     };
     pub use trefoil_store::truth::{
         Cluster, Column, ColumnKind, Done, EMBED_TRIES, EmbedOutcome, EmbedText, Lost,
-        LostDocument, MadeVectors, MemoryShard, MemoryTruth, NodeReport, NodeRole, NodeSeen,
-        NodeTimes, OutOfReach, Place, Request, RequestId, RowSink, Sequences, Shard, Start, Table,
-        Touched, TouchedTable, Truth, Value, WriteRequest, Written, format, tables,
+        LostDocument, LostEvidence, LostFeedback, LostUnit, MadeVectors, MemoryShard, MemoryTruth,
+        NodeReport, NodeRole, NodeSeen, NodeTimes, OutOfReach, Place, Request, RequestId, RowSink,
+        Sequences, Shard, Start, Table, Touched, TouchedTable, Truth, Value, WriteRequest, Written,
+        format, tables,
     };
 }
 

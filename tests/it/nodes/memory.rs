@@ -4,12 +4,12 @@ use std::{sync::Arc, thread, time::Duration};
 
 use trefoil::{
     EngineConfig, Error,
-    cluster::{Cluster, MemoryTruth, NodeTimes, Truth},
+    cluster::{Cluster, MemoryTruth, NodeTimes, NotRestoredReason, Truth, UnitNotRestored},
     memory::MemoryUpkeep,
 };
 use trefoil_memory::{
     Boundary, Claim, ClaimDraft, FeedbackInput, FeedbackSignal, Memory, ObservationDraft, Scope,
-    integrate::IntegrateOptions, recall::RecallQuery,
+    UnitRecord, integrate::IntegrateOptions, recall::RecallQuery,
 };
 
 use super::{Parts, parts, walrus};
@@ -212,4 +212,53 @@ fn a_node_that_leads_without_a_memory_says_so_and_one_with_a_memory_goes_on() {
     let first = Memory::new(Arc::new(without.engine));
     let told = observe().unwrap();
     assert_eq!(first.observation(&told.id).unwrap(), Some(told));
+}
+
+#[test]
+fn what_the_store_lost_of_memory_is_put_back_with_what_hangs_on_it() {
+    let truth = MemoryTruth::new("a");
+    let first = leading(&truth).open();
+    let second = parts(truth.node("b"), by_words()).following().open();
+    let engines = [Arc::new(first.engine), Arc::new(second.engine)];
+    let nodes = engines.clone().map(Memory::new);
+    let bus = claim(&nodes[0], "The bus to Sado leaves at one.");
+    engines[1].follow().unwrap();
+    let standby = truth.state();
+    let tram = claim(&nodes[0], "The tram to Ryotsu leaves at two.");
+    nodes[0].feedback(&FeedbackInput::new(bus.id.clone(), FeedbackSignal::Helpful)).unwrap();
+    engines[1].follow().unwrap();
+    // What happened to a unit is told of its row number, and not kept.
+    let known = |memory: &Memory, id: &str| {
+        let record = memory.record(id).unwrap();
+        record.map(|record| UnitRecord { events: Vec::new(), ..record })
+    };
+    let had = [&tram.id, &bus.id].map(|id| known(&nodes[0], id.as_str()).unwrap());
+    truth.put_back(standby);
+    let noted = engines[0].memory().write("note", |write| write.add_event("noted", None, "{}"));
+    noted.unwrap_err();
+    for engine in &engines {
+        engine.follow().unwrap();
+    }
+    assert_eq!(known(&nodes[1], tram.id.as_str()), None);
+    assert!(engines[0].lead().unwrap());
+    let plane = claim(&nodes[0], "The plane to Sado leaves at three.");
+
+    let due = engines[1].restore_lost(true).unwrap();
+    assert_eq!(due.units.len(), 3, "{due:?}");
+    let report = engines[1].restore_lost(false).unwrap();
+    assert_eq!((&report.units, report.skipped_units.as_slice()), (&due.units, [].as_slice()));
+    engines[1].follow().unwrap();
+    for node in &nodes {
+        for had in &had {
+            assert_eq!(known(node, &had.id).as_ref(), Some(had));
+        }
+        assert!(known(node, plane.id.as_str()).is_some());
+        let found = node.recall(&RecallQuery::new("tram to Ryotsu"), &Boundary::default()).unwrap();
+        assert_eq!(found.claims[0].claim.id, tram.id);
+    }
+    // The other node has kept the same, and finds it there.
+    let again = engines[0].restore_lost(false).unwrap();
+    assert_eq!(again.units, Vec::<String>::new());
+    let present = |one: &UnitNotRestored| one.reason == NotRestoredReason::Present;
+    assert!(again.skipped_units.len() == 3 && again.skipped_units.iter().all(present), "{again:?}");
 }

@@ -50,7 +50,7 @@ Examples:
         /// The node
         node: String,
     },
-    /// Put back documents that the database has lost and this node had
+    /// Put back documents and units of memory that the database has lost and this node had
     #[command(after_help = "\
 A database that takes over from one that failed may have lost the last transactions. A node that
 had them keeps what they wrote, in the directory of its cache, until it is put back. What was

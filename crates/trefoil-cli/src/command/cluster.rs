@@ -10,7 +10,7 @@ use trefoil::{
     Engine, Error,
     cluster::{
         Cluster, NodeRole, NodeSeen, NotRestored, QueueEmbedder, Restored, Shard, StoreAt, Truth,
-        hand_over,
+        UnitNotRestored, hand_over,
     },
 };
 use trefoil_postgres::{PostgresConfig, PostgresTruth};
@@ -87,11 +87,13 @@ fn move_to(to: &str, settings: &Settings, config: &PostgresConfig) -> anyhow::Re
 fn restore(dry_run: bool, settings: &Settings) -> anyhow::Result<Outcome> {
     let report = settings.open_existing()?.restore_lost(dry_run)?;
     settings.console.show(&report, restored)?;
-    Ok(if report.restored.is_empty() { Outcome::NothingFound } else { Outcome::Found })
+    let is_nothing = report.restored.is_empty() && report.units.is_empty();
+    Ok(if is_nothing { Outcome::NothingFound } else { Outcome::Found })
 }
 
 fn restored(report: &Restored) -> String {
-    let Restored { lost_after, lost_upto, dry_run, restored, skipped, memory_units } = report;
+    let Restored { lost_after, lost_upto, dry_run, restored, skipped, units, skipped_units } =
+        report;
     let mut text = format!(
         "the database has lost transactions {} to {lost_upto}, which this node had\n",
         lost_after + 1
@@ -105,9 +107,12 @@ fn restored(report: &Restored) -> String {
     for NotRestored { path, reason } in skipped {
         _ = writeln!(text, "left as it is: {} {}", printable(path), reason.as_str());
     }
-    if *memory_units > 0 {
-        let units = plural(*memory_units, "unit");
-        _ = writeln!(text, "not put back: {memory_units} {units} of memory at most");
+    if !units.is_empty() {
+        let many = plural(units.len(), "unit");
+        _ = writeln!(text, "{} {many} of memory {done}", units.len());
+    }
+    for UnitNotRestored { id, reason } in skipped_units {
+        _ = writeln!(text, "left as it is: {} {}", printable(id), reason.as_str());
     }
     text
 }

@@ -1,5 +1,5 @@
 use rusqlite::{Connection, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::RowId;
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The body of a claim. Names of closed choices are those of the schema.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimPayload {
     /// What it says.
     pub text: String,

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{Connection, Row, params, params_from_iter};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::{Result, RowId};
 
 use super::MemoryRead;
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The body of an episode: an observation fills `input_text`, a turn of a conversation both.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodePayload {
     /// What was observed or said to us.
     pub input_text: Option<String>,

@@ -1,4 +1,5 @@
 use rusqlite::{Row, params};
+use serde::{Deserialize, Serialize};
 use trefoil_core::{Result, RowId};
 
 use super::{MemoryRead, MemoryWrite};
@@ -22,7 +23,8 @@ pub struct EvidenceRow {
 }
 
 /// How a claim stands to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum LinkRelation {
     /// Both cannot be so.
     Contradicts,

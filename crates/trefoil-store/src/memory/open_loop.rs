@@ -1,5 +1,5 @@
 use rusqlite::{Connection, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::{Result, RowId};
 
 use super::MemoryRead;
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The body of something that is left to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopPayload {
     /// What is left to do; no two loops say the same.
     pub text: String,

@@ -1,10 +1,11 @@
 use rusqlite::{OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 use trefoil_core::Result;
 
 use super::{MemoryRead, MemoryWrite};
 
 /// A stretch of work on one project.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
     /// Its id.
     pub id: String,

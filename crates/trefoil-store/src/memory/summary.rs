@@ -1,11 +1,11 @@
 use rusqlite::{Connection, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::RowId;
 
 use crate::WriteTx;
 
 /// The body of a summary.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryPayload {
     /// What kind of summary it is: `rolling`, `person`, `topic`, `claims`…
     pub scope_label: String,

@@ -1,5 +1,5 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use trefoil_core::{BoundaryClass, RowId, UnitKind, UnitState};
 
 use super::{
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// What all units of memory have in common. Times are seconds since 1970.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnitRow {
     /// Public id.
     pub id: String,
@@ -72,7 +72,7 @@ impl UnitRow {
 }
 
 /// A feeling and how strong it is, 0–1.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AffectRow {
     /// The feeling.
     pub label: String,
@@ -81,7 +81,7 @@ pub struct AffectRow {
 }
 
 /// The body of a unit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Payload {
     /// Something that happened.
@@ -223,7 +223,7 @@ pub(super) fn by_id(tx: &Connection, id: &str) -> rusqlite::Result<Option<Memory
     row_of(tx, id)?.map_or(Ok(None), |row| by_row(tx, row))
 }
 
-pub(super) fn by_row(tx: &Connection, row: RowId) -> rusqlite::Result<Option<MemoryUnit>> {
+pub(crate) fn by_row(tx: &Connection, row: RowId) -> rusqlite::Result<Option<MemoryUnit>> {
     let unit = tx
         .prepare_cached(
             "SELECT public_id, kind, occurred_at, created_at, updated_at, source, state, archived_as,

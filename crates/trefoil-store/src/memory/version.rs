@@ -115,7 +115,7 @@ pub(super) fn append(
 
 /// SHA-256 of the unit as JSON with sorted keys and without white space; when it was last
 /// changed is no part of it.
-fn content_hash(unit: &MemoryUnit) -> rusqlite::Result<String> {
+pub(crate) fn content_hash(unit: &MemoryUnit) -> rusqlite::Result<String> {
     let unreadable = |error: serde_json::Error| unreadable(0, error);
     let mut value = serde_json::to_value(unit).map_err(unreadable)?;
     if let Some(unit) = value.get_mut("unit").and_then(Value::as_object_mut) {

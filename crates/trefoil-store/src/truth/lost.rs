@@ -1,7 +1,7 @@
 //! What a node keeps of rows that the truth has lost, until they are put back.
 //!
 //! When a cache is made again because the truth has lost transactions, the documents that it had
-//! and the new rows have not are written into a file next to the store. A transaction that came
+//! and the new rows have not, and the units of memory likewise, are written into a file next to the store. A transaction that came
 //! since the loss counts for more than a lost one: what it wrote or removed is named only, and no
 //! text of it is kept.
 
@@ -12,16 +12,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Error, Part, Result, private_file, sync};
+use trefoil_core::{Error, Part, Result, RowId, private_file, sync};
 
-use super::{Lost, Place, RowSink, Sequences, Start, Truth, Value};
+use super::{
+    Lost, LostUnit, Place, RowSink, Sequences, Start, Truth, Value, lost_units::unit_digests,
+};
 use crate::{
     NewFile, Store,
     disk::fork::Use,
     fault::fault,
     file::{Digests, digests, whole_file},
+    memory::SessionRow,
     store::open_writer,
 };
 
@@ -33,7 +35,7 @@ const KEEP: &str = "keep what the truth has lost";
 
 /// What a cache had that the truth has lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct LostRows {
     /// How far the cache was.
     pub at: Place,
@@ -47,8 +49,16 @@ pub struct LostRows {
     pub removed: BTreeSet<String>,
     /// Paths of documents that lost transactions had removed: they are there again.
     pub returned: BTreeSet<String>,
-    /// Units of memory that the truth has no more, at most: some may have been removed since.
-    pub memory_units: usize,
+    /// Units of memory that lost transactions had written, by id.
+    pub units: Vec<LostUnit>,
+    /// The sessions that these name.
+    pub sessions: Vec<SessionRow>,
+    /// Ids of units that were written since the loss, and differ.
+    pub rewritten_units: BTreeSet<String>,
+    /// Ids of units that were removed since the loss.
+    pub removed_units: BTreeSet<String>,
+    /// Ids of units that lost transactions had removed: they are there again.
+    pub returned_units: BTreeSet<String>,
 }
 
 /// A document that a lost transaction had written.
@@ -66,26 +76,36 @@ pub struct LostDocument {
 impl LostRows {
     /// True if nothing of documents or of memory was lost.
     fn is_empty(&self) -> bool {
-        let paths = [&self.rewritten, &self.removed, &self.returned];
-        self.documents.is_empty()
-            && self.memory_units == 0
-            && paths.iter().all(|one| one.is_empty())
+        let named = [
+            &self.rewritten,
+            &self.removed,
+            &self.returned,
+            &self.rewritten_units,
+            &self.removed_units,
+            &self.returned_units,
+        ];
+        self.documents.is_empty() && self.units.is_empty() && named.iter().all(|one| one.is_empty())
     }
 
     /// Adds what was kept of an earlier loss, and is not kept of this one.
     fn add_earlier(&mut self, earlier: Self) {
-        let paths: BTreeSet<&str> =
-            self.documents.iter().map(|document| document.file.path.as_str()).collect();
-        let documents = earlier.documents.into_iter();
-        let missing: Vec<LostDocument> =
-            documents.filter(|one| !paths.contains(one.file.path.as_str())).collect();
-        self.documents.extend(missing);
-        self.documents.sort_by(|one, other| one.file.path.cmp(&other.file.path));
+        add_missing(&mut self.documents, earlier.documents, |lost| &lost.file.path);
+        add_missing(&mut self.units, earlier.units, |lost| &lost.unit.id);
+        add_missing(&mut self.sessions, earlier.sessions, |session| &session.id);
         self.rewritten.extend(earlier.rewritten);
         self.removed.extend(earlier.removed);
         self.returned.extend(earlier.returned);
-        self.memory_units = self.memory_units.max(earlier.memory_units);
+        self.rewritten_units.extend(earlier.rewritten_units);
+        self.removed_units.extend(earlier.removed_units);
+        self.returned_units.extend(earlier.returned_units);
     }
+}
+
+/// Adds those that are not there by their name, and orders all by it.
+fn add_missing<T>(all: &mut Vec<T>, earlier: Vec<T>, name: impl Fn(&T) -> &String) {
+    let there: BTreeSet<String> = all.iter().map(|one| name(one).clone()).collect();
+    all.extend(earlier.into_iter().filter(|one| !there.contains(name(one))));
+    all.sort_by(|one, other| name(one).cmp(name(other)));
 }
 
 /// True if a file of this name, in the directory of an index, holds what [`Store::lost_rows`]
@@ -158,9 +178,9 @@ impl Store {
             let is_back =
                 |path: &&String| !here.contains_key(*path) && !since.written.contains(*path);
             kept.returned = there.keys().filter(is_back).cloned().collect();
-            kept.memory_units = memory_units(tx)?.difference(&units_there).count();
             Ok(())
         })?;
+        self.keep_lost_units(&mut kept, &since, &units_there)?;
         if kept.is_empty() {
             return Ok(());
         }
@@ -169,6 +189,37 @@ impl Store {
             kept.add_earlier(earlier);
         }
         self.write_lost(&kept)
+    }
+
+    /// The same of units of memory.
+    fn keep_lost_units(&self, kept: &mut LostRows, since: &Since, there: &Digests) -> Result<()> {
+        self.memory_read(KEEP, |memory| {
+            let here = memory.sql(KEEP, unit_digests)?;
+            for (id, (row, digest)) in &here {
+                let before = there.get(id);
+                if before.is_some_and(|(_, before)| before == digest) {
+                    continue;
+                }
+                if before.is_some_and(|(row, _)| since.written_units.contains(row)) {
+                    kept.rewritten_units.insert(id.clone());
+                } else if before.is_none() && since.gone_units.contains(row) {
+                    kept.removed_units.insert(id.clone());
+                } else {
+                    let row = RowId::new(row.cast_unsigned());
+                    let before = before.map(|(_, digest)| digest.clone());
+                    kept.units.extend(LostUnit::read(memory, row, before)?);
+                }
+            }
+            let is_back = |(id, (row, _)): &(&String, &(i64, String))| {
+                !here.contains_key(*id) && !since.written_units.contains(row)
+            };
+            kept.returned_units = there.iter().filter(is_back).map(|(id, _)| id.clone()).collect();
+            let named: BTreeSet<&str> = kept.units.iter().filter_map(LostUnit::session).collect();
+            for id in named {
+                kept.sessions.extend(memory.session(id)?);
+            }
+            Ok(())
+        })
     }
 
     fn write_lost(&self, kept: &LostRows) -> Result<()> {
@@ -186,33 +237,41 @@ impl Store {
     }
 }
 
-/// The digests of files and the ids of units of memory in the store in a file.
-fn contents(path: &Path) -> Result<(Digests, BTreeSet<String>)> {
+/// The digests of files and of units of memory in the store in a file.
+fn contents(path: &Path) -> Result<(Digests, Digests)> {
     let failed = |error| fault(path, KEEP, error);
     let _use = Use::begin();
     let connection = open_writer(path)?;
-    let read = || Ok((digests(&connection)?, memory_units(&connection)?));
+    let read = || Ok((digests(&connection)?, unit_digests(&connection)?));
     let contents = read().map_err(failed)?;
     // The files next to it go with the connection.
     connection.close().map_err(|(_, error)| failed(error))?;
     Ok(contents)
 }
 
-fn memory_units(tx: &Connection) -> rusqlite::Result<BTreeSet<String>> {
-    let mut select = tx.prepare("SELECT public_id FROM units WHERE kind <> 8")?;
-    select.query_map([], |row| row.get(0))?.collect()
-}
-
-/// What transactions after the loss did to files. Where the truth does not tell any more what was
-/// removed, every file that is there counts as written.
+/// What transactions after the loss did to files and units of memory. Where the truth does not tell any more what was
+/// removed, all that is there counts as written.
 #[derive(Debug, Default)]
 struct Since {
     written: BTreeSet<String>,
     /// Row numbers. Another file of a lost transaction may have had the same, and is then not kept.
     gone: BTreeSet<i64>,
+    /// Row numbers of units, and the same of those that are gone.
+    written_units: BTreeSet<i64>,
+    gone_units: BTreeSet<i64>,
     /// The place of the path in a row of `files`.
     path: usize,
 }
+
+/// The tables of units and of their bodies.
+const BODIES: [&str; 6] = [
+    "units",
+    "payload_episode",
+    "payload_claim",
+    "payload_fact",
+    "payload_summary",
+    "payload_loop",
+];
 
 impl Since {
     fn pull(truth: &dyn Truth, after: u64) -> Result<Self> {
@@ -234,15 +293,21 @@ impl RowSink for Since {
     }
 
     fn gone(&mut self, table: &str, key: &[Value]) -> Result<()> {
-        if let ("files", [Value::Integer(row)]) = (table, key) {
-            self.gone.insert(*row);
-        }
+        match (table, key) {
+            ("files", [Value::Integer(row)]) => self.gone.insert(*row),
+            ("units", [Value::Integer(row)]) => self.gone_units.insert(*row),
+            _ => false,
+        };
         Ok(())
     }
 
     fn row(&mut self, table: &str, values: &[Value]) -> Result<()> {
         if let ("files", Some(Value::Text(path))) = (table, values.get(self.path)) {
             self.written.insert(path.clone());
+        }
+        // A unit is the first column of its body.
+        if let (true, Some(Value::Integer(row))) = (BODIES.contains(&table), values.first()) {
+            self.written_units.insert(*row);
         }
         Ok(())
     }

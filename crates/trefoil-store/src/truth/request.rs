@@ -1,21 +1,23 @@
 //! Writes that a node asks the one that leads for, by the inbox of the shard.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trefoil_core::{Error, ErrorKind, FieldError, Metadata, Part, Result};
 
-use super::{Done, LostDocument, RequestId};
+use super::{Done, LostDocument, LostUnit, RequestId, lost_units};
 use crate::{
     NewFile, Store, Stored, TouchedFile, WriteTx,
     file::{
         digest_at, identify, patch_metadata, put_files, remove_paths, remove_under, touch_files,
     },
-    memory::MemoryWrite,
+    memory::{MemoryWrite, SessionRow},
 };
 
 /// What a message says that the node does.
 const SERVE: &str = "do what another node asks for";
 
-/// A write of documents, which any node can prepare and the one that leads does.
+/// A write of documents, or one that puts back what was lost, which any node can prepare and the one that leads does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WriteRequest {
@@ -24,6 +26,14 @@ pub enum WriteRequest {
     /// [`Store::put_files`] of those of which the store has still what the truth had after the
     /// loss.
     RestoreFiles(Vec<LostDocument>),
+    /// Units of memory of which the store has still what the truth had after the loss, and which
+    /// no other unit says by now.
+    RestoreUnits {
+        /// The sessions that they name; one that is there stays as it is.
+        sessions: Vec<SessionRow>,
+        /// The units.
+        units: Vec<LostUnit>,
+    },
     /// [`Store::touch_files`].
     TouchFiles(Vec<TouchedFile>),
     /// [`Store::remove_files`].
@@ -45,15 +55,18 @@ pub enum WriteRequest {
 pub enum Written {
     /// The files as they were stored.
     Stored(Vec<Stored>),
+    /// Public ids of the units of memory that were stored.
+    Units(Vec<String>),
     /// How many files it concerned.
     Counted(usize),
 }
 
 impl Written {
-    /// How many files it concerned.
+    /// How many files or units it concerned.
     pub fn count(&self) -> usize {
         match self {
             Self::Stored(files) => files.len(),
+            Self::Units(units) => units.len(),
             Self::Counted(count) => *count,
         }
     }
@@ -111,6 +124,7 @@ fn done<T: Serialize>(id: RequestId, answer: &Answer<T>) -> Result<Done> {
 impl WriteRequest {
     fn work(
         &self,
+        path: &Path,
         tx: &WriteTx<'_>,
         now: i64,
         refused: &mut Option<Error>,
@@ -125,6 +139,11 @@ impl WriteRequest {
                     }
                 }
                 return put(tx, now, &files, refused);
+            }
+            Self::RestoreUnits { sessions, units } => {
+                let memory = MemoryWrite::new(tx, path, now)?;
+                let restored = lost_units::restore(&memory, sessions, units);
+                return restored.map(Written::Units).map_err(|error| refuse(refused, error));
             }
             Self::TouchFiles(files) => touch_files(tx, files),
             Self::RemoveFiles(paths) => remove_paths(tx, paths.iter().map(String::as_str)),
@@ -145,11 +164,14 @@ fn put(
 ) -> rusqlite::Result<Written> {
     match files.iter().map(identify).collect() {
         Ok(ids) => put_files(tx, now, files, ids).map(Written::Stored),
-        Err(error) => {
-            *refused = Some(error);
-            Err(rusqlite::Error::QueryReturnedNoRows)
-        }
+        Err(error) => Err(refuse(refused, error)),
     }
+}
+
+/// Keeps an error of ours; another one ends the transaction.
+fn refuse(refused: &mut Option<Error>, error: Error) -> rusqlite::Error {
+    *refused = Some(error);
+    rusqlite::Error::QueryReturnedNoRows
 }
 
 impl Store {
@@ -159,7 +181,8 @@ impl Store {
     /// As those of the method that the request names.
     pub fn perform(&self, request: &WriteRequest) -> Result<Written> {
         let mut refused = None;
-        let answer = self.write("write documents", |tx, now| request.work(tx, now, &mut refused));
+        let answer = self
+            .write("write documents", |tx, now| request.work(self.path(), tx, now, &mut refused));
         refused.map_or(answer, Err)
     }
 
@@ -173,7 +196,7 @@ impl Store {
         let mut refused = None;
         let served = self.write_answering(
             SERVE,
-            |tx, now| request.work(tx, now, &mut refused),
+            |tx, now| request.work(self.path(), tx, now, &mut refused),
             |written| done(id, &Ok(written)).map(Some),
         );
         match (refused, served) {

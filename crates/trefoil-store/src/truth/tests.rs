@@ -15,6 +15,7 @@ use crate::{
 };
 mod boundary;
 mod doubt;
+mod lost_units;
 mod simulation;
 
 /// A node with a cache in a folder of its own.

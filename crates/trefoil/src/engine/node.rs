@@ -65,8 +65,8 @@ impl Engine {
         self.state.resign()
     }
 
-    /// Puts back the documents that the shared store has lost, as far as this node had them, and
-    /// forgets them then; with `dry_run` it only tells what it would do. It works on a node that
+    /// Puts back the documents and units of memory that the shared store has lost, as far as this
+    /// node had them, and forgets them then; with `dry_run` it only tells what it would do. It works on a node that
     /// follows too. What was written or removed since the loss stays as it is, and is named.
     ///
     /// # Errors

@@ -357,7 +357,7 @@ impl State {
         if let Some(Lost { at, after }) = known.lost {
             troubles.push(format!(
                 "the shared store has lost {} transactions after transaction {after}, which this \
-                 node had; `trefoil cluster restore` puts back documents of them",
+                 node had; `trefoil cluster restore` puts back what it can of them",
                 at.tx - after
             ));
         }

@@ -6,7 +6,8 @@ use serde::Serialize;
 use trefoil_core::{Error, Result};
 use trefoil_store::{
     NewEmbedding, file_id,
-    truth::{LostDocument, LostRows, WriteRequest, Written},
+    memory::SessionRow,
+    truth::{LostDocument, LostRows, LostUnit, WriteRequest, Written},
 };
 
 use crate::{config::Model, state::State};
@@ -14,7 +15,7 @@ use crate::{config::Model, state::State};
 /// How many documents are put back in one transaction.
 const GROUP: usize = 16;
 
-/// What was put back of the documents that the shared store had lost.
+/// What was put back of the documents and the units of memory that the shared store had lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Restored {
@@ -28,8 +29,10 @@ pub struct Restored {
     pub restored: Vec<String>,
     /// The documents that were not.
     pub skipped: Vec<NotRestored>,
-    /// Units of memory that were lost, at most; they are not put back.
-    pub memory_units: usize,
+    /// Ids of the units of memory that were put back.
+    pub units: Vec<String>,
+    /// The units that were not.
+    pub skipped_units: Vec<UnitNotRestored>,
 }
 
 /// A document that was not put back.
@@ -42,7 +45,17 @@ pub struct NotRestored {
     pub reason: NotRestoredReason,
 }
 
-/// Why a document was not put back.
+/// A unit of memory that was not put back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnitNotRestored {
+    /// Its id.
+    pub id: String,
+    /// Why not.
+    pub reason: NotRestoredReason,
+}
+
+/// Why a document or a unit was not put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum NotRestoredReason {
@@ -57,7 +70,7 @@ pub enum NotRestoredReason {
 }
 
 impl NotRestoredReason {
-    /// What a message says of the document.
+    /// What a message says of it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Present => "is there as it was",
@@ -81,7 +94,8 @@ impl State {
         }
         let kept = self.store.lost_rows()?;
         let kept = kept.ok_or_else(|| Error::NothingLost { path: self.dir.clone() })?;
-        let LostRows { at, after, documents, rewritten, removed, returned, memory_units } = kept;
+        let (units, skipped_units) = self.due_units(&kept)?;
+        let LostRows { at, after, documents, rewritten, removed, returned, sessions, .. } = kept;
         let of = |reason| move |path| NotRestored { path, reason };
         let named = rewritten.into_iter().map(of(NotRestoredReason::Rewritten));
         let named = named.chain(removed.into_iter().map(of(NotRestoredReason::Removed)));
@@ -89,7 +103,8 @@ impl State {
         let mut skipped: Vec<NotRestored> = named.collect();
         let mut due = Vec::new();
         for document in documents {
-            match self.not_restored(&document)? {
+            let there = self.store.file_digest(&document.file.path)?;
+            match not_restored(there.as_ref(), &document.digest, document.before.as_ref()) {
                 Some(reason) => {
                     skipped.push(NotRestored { path: document.file.path, reason });
                 }
@@ -100,11 +115,12 @@ impl State {
             lost_after: after,
             lost_upto: at.tx,
             dry_run,
-            memory_units,
+            skipped_units,
             ..Restored::default()
         };
         if dry_run {
             report.restored = due.into_iter().map(|document| document.file.path).collect();
+            report.units = units.into_iter().map(|lost| lost.unit.id).collect();
         } else {
             for group in due.chunks(GROUP) {
                 let stored = self.put_back(group)?;
@@ -117,26 +133,56 @@ impl State {
                     }
                 }
             }
+            if !units.is_empty() {
+                let restored = self.put_back_units(&units, sessions)?;
+                for LostUnit { unit, .. } in units {
+                    if restored.contains(&unit.id) {
+                        report.units.push(unit.id);
+                    } else {
+                        let reason = NotRestoredReason::Rewritten;
+                        report.skipped_units.push(UnitNotRestored { id: unit.id, reason });
+                    }
+                }
+            }
             self.show_written()?;
             self.store.forget_lost_rows()?;
         }
         skipped.sort();
         report.skipped = skipped;
+        report.skipped_units.sort();
         Ok(report)
     }
 
-    /// Why a document is not to be put back; none if it is.
-    fn not_restored(&self, document: &LostDocument) -> Result<Option<NotRestoredReason>> {
-        let there = self.store.file_digest(&document.file.path)?;
-        Ok(if there.as_ref() == Some(&document.digest) {
-            Some(NotRestoredReason::Present)
-        } else if there == document.before {
-            None
-        } else if there.is_some() {
-            Some(NotRestoredReason::Rewritten)
-        } else {
-            Some(NotRestoredReason::Removed)
-        })
+    /// The units of memory that are to be put back, and those that are not.
+    fn due_units(&self, kept: &LostRows) -> Result<(Vec<LostUnit>, Vec<UnitNotRestored>)> {
+        let of = |reason| move |id: &String| UnitNotRestored { id: id.clone(), reason };
+        let named = kept.rewritten_units.iter().map(of(NotRestoredReason::Rewritten));
+        let named = named.chain(kept.removed_units.iter().map(of(NotRestoredReason::Removed)));
+        let named = named.chain(kept.returned_units.iter().map(of(NotRestoredReason::Returned)));
+        let mut skipped: Vec<UnitNotRestored> = named.collect();
+        let mut due = Vec::new();
+        for lost in &kept.units {
+            let there = self.store.unit_digest(&lost.unit.id)?;
+            match not_restored(there.as_ref(), &lost.digest, lost.before.as_ref()) {
+                Some(reason) => skipped.push(UnitNotRestored { id: lost.unit.id.clone(), reason }),
+                None => due.push(lost.clone()),
+            }
+        }
+        Ok((due, skipped))
+    }
+
+    /// Writes units with the sessions that they name, unless others have written them by now, in one
+    /// transaction, for they hang on each other; the ids of those that it wrote.
+    fn put_back_units(
+        self: &Arc<Self>,
+        units: &[LostUnit],
+        sessions: Vec<SessionRow>,
+    ) -> Result<BTreeSet<String>> {
+        let units = units.to_vec();
+        match self.write_documents(&WriteRequest::RestoreUnits { sessions, units })? {
+            Written::Units(ids) => Ok(ids.into_iter().collect()),
+            Written::Stored(_) | Written::Counted(_) => Ok(BTreeSet::new()),
+        }
     }
 
     /// A document as it comes in: with vectors if they are the caller's; a model makes its own.
@@ -158,7 +204,25 @@ impl State {
             Written::Stored(stored) => {
                 Ok(stored.into_iter().map(|one| one.file.to_string()).collect())
             }
-            Written::Counted(_) => Ok(BTreeSet::new()),
+            Written::Units(_) | Written::Counted(_) => Ok(BTreeSet::new()),
         }
+    }
+}
+
+/// Why what was lost is not to be put back; none if it is: `there` is what the store has of it,
+/// `before` what it had after the loss.
+fn not_restored(
+    there: Option<&String>,
+    lost: &String,
+    before: Option<&String>,
+) -> Option<NotRestoredReason> {
+    if there == Some(lost) {
+        Some(NotRestoredReason::Present)
+    } else if there == before {
+        None
+    } else if there.is_some() {
+        Some(NotRestoredReason::Rewritten)
+    } else {
+        Some(NotRestoredReason::Removed)
     }
 }
