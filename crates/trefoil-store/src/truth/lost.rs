@@ -1,9 +1,9 @@
 //! What a node keeps of rows that the truth has lost, until they are put back.
 //!
-//! When a cache is made again because the truth has lost transactions, the documents that it had
-//! and the new rows have not, and the units of memory likewise, are written into a file next to the store. A transaction that came
-//! since the loss counts for more than a lost one: what it wrote or removed is named only, and no
-//! text of it is kept.
+//! When a cache is made again because the truth has lost transactions, the documents and the units
+//! of memory that it had and the new rows have not are written into a file next to the store. A
+//! transaction that came since the loss counts for more than a lost one: what it wrote or removed
+//! is named only, and no text of it is kept.
 
 use std::{
     collections::BTreeSet,
@@ -249,8 +249,8 @@ fn contents(path: &Path) -> Result<(Digests, Digests)> {
     Ok(contents)
 }
 
-/// What transactions after the loss did to files and units of memory. Where the truth does not tell any more what was
-/// removed, all that is there counts as written.
+/// What transactions after the loss did to files and units of memory. Where the truth does not tell
+/// any more what was removed, all that is there counts as written.
 #[derive(Debug, Default)]
 struct Since {
     written: BTreeSet<String>,

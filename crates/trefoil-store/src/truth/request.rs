@@ -17,7 +17,8 @@ use crate::{
 /// What a message says that the node does.
 const SERVE: &str = "do what another node asks for";
 
-/// A write of documents, or one that puts back what was lost, which any node can prepare and the one that leads does.
+/// A write of documents, or one that puts back what was lost, which any node can prepare and the
+/// one that leads does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum WriteRequest {
