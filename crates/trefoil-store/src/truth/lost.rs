@@ -256,8 +256,9 @@ struct Since {
     written: BTreeSet<String>,
     /// Row numbers. Another file of a lost transaction may have had the same, and is then not kept.
     gone: BTreeSet<i64>,
-    /// Row numbers of units, and the same of those that are gone.
+    /// Row numbers of units of memory that were written, themselves or their bodies.
     written_units: BTreeSet<i64>,
+    /// Row numbers of units that are gone, with the same doubt as for files.
     gone_units: BTreeSet<i64>,
     /// The place of the path in a row of `files`.
     path: usize,
