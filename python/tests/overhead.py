@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -179,11 +179,17 @@ def heavy(engine: trefoil.Engine) -> object:
     )
 
 
+def run_on(cores: Iterable[int]) -> None:
+    """Let every thread of this process run on these cores only."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), cores)
+
+
 async def awaits(engine: trefoil.Engine, library: Library, asked: Asked) -> None:
     """Await at once as many searches as there are cores, and a hundred.
 
     A search has more than one thread, so that many at once take longer than one in the library
-    too.
+    too. With a core for each, they are to take as long as one that has a core.
     """
     cores = os.cpu_count() or 1
     async with trefoil.AsyncEngine(engine) as awaited:
@@ -202,13 +208,18 @@ async def awaits(engine: trefoil.Engine, library: Library, asked: Asked) -> None
 
         ours: list[float] = []
         theirs: list[float] = []
+        with_a_core: list[float] = []
         for _ in range(5):
             one_at_once, many_at_once = library("many 1 3"), library(f"many {cores} 3")
             theirs.append(cores * one_at_once / many_at_once)
             alone, together = await rounds(1), await rounds(cores)
             ours.append(together / alone)
+            run_on(range(1))
+            with_a_core.append(together / await rounds(1))
+            run_on(range(cores))
         mine, of = statistics.median(ours), statistics.median(theirs)
         print(f"{cores} awaits at once on {cores} cores: {mine:.2f} × one, library {of:.2f} ×")
+        print(f"… {statistics.median(with_a_core):.2f} × one on one core")
         lags: list[float] = []
         ended = False
 

@@ -6,9 +6,12 @@
 //!     cargo run --release -p benches --bin nodes -- equal DATA scifact cranfield xreact-ko
 //! tests/postgres/start.py --durable wheel \
 //!     cargo run --release -p benches --bin nodes -- times DATA scifact cranfield cacm
+//! tests/postgres/start.py --durable wheel \
+//!     cargo run --release -p benches --bin nodes -- found DATA 10000 100000 1000000
 //! ```
 //!
-//! The default model has to be there. Each text is embedded once, whichever index asks for it.
+//! The default model has to be there, but for `found`, which takes chunks without vectors. Each
+//! text is embedded once, whichever index asks for it.
 
 use std::{
     env, fs,
@@ -19,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use benches::{EmbeddedOnce, Outcome, folder, model};
+use benches::{EmbeddedOnce, Outcome, RealText, cpu_seconds, folder, model};
 use rayon::prelude::*;
 use tempfile::TempDir;
 use trefoil::{
@@ -33,6 +36,8 @@ use trefoil_text::language_of;
 
 /// Documents of one ingest, which is one transaction or more.
 const BATCH: usize = 64;
+/// The same where there are many.
+const MANY: usize = 2_000;
 /// Results of a question that are compared.
 const COMPARED: usize = 100;
 /// Questions of a collection that are also asked with reranking, whose time is not limited.
@@ -53,11 +58,13 @@ fn main() -> Outcome {
     let args: Vec<String> = env::args().skip(1).collect();
     let [kind, data, names @ ..] = args.as_slice() else {
         return Err(
-            "usage: nodes equal|times DATA COLLECTION..., the folder of the collections".into()
+            "usage: nodes equal|times DATA COLLECTION..., nodes found DATA CHUNKS...".into()
         );
     };
-    let embedder = Model::Custom(Arc::new(EmbeddedOnce::new(model()?)));
-    let config = EngineConfig { model: embedder, rerank_budget: None, ..EngineConfig::default() };
+    let embedded = || -> Outcome<EngineConfig> {
+        let model = Model::Custom(Arc::new(EmbeddedOnce::new(model()?)));
+        Ok(EngineConfig { model, rerank_budget: None, ..EngineConfig::default() })
+    };
     let database = variable("TREFOIL_POSTGRES")?;
     let read = |name: &String| Collection::read(Path::new(data).join(name), language_of);
     match kind.as_str() {
@@ -66,6 +73,7 @@ fn main() -> Outcome {
                 "| collection | documents | questions | leads | follows | after a failover | new node |"
             );
             println!("|---|--:|--:|---|---|---|---|");
+            let config = embedded()?;
             for name in names {
                 let place = Place::of(&database, name, &config)?;
                 println!("{}", place.compare(&read(name)?)?);
@@ -74,12 +82,23 @@ fn main() -> Outcome {
         }
         "times" => {
             let collections = names.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-            for line in Place::of(&database, "times", &config)?.times(&collections)? {
+            for line in Place::of(&database, "times", &embedded()?)?.times(&collections)? {
                 println!("{line}");
             }
             Ok(())
         }
-        other => Err(format!("`{other}` is neither `equal` nor `times`").into()),
+        "found" => {
+            println!("| chunks | acknowledged to found | CPU to write and follow |");
+            println!("|--:|---|--:|");
+            let text = RealText::read(Path::new(data))?;
+            let config = EngineConfig { model: Model::None, ..EngineConfig::default() };
+            for size in names {
+                let place = Place::of(&database, &format!("found{size}"), &config)?;
+                println!("{}", place.found(text.documents(size.parse()?))?);
+            }
+            Ok(())
+        }
+        other => Err(format!("`{other}` is neither `equal` nor `times` nor `found`").into()),
     }
 }
 
@@ -199,6 +218,28 @@ impl Place {
         Ok(runs)
     }
 
+    /// A row of how long it takes until another node finds what one has written, when there are so
+    /// many documents.
+    fn found(&self, mut documents: impl Iterator<Item = Document>) -> Outcome<String> {
+        let before = cpu_seconds()?;
+        let first = self.node("first")?;
+        leads(&first)?;
+        loop {
+            let some: Vec<Document> = documents.by_ref().take(MANY).collect();
+            if some.is_empty() {
+                break;
+            }
+            first.ingest(&some)?;
+        }
+        first.wait_until_indexed()?;
+        let second = self.node("second")?;
+        follow(&second)?;
+        let cpu = cpu_seconds()? - before;
+        let chunks = second.stats()?.store.chunks;
+        let mut found = look_for(&first, &second, |_| Ok(()))?;
+        Ok(format!("| {chunks} | {} | {cpu:.0} s |", percentiles(&mut found)))
+    }
+
     /// What it costs to write so and to follow.
     fn times(&self, collections: &[Collection]) -> Outcome<Vec<String>> {
         let documents: Vec<Document> =
@@ -215,22 +256,10 @@ impl Place {
         let chunks = second.stats()?.store.chunks;
         let mut lines = vec![format!("{} documents, {chunks} chunks", documents.len())];
 
-        let mut found = Vec::new();
-        for number in 0..LOOKED_FOR {
-            let word = format!("walrus{number}x{number}");
-            let text = format!("Captain Ellis saw the {word} off Tern Station.");
-            let document = [Document::new(format!("log/{number}.md"), text)];
-            alone.ingest(&document)?;
-            first.ingest(&document)?;
-            let (acknowledged, query) = (Instant::now(), query(&word, 10, false)?);
-            while second.search(&query)?.results.is_empty() {
-                if acknowledged.elapsed() > LONGEST {
-                    return Err(format!("{word} is not found on the other node").into());
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            found.push(acknowledged.elapsed());
-        }
+        let mut found = look_for(&first, &second, |document| {
+            alone.ingest(document)?;
+            Ok(())
+        })?;
         lines.push(format!("acknowledged to found: {}", percentiles(&mut found)));
         alone.wait_until_indexed()?;
         first.wait_until_indexed()?;
@@ -240,6 +269,32 @@ impl Place {
         lines.push(format!("without the database: {}", by_turns(&alone, &second, &questions)?));
         Ok(lines)
     }
+}
+
+/// Writes documents on one node, and looks for each on another one: how long that takes from when
+/// the write is acknowledged. `before` is done with each document first.
+fn look_for(
+    first: &Engine,
+    second: &Engine,
+    before: impl Fn(&[Document]) -> Outcome,
+) -> Outcome<Vec<Duration>> {
+    let mut found = Vec::new();
+    for number in 0..LOOKED_FOR {
+        let word = format!("walrus{number}x{number}");
+        let text = format!("Captain Ellis saw the {word} off Tern Station.");
+        let document = [Document::new(format!("log/{number}.md"), text)];
+        before(&document)?;
+        first.ingest(&document)?;
+        let (acknowledged, query) = (Instant::now(), query(&word, 10, false)?);
+        while second.search(&query)?.results.is_empty() {
+            if acknowledged.elapsed() > LONGEST {
+                return Err(format!("{word} is not found on the other node").into());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        found.push(acknowledged.elapsed());
+    }
+    Ok(found)
 }
 
 /// Ends the server of this machine, whose folder is that of `tests/postgres/start.py`.
