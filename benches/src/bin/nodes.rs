@@ -222,7 +222,7 @@ impl Place {
     /// many documents.
     fn found(&self, mut documents: impl Iterator<Item = Document>) -> Outcome<String> {
         let before = cpu_seconds()?;
-        let first = self.node("first")?;
+        let (first, second) = (self.node("first")?, self.node("second")?);
         leads(&first)?;
         loop {
             let some: Vec<Document> = documents.by_ref().take(MANY).collect();
@@ -232,7 +232,6 @@ impl Place {
             first.ingest(&some)?;
         }
         first.wait_until_indexed()?;
-        let second = self.node("second")?;
         follow(&second)?;
         let cpu = cpu_seconds()? - before;
         let chunks = second.stats()?.store.chunks;
