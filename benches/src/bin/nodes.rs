@@ -36,8 +36,8 @@ use trefoil_text::language_of;
 
 /// Documents of one ingest, which is one transaction or more.
 const BATCH: usize = 64;
-/// The same where there are many.
-const MANY: usize = 2_000;
+/// Documents of one ingest where an index is grown.
+const GROWN_BATCH: usize = 2_000;
 /// Results of a question that are compared.
 const COMPARED: usize = 100;
 /// Questions of a collection that are also asked with reranking, whose time is not limited.
@@ -218,14 +218,14 @@ impl Place {
         Ok(runs)
     }
 
-    /// A row of how long it takes until another node finds what one has written, when there are so
-    /// many documents.
+    /// How long it takes until another node finds what is written to an index of these documents, as
+    /// a row of a table.
     fn found(&self, mut documents: impl Iterator<Item = Document>) -> Outcome<String> {
         let before = cpu_seconds()?;
         let (first, second) = (self.node("first")?, self.node("second")?);
         leads(&first)?;
         loop {
-            let some: Vec<Document> = documents.by_ref().take(MANY).collect();
+            let some: Vec<Document> = documents.by_ref().take(GROWN_BATCH).collect();
             if some.is_empty() {
                 break;
             }
@@ -235,7 +235,7 @@ impl Place {
         follow(&second)?;
         let cpu = cpu_seconds()? - before;
         let chunks = second.stats()?.store.chunks;
-        let mut found = look_for(&first, &second, |_| Ok(()))?;
+        let mut found = look_for(&[&first], &second)?;
         Ok(format!("| {chunks} | {} | {cpu:.0} s |", percentiles(&mut found)))
     }
 
@@ -255,10 +255,7 @@ impl Place {
         let chunks = second.stats()?.store.chunks;
         let mut lines = vec![format!("{} documents, {chunks} chunks", documents.len())];
 
-        let mut found = look_for(&first, &second, |document| {
-            alone.ingest(document)?;
-            Ok(())
-        })?;
+        let mut found = look_for(&[&alone, &first], &second)?;
         lines.push(format!("acknowledged to found: {}", percentiles(&mut found)));
         alone.wait_until_indexed()?;
         first.wait_until_indexed()?;
@@ -270,22 +267,19 @@ impl Place {
     }
 }
 
-/// Writes documents on one node, and looks for each on another one: how long that takes from when
-/// the write is acknowledged. `before` is done with each document first.
-fn look_for(
-    first: &Engine,
-    second: &Engine,
-    before: impl Fn(&[Document]) -> Outcome,
-) -> Outcome<Vec<Duration>> {
+/// Writes documents to each engine in turn, the last of which leads, and looks for them on a node
+/// that follows it: how long that takes from when the last write is acknowledged.
+fn look_for(written_to: &[&Engine], node: &Engine) -> Outcome<Vec<Duration>> {
     let mut found = Vec::new();
     for number in 0..LOOKED_FOR {
         let word = format!("walrus{number}x{number}");
         let text = format!("Captain Ellis saw the {word} off Tern Station.");
         let document = [Document::new(format!("log/{number}.md"), text)];
-        before(&document)?;
-        first.ingest(&document)?;
+        for engine in written_to {
+            engine.ingest(&document)?;
+        }
         let (acknowledged, query) = (Instant::now(), query(&word, 10, false)?);
-        while second.search(&query)?.results.is_empty() {
+        while node.search(&query)?.results.is_empty() {
             if acknowledged.elapsed() > LONGEST {
                 return Err(format!("{word} is not found on the other node").into());
             }

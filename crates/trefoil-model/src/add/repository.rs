@@ -85,6 +85,10 @@ impl<'a> Repository<'a> {
     ///
     /// # Errors
     /// [`Error::ModelMissing`].
+    #[cfg_attr(
+        not(feature = "hub"),
+        expect(clippy::unnecessary_wraps, reason = "only a repository that is fetched can fail")
+    )]
     pub(super) fn fetch(&self, name: &str) -> Result<PathBuf> {
         match self {
             Self::Folder { folder, .. } => Ok(folder.join(name)),
