@@ -11,6 +11,9 @@ writes.
 `campaign.py pause ROUNDS PROGRAM [wheel|debian]`: one is stopped until another one has written, and
 then goes on as if nothing had been.
 
+`campaign.py part ROUNDS PROGRAM [wheel|debian]`: one is parted from the database until another one
+has written: nothing arrives on either side, and no connection ends. It goes on answering searches.
+
 `campaign.py sync ROUNDS PROGRAM [wheel|debian]`: the database; its standby, for which each commit
 waited, takes its place.
 
@@ -36,6 +39,7 @@ import time
 TESTS = pathlib.Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS / "postgres")]
 from pair import Pair
+from proxy import Proxy
 from start import Server as Database
 
 OPTIONS = ["--model", os.environ.get("TREFOIL_MODEL", "none"), "--rerank-model", "none", "--quiet"]
@@ -50,6 +54,8 @@ NODES = 3
 LEASE = 3
 WRITES_WITHIN = 20
 SEEN_WITHIN = 30
+# Without the database.
+SEARCHES_WITHIN = 5
 
 
 class Node:
@@ -59,7 +65,12 @@ class Node:
         self.cluster, self.name = cluster, name
         self.folder = cluster.folder / name
         self.folder.mkdir(exist_ok=True)
-        node = f"[store]\nurl = '{cluster.url}'\nnode = '{name}'\nlease = {LEASE}\n"
+        url, self.proxy = cluster.url, None
+        if cluster.is_parted:
+            port = cluster.database.port
+            self.proxy = Proxy(port)
+            url = url.replace(f":{port}/", f":{self.proxy.port}/")
+        node = f"[store]\nurl = '{url}'\nnode = '{name}'\nlease = {LEASE}\n"
         (self.folder / "trefoil.toml").write_text(node + SETTINGS)
         self.start()
 
@@ -75,6 +86,26 @@ class Node:
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def take_away(self, campaign):
+        if campaign == "kill":
+            self.kill()
+        elif campaign == "pause":
+            self.process.send_signal(signal.SIGSTOP)
+        else:
+            self.proxy.is_open.clear()
+
+    def bring_back(self, campaign):
+        if campaign == "kill":
+            self.start()
+        elif campaign == "pause":
+            self.process.send_signal(signal.SIGCONT)
+        else:
+            began = time.monotonic()
+            status, said = self.ask("POST", "/v1/search", {"text": "seal of Tern Station"})
+            assert status == 200 and said["results"], said
+            assert time.monotonic() - began < SEARCHES_WITHIN, "a search has waited for the database"
+            self.proxy.is_open.set()
 
     def ask(self, method, path, body=None, timeout=60):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
@@ -107,7 +138,8 @@ class Cluster:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trefoil-cluster-"))
         (self.folder / "database").mkdir()
         self.folder.chmod(0o755)
-        if campaign in ("kill", "pause"):
+        self.is_parted = campaign == "part"
+        if campaign in ("kill", "pause", "part"):
             self.database = Database(kind, self.folder / "database", durable=False)
         else:
             self.database = Pair(kind, self.folder / "database", campaign == "sync")
@@ -228,7 +260,7 @@ def write_on(clients):
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "pause", "sync", "async"):
+    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "pause", "part", "sync", "async"):
         sys.exit(__doc__)
     campaign, rounds, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     cluster = Cluster(program, campaign, sys.argv[4] if len(sys.argv) > 4 else "wheel")
@@ -240,13 +272,13 @@ def main():
             for client in clients:
                 client.start()
             time.sleep(chance.uniform(0.05, 0.5))
-            if campaign in ("kill", "pause"):
+            if campaign in ("kill", "pause", "part"):
                 writer = cluster.writer()
                 victim = (writer if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
                 of_writer += victim is writer
-                victim.kill() if campaign == "kill" else victim.process.send_signal(signal.SIGSTOP)
+                victim.take_away(campaign)
                 longest = max(longest, write_on([one for one in clients if one.node is not victim]))
-                victim.start() if campaign == "kill" else victim.process.send_signal(signal.SIGCONT)
+                victim.bring_back(campaign)
             else:
                 write_on(clients)
                 if campaign == "async":
