@@ -9,7 +9,7 @@ environment=target/python
 bin=$environment/bin
 
 features=()
-[ "$profile" != dev ] || features=(--features trefoil/failpoints)
+[ "$profile" != dev ] || features=(--features trefoil/failpoints,trefoil/openai,trefoil/tokio,trefoil/web)
 
 if [ ! -x $bin/uv ]; then
     # Debian has it in a package of its own.
