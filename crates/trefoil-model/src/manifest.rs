@@ -41,6 +41,8 @@ pub(crate) struct Convert {
     pub(crate) from: String,
     pub(crate) size: u64,
     pub(crate) sha256: String,
+    /// Heads of attention of a BERT in ONNX that scores pairs, which its weights do not tell.
+    pub(crate) heads: Option<usize>,
 }
 
 /// A file of the cache.
@@ -114,6 +116,11 @@ impl Entry {
         self.files.iter().find(|file| file.name == name)
     }
 
+    /// The files that its conversion makes.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &PinnedFile> {
+        self.files.iter().filter(|file| file.from.is_none())
+    }
+
     /// Bytes of all files.
     pub(crate) fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
@@ -150,11 +157,7 @@ mod tests {
             assert!(!entry.files.is_empty(), "{name}");
             let embedding = entry.card.embedding.as_ref();
             assert!(embedding.is_none_or(|card| card.cosine_range.is_some()), "{name}");
-            assert_eq!(
-                entry.convert.is_some(),
-                entry.files.iter().all(|f| f.from.is_none()),
-                "{name}"
-            );
+            assert_eq!(entry.convert.is_some(), entry.made().next().is_some(), "{name}");
             for file in &entry.files {
                 assert!(crate::card::is_plain_name(&file.name), "{}", file.name);
                 assert!(file.size > 0 && file.sha256.len() == 64, "{name}/{}", file.name);

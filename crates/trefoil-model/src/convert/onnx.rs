@@ -129,6 +129,12 @@ impl Graph {
         result
     }
 
+    /// Adds an operation of that name, whose result has the name too.
+    #[cfg(test)]
+    pub(crate) fn named_op(&mut self, name: &str, operator: &str, inputs: &[&str]) {
+        self.nodes.push(node(operator, name, inputs, &[name], &[]));
+    }
+
     /// Adds an operation with `N` results.
     pub(crate) fn op_n<const N: usize>(
         &mut self,

@@ -1,9 +1,9 @@
 //! The few wire types of protocol buffers that an ONNX file needs.
 //! <https://protobuf.dev/programming-guides/encoding/>
 
-const VARINT: u32 = 0;
-const LENGTH_DELIMITED: u32 = 2;
-const FIXED_32: u32 = 5;
+pub(crate) const VARINT: u32 = 0;
+pub(crate) const LENGTH_DELIMITED: u32 = 2;
+pub(crate) const FIXED_32: u32 = 5;
 
 /// A message being written, field by field.
 #[derive(Debug, Default)]
