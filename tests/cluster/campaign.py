@@ -11,8 +11,8 @@ writes.
 `campaign.py pause ROUNDS PROGRAM [wheel|debian]`: one is stopped until another one has written, and
 then goes on as if nothing had been.
 
-`campaign.py part ROUNDS PROGRAM [wheel|debian]`: one is parted from the database until another one
-has written: nothing arrives on either side, and no connection ends. It goes on answering searches.
+`campaign.py partition ROUNDS PROGRAM [wheel|debian]`: one is cut off from the database until another
+one has written: nothing arrives on either side, and no connection ends. It goes on answering searches.
 
 `campaign.py sync ROUNDS PROGRAM [wheel|debian]`: the database; its standby, for which each commit
 waited, takes its place.
@@ -66,7 +66,7 @@ class Node:
         self.folder = cluster.folder / name
         self.folder.mkdir(exist_ok=True)
         url, self.proxy = cluster.url, None
-        if cluster.is_parted:
+        if cluster.is_partitioned:
             port = cluster.database.port
             self.proxy = Proxy(port)
             url = url.replace(f":{port}/", f":{self.proxy.port}/")
@@ -87,25 +87,22 @@ class Node:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def take_away(self, campaign):
-        if campaign == "kill":
-            self.kill()
-        elif campaign == "pause":
-            self.process.send_signal(signal.SIGSTOP)
-        else:
-            self.proxy.is_open.clear()
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
 
-    def bring_back(self, campaign):
-        if campaign == "kill":
-            self.start()
-        elif campaign == "pause":
-            self.process.send_signal(signal.SIGCONT)
-        else:
-            began = time.monotonic()
-            status, said = self.ask("POST", "/v1/search", {"text": "seal of Tern Station"})
-            assert status == 200 and said["results"], said
-            assert time.monotonic() - began < SEARCHES_WITHIN, "a search has waited for the database"
-            self.proxy.is_open.set()
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def partition(self):
+        self.proxy.is_open.clear()
+
+    def rejoin(self):
+        """Ends the partition, in which searches have gone on."""
+        began = time.monotonic()
+        status, said = self.ask("POST", "/v1/search", {"text": "seal of Tern Station"})
+        assert status == 200 and said["results"], said
+        assert time.monotonic() - began < SEARCHES_WITHIN, "a search has waited for the database"
+        self.proxy.is_open.set()
 
     def ask(self, method, path, body=None, timeout=60):
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
@@ -132,14 +129,22 @@ class Node:
         return found
 
 
+# What a campaign does to a node, and how it ends.
+FAULTS = {
+    "kill": (Node.kill, Node.start),
+    "pause": (Node.pause, Node.resume),
+    "partition": (Node.partition, Node.rejoin),
+}
+
+
 class Cluster:
     def __init__(self, program, campaign, kind):
         self.program = str(pathlib.Path(program).resolve())
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="trefoil-cluster-"))
         (self.folder / "database").mkdir()
         self.folder.chmod(0o755)
-        self.is_parted = campaign == "part"
-        if campaign in ("kill", "pause", "part"):
+        self.is_partitioned = campaign == "partition"
+        if campaign in FAULTS:
             self.database = Database(kind, self.folder / "database", durable=False)
         else:
             self.database = Pair(kind, self.folder / "database", campaign == "sync")
@@ -260,7 +265,7 @@ def write_on(clients):
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("kill", "pause", "part", "sync", "async"):
+    if len(sys.argv) < 4 or sys.argv[1] not in (*FAULTS, "sync", "async"):
         sys.exit(__doc__)
     campaign, rounds, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     cluster = Cluster(program, campaign, sys.argv[4] if len(sys.argv) > 4 else "wheel")
@@ -272,13 +277,14 @@ def main():
             for client in clients:
                 client.start()
             time.sleep(chance.uniform(0.05, 0.5))
-            if campaign in ("kill", "pause", "part"):
+            if campaign in FAULTS:
                 writer = cluster.writer()
                 victim = (writer if round_ % 3 == 0 else None) or chance.choice(cluster.nodes)
                 of_writer += victim is writer
-                victim.take_away(campaign)
+                begin, end = FAULTS[campaign]
+                begin(victim)
                 longest = max(longest, write_on([one for one in clients if one.node is not victim]))
-                victim.bring_back(campaign)
+                end(victim)
             else:
                 write_on(clients)
                 if campaign == "async":
