@@ -184,14 +184,13 @@ fn converted(
         return Err(Error::Checksum { path, expected: convert.sha256.clone(), found });
     }
     progress.begin(&format!("convert {}", entry.card.name), entry.size());
-    let contents = match entry.card.role {
-        ModelRole::Dictionary => convert::dictionary(package, &source, entry)?,
+    match entry.card.role {
+        ModelRole::Dictionary => convert::dictionary(package, &source, entry),
         ModelRole::Runtime
         | ModelRole::Embedder
         | ModelRole::Reranker
-        | ModelRole::LateInteraction => convert::model(&source, convert, entry)?,
-    };
-    Ok(contents)
+        | ModelRole::LateInteraction => convert::model(&source, convert, entry),
+    }
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn the_passage_that_answers_scores_highest() {
     assert!(nonsense.iter().all(|score| score.get() < 0.01), "{nonsense:?}");
 }
 
-/// The model is written again when it is pulled; these are the logits of the file as it was published.
+/// The graph is rewritten when the model is pulled; these are the logits of the published file.
 #[test]
 fn the_logits_are_those_of_the_published_model() {
     let reranker = reranker(1);

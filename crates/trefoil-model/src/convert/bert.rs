@@ -1,4 +1,4 @@
-//! A BERT that scores pairs of texts, written again from an ONNX model in 8-bit integers.
+//! A BERT that scores pairs of texts, rewritten from an ONNX model in 8-bit integers.
 //!
 //! What the exporter has written takes a third more time: it masks attention, which one pair a run
 //! does not need, takes its sizes apart at each layer, and its last layer asks for every token,
@@ -111,9 +111,9 @@ impl Parts for Bert<'_> {
             LinearPart::Query => "attention/self/query",
             LinearPart::Key => "attention/self/key",
             LinearPart::Value => "attention/self/value",
-            LinearPart::Attended => "attention/output/dense",
-            LinearPart::Wide => "intermediate/dense",
-            LinearPart::Narrow => "output/dense",
+            LinearPart::AttentionOutput => "attention/output/dense",
+            LinearPart::Intermediate => "intermediate/dense",
+            LinearPart::Output => "output/dense",
         };
         self.weights.linear(
             &format!("/bert/encoder/layer.{layer}/{path}/MatMul_quant"),

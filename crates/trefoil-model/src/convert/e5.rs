@@ -133,11 +133,12 @@ impl Parts for E5<'_> {
     fn linear(&self, layer: usize, part: LinearPart) -> Result<Linear> {
         let sizes = self.weights.sizes;
         let (inputs, outputs) = match part {
-            LinearPart::Query | LinearPart::Key | LinearPart::Value | LinearPart::Attended => {
-                (sizes.hidden, sizes.hidden)
-            }
-            LinearPart::Wide => (sizes.hidden, sizes.feed_forward),
-            LinearPart::Narrow => (sizes.feed_forward, sizes.hidden),
+            LinearPart::Query
+            | LinearPart::Key
+            | LinearPart::Value
+            | LinearPart::AttentionOutput => (sizes.hidden, sizes.hidden),
+            LinearPart::Intermediate => (sizes.hidden, sizes.feed_forward),
+            LinearPart::Output => (sizes.feed_forward, sizes.hidden),
         };
         let name = format!("l{layer}.{}", part.name());
         let matrix = self.weights.matrix(&format!("{name}.w"), outputs, inputs)?;

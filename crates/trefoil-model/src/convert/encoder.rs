@@ -43,9 +43,9 @@ pub(crate) enum LinearPart {
     Query,
     Key,
     Value,
-    Attended,
-    Wide,
-    Narrow,
+    AttentionOutput,
+    Intermediate,
+    Output,
 }
 
 /// Norms of a layer: after attention, and after the feed-forward part.
@@ -73,9 +73,9 @@ impl LinearPart {
             Self::Query => "q",
             Self::Key => "k",
             Self::Value => "v",
-            Self::Attended => "ao",
-            Self::Wide => "fi",
-            Self::Narrow => "fo",
+            Self::AttentionOutput => "ao",
+            Self::Intermediate => "fi",
+            Self::Output => "fo",
         }
     }
 }
@@ -87,6 +87,28 @@ impl NormPart {
             Self::Attention => "aln",
             Self::FeedForward => "oln",
         }
+    }
+}
+
+/// One layer of a model.
+struct Layer<'a, P> {
+    parts: &'a P,
+    number: usize,
+}
+
+impl<P: Parts> Layer<'_, P> {
+    fn linear(&self, encoder: &mut Encoder, part: LinearPart, x: &str) -> Result<String> {
+        let linear = self.parts.linear(self.number, part)?;
+        Ok(encoder.linear(&self.named(part.name()), &linear, x))
+    }
+
+    fn norm(&self, encoder: &mut Encoder, part: NormPart, value: &str) -> Result<String> {
+        let norm = self.parts.norm(self.number, part)?;
+        Ok(encoder.norm(&self.named(part.name()), &norm, value))
+    }
+
+    fn named(&self, part: &str) -> String {
+        format!("l{}.{part}", self.number)
     }
 }
 
@@ -108,65 +130,43 @@ impl Encoder {
     }
 
     /// Self-attention and the feed-forward part, each added to its input and normalised, for the
-    /// tokens of `asking`: those of `hidden`, or some of them.
+    /// tokens of `queries`: those of `hidden`, or some of them.
     pub(crate) fn layer(
         &mut self,
         parts: &impl Parts,
-        layer: usize,
+        number: usize,
         hidden: &str,
-        asking: &str,
+        queries: &str,
     ) -> Result<String> {
-        let attended = self.attention(parts, layer, hidden, asking)?;
-        let attended = self.part(parts, layer, LinearPart::Attended, &attended)?;
-        let sum = self.graph.op("Add", &[asking, &attended], &[]);
-        let hidden = self.norm_part(parts, layer, NormPart::Attention, &sum)?;
+        let layer = Layer { parts, number };
+        let attended = self.attention(&layer, hidden, queries)?;
+        let attended = layer.linear(self, LinearPart::AttentionOutput, &attended)?;
+        let sum = self.graph.op("Add", &[queries, &attended], &[]);
+        let hidden = layer.norm(self, NormPart::Attention, &sum)?;
 
-        let wide = self.part(parts, layer, LinearPart::Wide, &hidden)?;
+        let wide = layer.linear(self, LinearPart::Intermediate, &hidden)?;
         let wide = self.graph.op("Gelu", &[&wide], &[]);
-        let narrow = self.part(parts, layer, LinearPart::Narrow, &wide)?;
+        let narrow = layer.linear(self, LinearPart::Output, &wide)?;
         let sum = self.graph.op("Add", &[&hidden, &narrow], &[]);
-        self.norm_part(parts, layer, NormPart::FeedForward, &sum)
-    }
-
-    fn part(
-        &mut self,
-        parts: &impl Parts,
-        layer: usize,
-        part: LinearPart,
-        x: &str,
-    ) -> Result<String> {
-        let linear = parts.linear(layer, part)?;
-        Ok(self.linear(&format!("l{layer}.{}", part.name()), &linear, x))
-    }
-
-    fn norm_part(
-        &mut self,
-        parts: &impl Parts,
-        layer: usize,
-        part: NormPart,
-        value: &str,
-    ) -> Result<String> {
-        let norm = parts.norm(layer, part)?;
-        Ok(self.norm(&format!("l{layer}.{}", part.name()), &norm, value))
+        layer.norm(self, NormPart::FeedForward, &sum)
     }
 
     /// softmax(QKᵀ/√d)·V over every head.
     fn attention(
         &mut self,
-        parts: &impl Parts,
-        layer: usize,
+        layer: &Layer<'_, impl Parts>,
         hidden: &str,
-        asking: &str,
+        queries: &str,
     ) -> Result<String> {
-        let query = self.part(parts, layer, LinearPart::Query, asking)?;
-        let key = self.part(parts, layer, LinearPart::Key, hidden)?;
-        let value = self.part(parts, layer, LinearPart::Value, hidden)?;
+        let query = layer.linear(self, LinearPart::Query, queries)?;
+        let key = layer.linear(self, LinearPart::Key, hidden)?;
+        let value = layer.linear(self, LinearPart::Value, hidden)?;
 
         let (size, heads, graph) = (self.hidden, self.heads, &mut self.graph);
-        let head = size / heads;
-        let split = graph.sizes(&format!("l{layer}.split"), &[0, 0, heads, head]);
-        let joined = graph.sizes(&format!("l{layer}.joined"), &[0, 0, size]);
-        let scale = graph.floats(&format!("l{layer}.scale"), &[], &[1.0 / (head as f32).sqrt()]);
+        let (head, number) = (size / heads, layer.number);
+        let split = graph.sizes(&format!("l{number}.split"), &[0, 0, heads, head]);
+        let joined = graph.sizes(&format!("l{number}.joined"), &[0, 0, size]);
+        let scale = graph.floats(&format!("l{number}.scale"), &[], &[1.0 / (head as f32).sqrt()]);
         let mut by_head = |value: &str, order: &[i64]| {
             let value = graph.op("Reshape", &[value, &split], &[]);
             graph.op("Transpose", &[&value], &[Attribute::Ints("perm", order)])
