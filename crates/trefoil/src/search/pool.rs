@@ -6,9 +6,11 @@
 //! large file.
 //!
 //! Nobody waits for a thread to be free: what none has begun when the caller has done its own share,
-//! the caller does itself. So a search ends whatever the others are waiting for.
+//! the caller does itself. So a search ends whatever the others are waiting for. Where as many search
+//! as there are threads, each does its own work: to wake a thread would cost more than it gives.
 
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, LazyLock, Mutex, PoisonError,
@@ -21,11 +23,16 @@ use trefoil_core::Threads;
 
 static THREADS: LazyLock<Threads> = LazyLock::new(|| Threads::start("trefoil-retriever"));
 
-/// Work that the threads have yet to look at.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Threads with work to be done, the callers themselves.
+static CALLERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Work that waits for each thread, at most. With more, whoever brings it is sooner done alone.
-const WAITING_EACH: usize = 2;
+thread_local! {
+    /// Whether this thread is one of them.
+    static CALLS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A thread among the callers, until this is dropped; nothing where it is one already.
+struct Caller;
 
 /// Work that is done once, by whoever takes it first.
 type Work = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
@@ -37,6 +44,7 @@ pub(crate) fn join<A, B: Send + 'static>(
     here: impl FnOnce() -> A,
     others: impl IntoIterator<Item = impl FnOnce() -> B + Send + 'static>,
 ) -> (A, Vec<Option<B>>) {
+    let _caller = Caller::enter();
     let (sender, receiver) = mpsc::channel();
     let work = |(place, other)| {
         let sender = sender.clone();
@@ -59,19 +67,30 @@ pub(crate) fn join<A, B: Send + 'static>(
     (here, returned)
 }
 
-/// Gives work to the threads, unless they have enough.
+impl Caller {
+    fn enter() -> Option<Self> {
+        let is_new = !CALLS.replace(true);
+        is_new.then(|| {
+            CALLERS.fetch_add(1, Ordering::Relaxed);
+            Self
+        })
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        CALLERS.fetch_sub(1, Ordering::Relaxed);
+        CALLS.set(false);
+    }
+}
+
+/// Gives work to the threads, unless as many callers have work of their own.
 fn offer(work: &Work) {
     let Some(threads) = THREADS.for_others() else { return };
-    let most = threads.current_num_threads() * WAITING_EACH;
-    if WAITING.load(Ordering::Relaxed) >= most {
-        return;
+    if CALLERS.load(Ordering::Relaxed) < threads.current_num_threads() {
+        let work = Arc::clone(work);
+        threads.spawn(move || do_once(&work));
     }
-    WAITING.fetch_add(1, Ordering::Relaxed);
-    let work = Arc::clone(work);
-    threads.spawn(move || {
-        WAITING.fetch_sub(1, Ordering::Relaxed);
-        do_once(&work);
-    });
 }
 
 fn do_once(work: &Work) {
@@ -83,6 +102,8 @@ fn do_once(work: &Work) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
 
     #[test]
@@ -110,7 +131,7 @@ mod tests {
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
         // More than there are threads, which all wait.
-        let count = 4 * std::thread::available_parallelism().map_or(8, usize::from);
+        let count = 4 * cores();
         let blocked: Vec<_> = (0..count)
             .map(|_| {
                 let held = Arc::clone(&held);
@@ -124,5 +145,32 @@ mod tests {
         for one in blocked {
             assert_eq!(one.join().unwrap(), [Some(true)]);
         }
+    }
+
+    #[test]
+    fn who_is_one_of_many_does_all_of_it_alone() {
+        let (all_call, end) =
+            (Arc::new(Barrier::new(cores() + 1)), Arc::new(Barrier::new(cores() + 1)));
+        let callers: Vec<_> = (0..cores())
+            .map(|_| {
+                let (all_call, end) = (Arc::clone(&all_call), Arc::clone(&end));
+                let wait = move || _ = (all_call.wait(), end.wait());
+                std::thread::spawn(move || join(wait, [|| ()]).1)
+            })
+            .collect();
+        all_call.wait();
+        let own = std::thread::current().id();
+        let others = vec![Some(own); 50];
+        let work = || (0..50).map(|_| || std::thread::current().id());
+        assert_eq!(join(|| (), work()).1, others);
+        assert_eq!(join(|| join(|| (), work()).1, work()), (others.clone(), others));
+        end.wait();
+        for one in callers {
+            assert_eq!(one.join().unwrap(), [Some(())]);
+        }
+    }
+
+    fn cores() -> usize {
+        std::thread::available_parallelism().map_or(8, usize::from)
     }
 }
