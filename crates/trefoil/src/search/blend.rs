@@ -9,6 +9,9 @@ use trefoil_core::Score;
 const FUSED_LOG_ODDS: f32 = 10.0;
 /// The fused score that speaks neither for a passage nor against it.
 pub(crate) const NEUTRAL: Score = Score::HALF;
+/// What a reranker's log-odds count for a passage whose token vectors were compared: those have said
+/// some of it already (decision 034).
+const AFTER_TOKENS: f32 = 0.5;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
@@ -35,22 +38,41 @@ pub struct Blended {
 /// not depend on the other passages, so that a reranking that was stopped half-way
 /// has ordered what it read just as the whole would have.
 pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
-    blend_with(combined.iter().map(|&combined| prior(combined, None)), rerank)
+    blend_with(combined.iter().map(|&combined| Prior::new(combined, None)), rerank)
 }
 
-/// The log-odds of a passage before it is read, by its fused score and by what its token vectors
-/// say, where that counts.
-pub(crate) fn prior(combined: Score, tokens: Option<Score>) -> f32 {
-    let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
-    fused + tokens.map_or(0.0, logit)
+/// What is known of a passage before it is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prior {
+    /// Its log-odds by its fused score, and by its token vectors where they were compared.
+    pub(crate) log_odds: f32,
+    /// What the log-odds of a reranker count.
+    reading: f32,
 }
 
-/// The same of passages with these [`prior`] log-odds.
-pub(crate) fn blend_with(priors: impl IntoIterator<Item = f32>, rerank: &[Score]) -> Vec<Blended> {
+impl Prior {
+    pub(crate) fn new(combined: Score, tokens: Option<Score>) -> Self {
+        let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
+        match tokens {
+            Some(tokens) => Self { log_odds: fused + logit(tokens), reading: AFTER_TOKENS },
+            None => Self { log_odds: fused, reading: 1.0 },
+        }
+    }
+
+    fn with(self, rerank: Score) -> f32 {
+        self.log_odds + self.reading * logit(rerank)
+    }
+}
+
+/// The same of passages of which so much is known.
+pub(crate) fn blend_with(
+    priors: impl IntoIterator<Item = Prior>,
+    rerank: &[Score],
+) -> Vec<Blended> {
     let mut head: Vec<(f32, usize)> = priors
         .into_iter()
         .zip(rerank)
-        .map(|(prior, &rerank)| logit(rerank) + prior)
+        .map(|(prior, &rerank)| prior.with(rerank))
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.
@@ -161,6 +183,10 @@ mod tests {
         let blended = blend(&scores(&[0.9]), &scores(&[0.5]));
         // σ((0 + 10 · 0.4) / 4)
         assert!((blended[0].score.get() - 0.731_058_6).abs() < 1e-5, "{blended:?}");
+        let [combined, tokens, rerank] = [0.9, 0.5, 0.9].map(Score::clamped);
+        let blended = blend_with([Prior::new(combined, Some(tokens))], &[rerank]);
+        // σ((0.5 · ln 9 + 10 · 0.4 + 0) / 4)
+        assert!((blended[0].score.get() - 0.781_538).abs() < 1e-5, "{blended:?}");
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use crate::{
     background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, blend_with, lift_named, prior},
+        blend::{NEUTRAL, Prior, blend_with, lift_named},
         relevance::final_scores,
         turns::Turns,
     },
@@ -115,8 +115,7 @@ struct Candidate {
     passage: Passage,
     /// Its place in the order of fusion, from 1.
     fused_rank: usize,
-    /// Its log-odds by its fused score and its token vectors.
-    prior: f32,
+    prior: Prior,
 }
 
 /// `passages`, which are in the order of fusion, as they are read: those that `tokens` speak of by
@@ -131,14 +130,14 @@ fn candidates(
         let row = passage.fused.row;
         let least = if repaired.contains(row) { NEUTRAL } else { Score::ZERO };
         let tokens = tokens.get(&row).copied();
-        let prior = prior(passage.fused.combined.max(least), tokens);
+        let prior = Prior::new(passage.fused.combined.max(least), tokens);
         Candidate { passage, fused_rank, prior }
     };
     let all = passages.into_iter().zip(1..).map(candidate);
     let is_compared = |one: &Candidate| tokens.contains_key(&one.passage.fused.row);
     let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) = all.partition(is_compared);
     // The sort is stable.
-    compared.sort_by(|a, b| b.prior.total_cmp(&a.prior));
+    compared.sort_by(|a, b| b.prior.log_odds.total_cmp(&a.prior.log_odds));
     compared.extend(others);
     compared
 }
