@@ -24,9 +24,6 @@ use crate::{
 /// request what it wants to see.
 pub(crate) const PLACE: HeaderName = HeaderName::from_static("trefoil-place");
 
-/// What most answers take at most: memory that is asked for once and not moved as they grow.
-const ANSWER_BYTES: usize = 16 << 10;
-
 /// A request that may do what it asks.
 #[derive(Debug)]
 pub(crate) struct Call {
@@ -193,9 +190,8 @@ pub(crate) fn request_id() -> String {
 
 /// A value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response, Problem> {
-    let mut json = Vec::with_capacity(ANSWER_BYTES);
-    match serde_json::to_writer(&mut json, value) {
-        Ok(()) => Ok(([(CONTENT_TYPE, crate::route::JSON)], json).into_response()),
+    match serde_json::to_vec(value) {
+        Ok(json) => Ok(([(CONTENT_TYPE, crate::route::JSON)], json).into_response()),
         Err(error) => {
             tracing::error!("an answer cannot be written: {error}");
             Err(Problem::own("internal", "the answer cannot be written"))

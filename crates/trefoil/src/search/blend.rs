@@ -9,9 +9,9 @@ use trefoil_core::Score;
 const FUSED_LOG_ODDS: f32 = 10.0;
 /// The fused score that speaks neither for a passage nor against it.
 pub(crate) const NEUTRAL: Score = Score::HALF;
-/// What a reranker's log-odds count for a passage whose token vectors were compared: those have said
-/// some of it already (decision 034).
-const AFTER_TOKENS: f32 = 0.5;
+/// The weight of a reranker's log-odds for a passage whose token vectors were compared: both tell some
+/// of the same (decision 034).
+const WEIGHT_AFTER_TOKENS: f32 = 0.5;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
@@ -46,25 +46,28 @@ pub fn blend(combined: &[Score], rerank: &[Score]) -> Vec<Blended> {
 pub(crate) struct Prior {
     /// Its log-odds by its fused score, and by its token vectors where they were compared.
     pub(crate) log_odds: f32,
-    /// What the log-odds of a reranker count.
-    reading: f32,
+    /// The weight of a reranker's log-odds, 0–1.
+    rerank_weight: f32,
 }
 
 impl Prior {
     pub(crate) fn new(combined: Score, tokens: Option<Score>) -> Self {
         let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
         match tokens {
-            Some(tokens) => Self { log_odds: fused + logit(tokens), reading: AFTER_TOKENS },
-            None => Self { log_odds: fused, reading: 1.0 },
+            Some(tokens) => {
+                Self { log_odds: fused + logit(tokens), rerank_weight: WEIGHT_AFTER_TOKENS }
+            }
+            None => Self { log_odds: fused, rerank_weight: 1.0 },
         }
     }
 
-    fn with(self, rerank: Score) -> f32 {
-        self.log_odds + self.reading * logit(rerank)
+    /// Its log-odds once a reranker has read it.
+    fn posterior(self, rerank: Score) -> f32 {
+        self.log_odds + self.rerank_weight * logit(rerank)
     }
 }
 
-/// The same of passages of which so much is known.
+/// The same from priors: σ((weight · logit(rerank) + prior) / 4).
 pub(crate) fn blend_with(
     priors: impl IntoIterator<Item = Prior>,
     rerank: &[Score],
@@ -72,7 +75,7 @@ pub(crate) fn blend_with(
     let mut head: Vec<(f32, usize)> = priors
         .into_iter()
         .zip(rerank)
-        .map(|(prior, &rerank)| prior.with(rerank))
+        .map(|(prior, &rerank)| prior.posterior(rerank))
         .zip(0..)
         .collect();
     // By log-odds: as scores, the largest could be rounded to the same.
@@ -221,9 +224,14 @@ mod tests {
         fn a_passage_rises_with_either_score(
             combined in 0.0_f32..=1.0,
             rerank in 0.0_f32..=1.0,
+            tokens in proptest::option::of(0.0_f32..=1.0),
             more in 0.0_f32..=1.0,
         ) {
-            let score = |combined, rerank| blend(&scores(&[combined]), &scores(&[rerank]))[0].score;
+            let tokens = tokens.map(Score::clamped);
+            let score = |combined, rerank| {
+                let prior = Prior::new(Score::clamped(combined), tokens);
+                blend_with([prior], &scores(&[rerank]))[0].score
+            };
             prop_assert!(score(combined.max(more), rerank) >= score(combined, rerank));
             prop_assert!(score(combined, rerank.max(more)) >= score(combined, rerank));
         }

@@ -6,8 +6,8 @@
 //! large file.
 //!
 //! Nobody waits for a thread to be free: what none has begun when the caller has done its own share,
-//! the caller does itself. So a search ends whatever the others are waiting for. Where as many search
-//! as there are threads, each does its own work: to wake a thread would cost more than it gives.
+//! the caller does itself. So a search ends whatever the others are waiting for. While there are as many
+//! callers as worker threads, no worker is woken: every core has a search of its own.
 
 use std::{
     cell::Cell,
@@ -23,15 +23,15 @@ use trefoil_core::Threads;
 
 static THREADS: LazyLock<Threads> = LazyLock::new(|| Threads::start("trefoil-retriever"));
 
-/// Threads with work to be done, the callers themselves.
+/// How many threads are inside [`join`].
 static CALLERS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this thread is one of them.
-    static CALLS: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is one of them: nested calls count once.
+    static IS_CALLER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A thread among the callers, until this is dropped; nothing where it is one already.
+/// Counts this thread as a caller until it is dropped.
 struct Caller;
 
 /// Work that is done once, by whoever takes it first.
@@ -68,8 +68,9 @@ pub(crate) fn join<A, B: Send + 'static>(
 }
 
 impl Caller {
+    /// None where the thread is counted already.
     fn enter() -> Option<Self> {
-        let is_new = !CALLS.replace(true);
+        let is_new = !IS_CALLER.replace(true);
         is_new.then(|| {
             CALLERS.fetch_add(1, Ordering::Relaxed);
             Self
@@ -80,11 +81,11 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         CALLERS.fetch_sub(1, Ordering::Relaxed);
-        CALLS.set(false);
+        IS_CALLER.set(false);
     }
 }
 
-/// Gives work to the threads, unless as many callers have work of their own.
+/// Offers work to the worker threads, unless there are as many callers.
 fn offer(work: &Work) {
     let Some(threads) = THREADS.for_others() else { return };
     if CALLERS.load(Ordering::Relaxed) < threads.current_num_threads() {
@@ -148,22 +149,24 @@ mod tests {
     }
 
     #[test]
-    fn who_is_one_of_many_does_all_of_it_alone() {
-        let (all_call, end) =
+    fn no_worker_is_woken_while_every_core_has_a_caller() {
+        let (all_inside, end) =
             (Arc::new(Barrier::new(cores() + 1)), Arc::new(Barrier::new(cores() + 1)));
         let callers: Vec<_> = (0..cores())
             .map(|_| {
-                let (all_call, end) = (Arc::clone(&all_call), Arc::clone(&end));
-                let wait = move || _ = (all_call.wait(), end.wait());
+                let (all_inside, end) = (Arc::clone(&all_inside), Arc::clone(&end));
+                let wait = move || _ = (all_inside.wait(), end.wait());
                 std::thread::spawn(move || join(wait, [|| ()]).1)
             })
             .collect();
-        all_call.wait();
+        all_inside.wait();
         let own = std::thread::current().id();
         let others = vec![Some(own); 50];
         let work = || (0..50).map(|_| || std::thread::current().id());
-        assert_eq!(join(|| (), work()).1, others);
-        assert_eq!(join(|| join(|| (), work()).1, work()), (others.clone(), others));
+        // A worker that was woken would take some of it meanwhile.
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(join(pause, work()).1, others);
+        assert_eq!(join(|| join(pause, work()).1, work()), (others.clone(), others));
         end.wait();
         for one in callers {
             assert_eq!(one.join().unwrap(), [Some(())]);
