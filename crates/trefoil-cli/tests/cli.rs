@@ -222,8 +222,12 @@ fn wrong_usage_is_told_from_failure() {
         "error: cannot create the index directory",
     );
     check(&["index", "docs", "--model", "nonsense"], 3, "nonsense");
-    check(&["models", "path", "multilingual-e5-small"], 3, "trefoil models pull");
-    check(&["models", "verify", "multilingual-e5-small"], 3, "trefoil models pull");
+    let pull = "run `trefoil models pull multilingual-e5-small`";
+    check(&["models", "path", "multilingual-e5-small"], 3, pull);
+    check(&["models", "verify", "multilingual-e5-small"], 3, pull);
+    // What a profile names is not what a plain pull brings.
+    let pull = "run `trefoil models pull bge-small-en-v1.5`";
+    check(&["index", "docs", "--profile", "english"], 3, pull);
     assert!(!place.path("nowhere").exists(), "a question makes no index");
 }
 

@@ -132,8 +132,8 @@ pub enum Error {
         "`{model}` at {service} could not {doing}: {failure}; check the service, or do without"
     )]
     LanguageModel { service: String, model: String, doing: String, failure: WebFailure },
-    /// A model or the runtime is not where it should be.
-    #[error("model `{name}` is missing ({reason}); run `trefoil models pull`")]
+    /// A model or the runtime is not where it should be; the reason says what to do.
+    #[error("model `{name}` is missing: {reason}")]
     ModelMissing { name: String, reason: String },
     /// A model is of a kind that cannot be run, or its card does not say how.
     #[error("model `{name}` cannot be used: {reason}")]

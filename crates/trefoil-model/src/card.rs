@@ -117,7 +117,10 @@ impl Card {
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::ModelMissing {
             name: path.parent().unwrap_or(path).display().to_string(),
-            reason: format!("no card at `{}`: {error}", path.display()),
+            reason: format!(
+                "no card at `{}`: {error}; `trefoil models add` writes one",
+                path.display()
+            ),
         })?;
         let card: Self = toml::from_str(&text).map_err(|error| damaged(path, error.message()))?;
         card.check().map_err(|reason| damaged(path, reason))?;

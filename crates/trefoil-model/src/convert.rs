@@ -61,6 +61,6 @@ pub(crate) fn dictionary(package: &Path, source: &[u8], entry: &Entry) -> Result
 
 #[cfg(not(feature = "lindera"))]
 pub(crate) fn dictionary(_: &Path, _: &[u8], entry: &Entry) -> Result<Vec<Vec<u8>>> {
-    let reason = "this build has no feature `lindera`".to_owned();
+    let reason = "this build has no feature `lindera`; take one that has it".to_owned();
     Err(Error::ModelMissing { name: entry.card.name.clone(), reason })
 }

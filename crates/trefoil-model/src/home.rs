@@ -168,7 +168,9 @@ impl ModelHome {
                 ),
                 Err(error) => format!("no `{}`: {error}", path.display()),
             };
-            return Err(Error::ModelMissing { name: entry.card.name.clone(), reason });
+            let name = entry.card.name.clone();
+            let reason = format!("{reason}; {}", Manifest::next_step(&name));
+            return Err(Error::ModelMissing { name, reason });
         }
         Ok(folder)
     }

@@ -90,6 +90,14 @@ impl Manifest {
         })
     }
 
+    /// What to do where the files of a model are not there.
+    pub(crate) fn next_step(name: &str) -> String {
+        match Self::built_in().and_then(|manifest| manifest.entry(name)) {
+            Ok(_) => format!("run `trefoil models pull {name}`"),
+            Err(_) => "put it back, or add the model again".to_owned(),
+        }
+    }
+
     /// The named entries, or the default ones if none is named, each once and with
     /// the runtime first, which every model needs, but no dictionary.
     pub(crate) fn select(&self, names: &[&str]) -> Result<Vec<&Entry>> {

@@ -10,6 +10,7 @@ use crate::{
     card::{Card, FileCard, ModelRole},
     home::ModelHome,
     lending::{Loan, Purpose},
+    manifest::Manifest,
     parallel,
     session::{
         InputOutput, Sessions,
@@ -102,7 +103,11 @@ impl Model {
             let path = folder.join(file);
             std::fs::metadata(&path).map_err(|error| Error::ModelMissing {
                 name: card.name.clone(),
-                reason: format!("no `{}`: {error}", path.display()),
+                reason: format!(
+                    "no `{}`: {error}; {}",
+                    path.display(),
+                    Manifest::next_step(&card.name)
+                ),
             })?;
         }
         let weights = Weights::new(folder, card.sha256.clone(), files);

@@ -125,8 +125,12 @@ impl ModelHome {
             }
         }
         if options.offline {
-            let reason =
-                format!("it is not in `{}`, and fetching is off", self.folder(entry).display());
+            let folder = self.folder(entry);
+            let reason = format!(
+                "it is not in `{}`, and fetching is off; allow it, or put the package into `{}`",
+                folder.display(),
+                downloads.display()
+            );
             return Err(Error::ModelMissing { name: entry.card.name.clone(), reason });
         }
         let path = entry.source.fetch(downloads, progress)?;

@@ -256,7 +256,10 @@ fn environment(library: &Path) -> Result<Environment> {
     if let Some(environment) = &*environment {
         return Ok(environment.clone());
     }
-    let missing = |reason: String| Error::ModelMissing { name: RUNTIME.to_owned(), reason };
+    let missing = |reason: String| Error::ModelMissing {
+        name: RUNTIME.to_owned(),
+        reason: format!("{reason}; run `trefoil models pull`, or give the path of your own"),
+    };
     // A missing or wrong file is told here, where the loader would only pass on `dlopen`'s words.
     std::fs::metadata(library)
         .map_err(|error| missing(format!("no `{}`: {error}", library.display())))?;

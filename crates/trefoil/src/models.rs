@@ -90,7 +90,7 @@ fn embedder(config: &EngineConfig) -> Result<Models> {
 
 #[cfg(not(feature = "onnx"))]
 fn embedder(config: &EngineConfig) -> Result<Models> {
-    let reason = "this build has no feature `onnx`".to_owned();
+    let reason = "this build has no feature `onnx`; take one that has it".to_owned();
     let embedder = match &config.model {
         Model::None | Model::Default => None,
         Model::Custom(embedder) => Some(Arc::clone(embedder)),

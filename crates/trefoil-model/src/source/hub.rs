@@ -44,7 +44,7 @@ impl<'a> HubRepository<'a> {
         let missing =
             |reason: String| Error::ModelMissing { name: format!("hf:{repository}"), reason };
         if options.offline {
-            return Err(missing("fetching is off".to_owned()));
+            return Err(missing("fetching is off; allow it, or give a folder".to_owned()));
         }
         let cache = home.root().join("downloads").join("hub").join(repository.replace('/', "--"));
         let api: Api = ApiBuilder::from_env()
@@ -56,8 +56,9 @@ impl<'a> HubRepository<'a> {
             let name = repository.to_owned();
             api.repo(Repo::with_revision(name, RepoType::Model, revision.to_owned()))
         };
-        let info =
-            at(revision).info().map_err(|error| missing(format!("`{revision}`: {error}")))?;
+        let info = at(revision).info().map_err(|error| {
+            missing(format!("`{revision}`: {error}; check its name and the network"))
+        })?;
         // A branch may move while its files are fetched.
         let commit = if is_plain_name(&info.sha) { info.sha } else { revision.to_owned() };
         Ok(Self {
@@ -97,7 +98,7 @@ impl<'a> HubRepository<'a> {
         }
         let told = Told { progress: self.progress };
         let fetched = self.files.download_with_progress(name, told);
-        fetched.map_err(|error| missing(error.to_string()))
+        fetched.map_err(|error| missing(format!("{error}; try again")))
     }
 
     /// Puts a file of it at `to`, without a second copy where the file system can.

@@ -37,7 +37,10 @@ impl Tagger {
     /// # Errors
     /// [`Error::ModelMissing`] if there is none, or another one.
     pub(crate) fn open(folder: &Path, name: &str) -> Result<Self> {
-        let missing = |reason| Error::ModelMissing { name: name.to_owned(), reason };
+        let missing = |found: String| Error::ModelMissing {
+            name: name.to_owned(),
+            reason: format!("{found}; run `trefoil models pull {name}`"),
+        };
         let dictionary = load_fs_dictionary(folder)
             .map_err(|error| missing(format!("`{}`: {error}", folder.display())))?;
         let found = &dictionary.metadata.name;
