@@ -64,7 +64,7 @@ impl Reranker for OnnxReranker {
         reads(self.english_only, text)
     }
 
-    /// As many as fit in a few windows, and more of them until one answers the question.
+    /// As many as fit in two windows, and more of them until one answers the question.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
         enough(question, passages, read)
     }

@@ -10,28 +10,30 @@ use trefoil_core::Score;
 const WINDOW_BYTES: usize = 560;
 /// A shorter passage costs as much as one of this length.
 const LEAST_BYTES: usize = 40;
-/// How many windows are read at first: two rounds of two cores.
-const FIRST: usize = 4;
-/// How many more at once, where none answers yet.
-const MORE: usize = 2;
+/// How many windows are read at once: a round of two cores.
+const ROUND: usize = 2;
+/// How many are read where the first do not settle what is best.
+const LEAST: usize = 4;
 /// How many at most.
 const MOST: usize = 8;
 /// A passage with this score answers the question: log-odds of 2.
 const ANSWERS: f32 = 0.881;
 
-/// How many of `passages`, from the top, are read together with `question` at first, whatever is
-/// found in them: as many as fit in four windows.
-pub(crate) fn at_first(question: &str, passages: &[&str]) -> usize {
-    fit(question, passages, FIRST)
+/// How many of `passages`, from the top, are read together with `question` whatever is found in
+/// them: as many as fit in four windows.
+pub(crate) fn at_least(question: &str, passages: &[&str]) -> usize {
+    fit(question, passages, LEAST)
 }
 
-/// How many are enough, if the first of them have these scores: as many as are read at first, and
-/// then what fits in two windows more, up to eight, until one answers the question.
+/// How many are enough, if the first of them have these scores: what fits in two windows, then in
+/// two more, and so on until one of what was read in four or more answers the question; eight
+/// windows at most.
 pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize {
-    if read.iter().any(|score| score.get() >= ANSWERS) {
+    let answers = |score: &Score| score.get() >= ANSWERS;
+    if read.len() >= at_least(question, passages) && read.iter().any(answers) {
         return read.len();
     }
-    let mut steps = (FIRST..=MOST).step_by(MORE).map(|windows| fit(question, passages, windows));
+    let mut steps = (ROUND..=MOST).step_by(ROUND).map(|windows| fit(question, passages, windows));
     steps.find(|&fit| fit > read.len()).unwrap_or(read.len())
 }
 
@@ -70,7 +72,7 @@ mod tests {
             }
             read.resize(wanted, Score::HALF);
         }
-        let found = [at_first(question, &passages), read.len()];
+        let found = [at_least(question, &passages), read.len()];
         assert_eq!(found, expected, "{passages:?}");
     }
 
@@ -95,7 +97,9 @@ mod tests {
             let read: Vec<Score> = read.iter().copied().map(Score::clamped).collect();
             enough("why?", &passages, &read)
         };
-        assert_eq!(wanted(&[]), 4);
+        assert_eq!(wanted(&[]), 2);
+        // One that answers is enough of four, not of two.
+        assert_eq!(wanted(&[0.9; 2]), 4);
         assert_eq!(wanted(&[0.8; 4]), 6);
         assert_eq!(wanted(&[0.8, 0.9, 0.1, 0.1]), 4);
         assert_eq!(wanted(&[0.8; 6]), 8);
@@ -119,8 +123,8 @@ mod tests {
             question in "\\PC{0,200}",
             passages in texts(80),
         ) {
-            let read = at_first(&question, &borrowed(&passages));
-            prop_assert!(read >= passages.len().min(FIRST) && read <= passages.len());
+            let read = at_least(&question, &borrowed(&passages));
+            prop_assert!(read >= passages.len().min(LEAST) && read <= passages.len());
         }
 
         #[test]
@@ -131,7 +135,7 @@ mod tests {
         ) {
             let cut = passages.iter().zip(cuts).map(|(text, to)| &text[..text.len().min(to)]);
             let cut: Vec<&str> = cut.collect();
-            prop_assert!(at_first(&question, &cut) >= at_first(&question, &borrowed(&passages)));
+            prop_assert!(at_least(&question, &cut) >= at_least(&question, &borrowed(&passages)));
         }
 
         #[test]
@@ -142,7 +146,7 @@ mod tests {
         ) {
             let (head, mut all) = (borrowed(&passages), borrowed(&passages));
             all.extend(borrowed(&more));
-            let (few, many) = (at_first(&question, &head), at_first(&question, &all));
+            let (few, many) = (at_least(&question, &head), at_least(&question, &all));
             prop_assert!(few <= many);
             prop_assert_eq!(few, many.min(head.len()));
         }

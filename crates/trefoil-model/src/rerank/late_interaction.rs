@@ -3,7 +3,7 @@ use trefoil_core::{Deadline, Error, Reranker, Result, Role, Score, TokenSpace};
 
 use super::{
     cross_encoder::{WINDOW, on_scale, reads, sigmoid},
-    depth::at_first,
+    depth::at_least,
 };
 use crate::{
     card::{Card, LateInteractionCard, ModelRole},
@@ -233,9 +233,9 @@ impl Reranker for LateInteractionReranker {
         reads(self.languages == ["en"], text)
     }
 
-    /// As many as a quick search begins with: one good match says little about the next.
+    /// What fits in four windows, and no more: one good match says little about the next.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
-        if read.is_empty() { at_first(question, passages) } else { read.len() }
+        if read.is_empty() { at_least(question, passages) } else { read.len() }
     }
 
     fn load(&self) -> Result<()> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 use trefoil_core::{Deadline, Embedder, Language, Reranker, Result, Role, Score, TokenSpace};
 
-use super::{cross_encoder::WINDOW, depth::at_first};
+use super::{cross_encoder::WINDOW, depth::at_least};
 use crate::embedder::OnnxEmbedder;
 
 /// Scores texts for a question with the token vectors of an embedder, in every language that it
@@ -43,9 +43,9 @@ impl Reranker for TokenReranker {
         10
     }
 
-    /// As many as a quick search begins with: one good match says little about the next.
+    /// What fits in four windows, and no more: one good match says little about the next.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
-        if read.is_empty() { at_first(question, passages) } else { read.len() }
+        if read.is_empty() { at_least(question, passages) } else { read.len() }
     }
 
     fn load(&self) -> Result<()> {

@@ -15,6 +15,10 @@ const WEIGHT_AFTER_TOKENS: f32 = 0.5;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
+/// Log-odds by which one that was read has to lead the next that was not, to settle a list.
+const LEAD: f32 = 4.0;
+/// How many more for each that was read: where passages are short, those of the next round are many.
+const LEAD_EACH: f32 = 2.0;
 
 /// How many passages, from the top, lift what they name.
 const NAMING: usize = 2;
@@ -65,6 +69,15 @@ impl Prior {
     fn posterior(self, rerank: Score) -> f32 {
         self.log_odds + self.rerank_weight * logit(rerank)
     }
+}
+
+/// Whether one of those that were read leads the next so far that reading on is not worth its
+/// time: by 8 log-odds after two passages, which few logits make up for (decision 035). `priors`
+/// are in the order of reading.
+pub(crate) fn is_settled(priors: &[Prior], read: &[Score]) -> bool {
+    let Some(next) = priors.get(read.len()) else { return true };
+    let lead = LEAD + LEAD_EACH * read.len() as f32;
+    priors.iter().zip(read).any(|(prior, &score)| prior.posterior(score) >= next.log_odds + lead)
 }
 
 /// The same from priors: σ((weight · logit(rerank) + prior) / 4).
@@ -150,6 +163,26 @@ mod tests {
         check(&[0.5, 0.5, 0.5], &[0.2, 0.2, 0.2], &[0, 1, 2]);
         // Only what was read is reordered.
         check(&[0.9, 0.8, 0.7], &[0.1, 0.9], &[1, 0]);
+    }
+
+    #[test]
+    fn a_long_lead_settles_a_list() {
+        let check = |combined: &[f32], read: &[f32], expected: bool| {
+            let prior = |&combined: &f32| Prior::new(Score::clamped(combined), None);
+            let priors: Vec<Prior> = combined.iter().map(prior).collect();
+            assert_eq!(is_settled(&priors, &scores(read)), expected, "{combined:?} {read:?}");
+        };
+        // Fusion's lead of .4 is worth 4, a score of .99 is worth 4.6.
+        check(&[0.9, 0.8, 0.5], &[0.99, 0.1], true);
+        check(&[0.9, 0.8, 0.6], &[0.99, 0.1], false);
+        check(&[0.9, 0.8, 0.5], &[0.95, 0.1], false);
+        // The more were read, the longer the lead has to be.
+        check(&[0.9, 0.8, 0.7, 0.5], &[0.99, 0.1, 0.1], false);
+        check(&[0.9, 0.8, 0.7, 0.3], &[0.99, 0.1, 0.1], true);
+        // The second may lead as well as the first.
+        check(&[0.9, 0.9, 0.5], &[0.1, 0.99], true);
+        check(&[0.9, 0.8], &[0.1, 0.1], true);
+        check(&[0.9], &[], false);
     }
 
     fn lifted(given: &[f32], named: &[(usize, usize, f32)]) -> Vec<(usize, f32)> {

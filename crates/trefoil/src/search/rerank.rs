@@ -10,7 +10,7 @@ use crate::{
     background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, Prior, blend_with, lift_named},
+        blend::{NEUTRAL, Prior, blend_with, is_settled, lift_named},
         relevance::final_scores,
         turns::Turns,
     },
@@ -85,9 +85,10 @@ pub(crate) fn rerank(
         candidates.iter().take(plan.passages).map(|one| readable(&one.passage)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
+    let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
     let read = if let Some((reranker, head)) = found.all().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
-        reading.read_enough(reranker.as_ref(), head)
+        reading.read_enough(reranker.as_ref(), head, &priors)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -305,8 +306,14 @@ impl Reading<'_> {
     }
 
     /// The same of as many of a list from the top as the plan wants: all of them, or as many as
-    /// the reranker finds enough. A later page reads what the first one has read.
-    fn read_enough(self, reranker: &dyn Reranker, head: &[&str]) -> (Vec<Score>, Option<String>) {
+    /// the reranker finds enough, if not one leads all others before that. A later page reads what
+    /// the first one has read.
+    fn read_enough(
+        self,
+        reranker: &dyn Reranker,
+        head: &[&str],
+        priors: &[Prior],
+    ) -> (Vec<Score>, Option<String>) {
         let Self { plan, question, .. } = self;
         if plan.thorough {
             return self.read(reranker, head);
@@ -322,6 +329,7 @@ impl Reading<'_> {
             quick.read_while(reranker, head, |read| match plan.limit {
                 Some(limit) => Ok(limit.max(first)),
                 None if read.is_empty() => Ok(first),
+                None if is_settled(priors, read) => Ok(read.len()),
                 None => enough(read),
             })
         };
