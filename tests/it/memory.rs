@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use serde::Deserialize;
 use trefoil::{
     Document, Engine, EngineConfig, Error, RetrieverId, Score, SearchFilters, SearchQuery,
     index::{Allowed, RowId},
@@ -14,7 +15,10 @@ use trefoil::{
         UnitKind, UnitRow, UnitState,
     },
 };
-use trefoil_memory::{Boundary, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery};
+use trefoil_core::ClaimId;
+use trefoil_memory::{
+    Boundary, ClaimDraft, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery,
+};
 
 use crate::models::{with_model, without_model};
 
@@ -265,4 +269,38 @@ fn an_answer_is_found_by_what_was_asked() {
         let texts: Vec<&str> = found.iter().map(|view| view.text.as_str()).collect();
         assert!(texts.contains(&asked) && texts.contains(&answered), "{later}: {texts:?}");
     }
+}
+
+/// A file of `fixtures/recall`.
+#[derive(Deserialize)]
+struct Told {
+    pairs: Vec<(String, String)>,
+}
+
+#[test]
+fn a_claim_about_one_of_many_people_is_recalled() {
+    let (_dir, engine) = open(with_model());
+    let engine = Arc::new(engine);
+    let memory = Memory::new(Arc::clone(&engine));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/recall");
+    let mut asked: Vec<(ClaimId, String)> = Vec::new();
+    for file in ["ja.toml", "ko.toml"] {
+        let Told { pairs } = toml::from_str(&fs::read_to_string(root.join(file)).unwrap()).unwrap();
+        assert_eq!(pairs.len(), 200);
+        let seen = memory.observe(ObservationDraft::message("They were told.")).unwrap().id;
+        let drafts = pairs.iter().map(|(claim, _)| ClaimDraft::observed(claim, seen.clone()));
+        let claims = memory.insert_claims(drafts.collect()).unwrap();
+        asked.extend(
+            claims.into_iter().zip(pairs).map(|(claim, (_, question))| (claim.id, question)),
+        );
+    }
+    memory.wait_until_indexed().unwrap();
+    let is_recalled = |(id, question): &&(ClaimId, String)| {
+        let query = RecallQuery { top_k: 10, save: false, ..RecallQuery::new(question.as_str()) };
+        let found = memory.recall(&query, &Boundary::default()).unwrap().claims;
+        found.iter().any(|one| one.claim.id == *id)
+    };
+    let (recalled, missed): (Vec<_>, Vec<_>) = asked.iter().step_by(4).partition(is_recalled);
+    // Each question names somebody of whom twenty claims are known: chance would recall half.
+    assert!(missed.len() <= recalled.len() / 20, "{missed:?}");
 }

@@ -6,24 +6,26 @@
 //! ```
 //!
 //! Each document of the first collection is a claim, and so is each sentence of the others, until
-//! there are ten thousand.
+//! there are ten thousand. The first may be a file of claims with a question each, such as
+//! `fixtures/recall/ja.toml`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
+    env, fs,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use benches::{Outcome, folder};
+use serde::Deserialize;
 use tempfile::TempDir;
 use trefoil::{
-    Engine, EngineConfig, TokenModel, TokenVectors,
+    Document, Engine, EngineConfig, TokenModel, TokenVectors,
     index::Role,
     memory::{BoundaryClass, ClaimId, MemoryUpkeep},
 };
-use trefoil_eval::Collection;
+use trefoil_eval::{Collection, Qrels, Query};
 use trefoil_memory::{Boundary, ClaimDraft, Memory, ObservationDraft, recall::RecallQuery};
 use trefoil_text::{language_of, sentences};
 
@@ -53,7 +55,8 @@ fn main() -> Outcome {
         );
     };
     let read = |name: &String| Collection::read(Path::new(data).join(name), language_of);
-    let asked = read(name)?;
+    let is_pairs = Path::new(name).extension().is_some_and(|extension| extension == "toml");
+    let asked = if is_pairs { pairs(Path::new(name))? } else { read(name)? };
     let others = others.iter().map(read).collect::<trefoil::Result<Vec<_>>>()?;
     let claims = claims(&asked, &others);
     println!("{HEAD}");
@@ -80,6 +83,29 @@ fn main() -> Outcome {
         println!("| {name} | {count} | {questions} | {said} | {recall:.3} | {p50:.1} | {p95:.1} |");
     }
     Ok(())
+}
+
+/// A file of claims and their questions as a collection.
+fn pairs(path: &Path) -> Outcome<Collection> {
+    #[derive(Deserialize)]
+    struct Pairs {
+        pairs: Vec<(String, String)>,
+    }
+    let Pairs { pairs } = toml::from_str(&fs::read_to_string(path)?)?;
+    let mut collection = Collection {
+        name: path.display().to_string(),
+        documents: Vec::new(),
+        queries: Vec::new(),
+        qrels: Qrels::default(),
+        languages: BTreeMap::new(),
+    };
+    for (at, (claim, question)) in pairs.into_iter().enumerate() {
+        let (id, language) = (at.to_string(), language_of(&question));
+        collection.qrels.insert(&id, &id, 1);
+        collection.documents.push(Document::new(&id, claim));
+        collection.queries.push(Query { id, text: question, language, kind: None });
+    }
+    Ok(collection)
 }
 
 /// The texts of claims, each once, with the document that one is.
