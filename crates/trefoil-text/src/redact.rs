@@ -296,6 +296,12 @@ mod tests {
     }
 
     #[test]
+    fn what_hid_behind_a_find_is_cut_out_too() {
+        let text = "sk-000aaaaa000aa0aa0a¼sk-a0aaaaaa0aaa0aa0a0";
+        assert_eq!(redact(text, &Redaction::ALL).text, "[secret][secret]");
+    }
+
+    #[test]
     fn files_that_hold_credentials_by_their_name() {
         for path in [
             ".env",

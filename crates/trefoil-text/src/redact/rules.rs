@@ -133,25 +133,37 @@ impl RedactionRules {
         self.kinds.is_empty() && self.patterns.is_empty()
     }
 
-    /// Cuts out of a text whatever the rules find. Done again, it changes nothing.
+    /// Cuts out of a text whatever the rules find. Done again, it changes nothing: what is cut out
+    /// may have hidden what began in it, such as the second of two keys with `¼` between them,
+    /// whose digits belong to both.
     pub fn redact(&self, text: &str) -> Redacted {
-        let kinds: Vec<Redaction> = self.kinds.iter().copied().collect();
-        let known = find_sensitive(text, &kinds);
-        let found: BTreeSet<Redaction> = known.iter().map(|&(kind, _)| kind).collect();
-        let marked = known.into_iter().map(|(kind, span)| (kind.mark().to_owned(), span));
-        let mut redacted = Redacted { text: cut(text, marked), found, named: BTreeSet::new() };
-        for pattern in &self.patterns {
-            let spans = self.find(pattern, &redacted.text);
-            if !spans.is_empty() {
-                let marked = spans.into_iter().map(|span| (pattern.mark(), span));
-                redacted.text = cut(&redacted.text, marked);
-                redacted.named.insert(pattern.name.clone());
-            }
-        }
+        let mut redacted =
+            Redacted { text: text.to_owned(), found: BTreeSet::new(), named: BTreeSet::new() };
+        while self.cut_out(&mut redacted) {}
         redacted
     }
 
-    /// Where a pattern finds something. Marks are gaps to it: it finds nothing in them alone.
+    /// Cuts out what is found at once; whether that changed anything.
+    fn cut_out(&self, redacted: &mut Redacted) -> bool {
+        let kinds: Vec<Redaction> = self.kinds.iter().copied().collect();
+        let known = find_sensitive(&redacted.text, &kinds);
+        redacted.found.extend(known.iter().map(|&(kind, _)| kind));
+        let marked = known.into_iter().map(|(kind, span)| (kind.mark().to_owned(), span));
+        let mut text = cut(&redacted.text, marked);
+        for pattern in &self.patterns {
+            let spans = self.find(pattern, &text);
+            if !spans.is_empty() {
+                text = cut(&text, spans.into_iter().map(|span| (pattern.mark(), span)));
+                redacted.named.insert(pattern.name.clone());
+            }
+        }
+        let is_changed = text != redacted.text;
+        redacted.text = text;
+        is_changed
+    }
+
+    /// Where a pattern finds something. Marks are gaps to it: it finds nothing in them alone, and
+    /// cuts none in two.
     fn find(&self, pattern: &RedactionPattern, text: &str) -> Vec<ByteSpan> {
         let normalized = Normalized::new(text);
         let mut left = normalized.text.to_string();
@@ -160,10 +172,14 @@ impl RedactionRules {
             left = left.replace(&mark, &GAP.repeat(mark.len()));
         }
         let hits = pattern.pattern.find_iter(&left);
-        let hits = hits.filter(|hit| !hit.as_str().trim_matches(GAP_CHAR).is_empty());
         let mut spans: Vec<ByteSpan> = Vec::new();
         for hit in hits {
-            let span = normalized.original(hit.start(), hit.end());
+            let start = hit.start() + leading_gap(hit.as_str());
+            let found = hit.as_str().trim_matches(GAP_CHAR);
+            if found.is_empty() {
+                continue;
+            }
+            let span = normalized.original(start, start + found.len());
             match spans.last_mut() {
                 Some(last) if span.start < last.end => last.end = last.end.max(span.end),
                 _ => spans.push(span),
@@ -176,6 +192,11 @@ impl RedactionRules {
 /// What stands for each byte of a mark while a pattern looks for something.
 const GAP_CHAR: char = '[';
 const GAP: &str = "[";
+
+/// How many bytes of it are gap before anything else.
+fn leading_gap(text: &str) -> usize {
+    text.len() - text.trim_start_matches(GAP_CHAR).len()
+}
 
 impl Serialize for RedactionRules {
     /// A list of names and of patterns with theirs, as policies have it.
