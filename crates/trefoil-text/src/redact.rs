@@ -118,8 +118,23 @@ fn cut(text: &str, spans: impl IntoIterator<Item = (String, ByteSpan)>) -> Strin
 }
 
 /// Where a text holds something of `kinds`: apart and in order. Letters and digits of any
-/// width are one.
+/// width are one. What is found may have hidden what began in it, such as the second of two keys
+/// with `¼` between them, whose digits belong to both: it is looked for until nothing is left.
 pub fn find_sensitive(text: &str, kinds: &[Redaction]) -> Vec<(Redaction, ByteSpan)> {
+    let (mut left, mut found) = (text.to_owned(), Vec::new());
+    loop {
+        let more = find_once(&left, kinds);
+        if more.is_empty() {
+            return apart(found);
+        }
+        for &(_, span) in &more {
+            left.replace_range(span.start..span.end, &"[".repeat(span.end - span.start));
+        }
+        found.extend(more);
+    }
+}
+
+fn find_once(text: &str, kinds: &[Redaction]) -> Vec<(Redaction, ByteSpan)> {
     let normalized = Normalized::new(text);
     let mut left = normalized.text.to_string();
     let mut found = Vec::new();
@@ -132,8 +147,12 @@ pub fn find_sensitive(text: &str, kinds: &[Redaction]) -> Vec<(Redaction, ByteSp
             found.push((kind, normalized.original(span.start, span.end)));
         }
     }
+    apart(found)
+}
+
+/// What overlaps as one: a private key may run on over what was found before it.
+fn apart(mut found: Vec<(Redaction, ByteSpan)>) -> Vec<(Redaction, ByteSpan)> {
     found.sort_unstable_by_key(|&(kind, span)| (span.start, span.end, kind));
-    // A private key may run on over what was found before it.
     let mut apart: Vec<(Redaction, ByteSpan)> = Vec::new();
     for (kind, span) in found {
         match apart.last_mut() {

@@ -133,9 +133,8 @@ impl RedactionRules {
         self.kinds.is_empty() && self.patterns.is_empty()
     }
 
-    /// Cuts out of a text whatever the rules find. Done again, it changes nothing: what is cut out
-    /// may have hidden what began in it, such as the second of two keys with `¼` between them,
-    /// whose digits belong to both.
+    /// Cuts out of a text whatever the rules find, until that changes nothing: what a pattern cuts
+    /// out may have hidden what began in it.
     pub fn redact(&self, text: &str) -> Redacted {
         let mut redacted =
             Redacted { text: text.to_owned(), found: BTreeSet::new(), named: BTreeSet::new() };

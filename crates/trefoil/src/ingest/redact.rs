@@ -58,6 +58,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_two_keys_that_share_a_character_none_stays() {
+        let text = "sk-000aaaaa000aa0aa0a¼sk-a0aaaaaa0aaa0aa0a0";
+        assert_eq!(same_lines(text), "[secret][secret]");
+    }
+
+    #[test]
     fn all_but_the_path_and_the_keys_is_redacted() {
         let document = Document {
             title: "連絡先 taro@example.com".to_owned(),
