@@ -10,12 +10,7 @@ use trefoil::{Cancel, Error};
 use trefoil_memory::PolicyVersion;
 
 use super::client::Client;
-use crate::{
-    auth::Scope,
-    problem::Problem,
-    route::{Reads, reads},
-    settings::Kind,
-};
+use crate::{auth::Scope, problem::Problem, route::Reads, settings::Kind};
 
 /// Tools that are given together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +116,7 @@ impl Tool {
             .open_world(false);
         let listed = Listed::new(name, description, schema::<A>()).with_annotations(annotations);
         let call = move |client: &Client, arguments: JsonObject, cancel: &Cancel| {
-            let arguments = serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+            let arguments = read(arguments).map_err(|error| {
                 let detail = format!("the arguments are not what `{name}` takes: {error}");
                 Problem::own("invalid_parameter", detail)
             })?;
@@ -141,6 +136,16 @@ impl Tool {
     pub(crate) fn listed(&self) -> Listed {
         self.listed.clone()
     }
+}
+
+/// What a tool takes, from the arguments of a call.
+fn read<A: DeserializeOwned>(arguments: JsonObject) -> serde_json::Result<A> {
+    serde_json::from_value(Value::Object(arguments))
+}
+
+/// Tells whether bytes are JSON of such arguments, read as those of a call are.
+fn reads<A: DeserializeOwned>(bytes: &[u8]) -> bool {
+    serde_json::from_slice(bytes).is_ok_and(|arguments| read::<A>(arguments).is_ok())
 }
 
 /// The schema of what a tool takes, without what says nothing to a caller.
