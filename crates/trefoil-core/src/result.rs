@@ -108,6 +108,15 @@ impl SearchResult {
     pub fn iter(&self) -> std::slice::Iter<'_, SearchResultItem> {
         self.results.iter()
     }
+
+    /// The answer as JSON. It is the form that serde gives it anywhere, written by code that is
+    /// compiled here: so it is fast in a program that is itself compiled for size.
+    ///
+    /// # Errors
+    /// None that a value of this type can cause.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
 }
 
 impl<'r> IntoIterator for &'r SearchResult {

@@ -190,8 +190,13 @@ pub(crate) fn request_id() -> String {
 
 /// A value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response, Problem> {
-    match serde_json::to_vec(value) {
-        Ok(json) => Ok(([(CONTENT_TYPE, crate::route::JSON)], json).into_response()),
+    written(serde_json::to_string(value))
+}
+
+/// What was written as JSON.
+pub(crate) fn written(json: serde_json::Result<String>) -> Result<Response, Problem> {
+    match json {
+        Ok(json) => Ok(text(crate::route::JSON, json)),
         Err(error) => {
             tracing::error!("an answer cannot be written: {error}");
             Err(Problem::own("internal", "the answer cannot be written"))

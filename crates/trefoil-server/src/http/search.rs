@@ -10,7 +10,7 @@ use trefoil::{
 };
 
 use crate::{
-    call::{Call, json},
+    call::{Call, written},
     problem::Problem,
     route::EVENTS,
     settings::Kind,
@@ -26,7 +26,7 @@ pub(crate) fn search(call: Call, query: SearchQuery) -> Result<Response, Problem
     if !call.wants(EVENTS) {
         let found = engine.search(&query)?;
         call.app.metrics.searched(&found);
-        return json(&found);
+        return written(found.to_json());
     }
     query.check()?;
     let (sender, receiver) = mpsc::channel(WAITING);
@@ -45,7 +45,7 @@ pub(crate) fn search(call: Call, query: SearchQuery) -> Result<Response, Problem
         match found {
             Ok(found) => {
                 app.metrics.searched(&found);
-                events.send("result", &found);
+                events.tell("result", found.to_json());
             }
             Err(error) => events.send("problem", &Problem::from(error).as_value("/v1/search")),
         }
@@ -79,8 +79,12 @@ impl Events {
     }
 
     fn send<T: Serialize>(&mut self, name: &'static str, value: &T) {
+        self.tell(name, serde_json::to_string(value));
+    }
+
+    fn tell(&mut self, name: &'static str, json: serde_json::Result<String>) {
         self.number += 1;
-        if let Ok(data) = serde_json::to_string(value) {
+        if let Ok(data) = json {
             // A reader that has gone needs nothing.
             drop(self.sender.try_send(Told { id: self.number, name, data }));
         }
