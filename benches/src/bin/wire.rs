@@ -24,9 +24,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use benches::{EngineIndex, Fixtures, Outcome, StoredVectors, search_query};
+use benches::{EngineIndex, Fixtures, Outcome, StoredVectors, cpu_seconds, search_query};
 use mimalloc::MiMalloc;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use trefoil::{Engine, SearchQuery, SearchStrategy, admin::SystemClock};
 use trefoil_server::{
     IndexSettings, Limits, McpSettings, Reload, Server, ServerSettings, Stop, ToolSet, serve_stdio,
@@ -38,8 +39,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Clients that ask at once.
 const CLIENTS: usize = 64;
-/// Seconds for which library and clients ask by turns.
-const ROUND: u64 = 5;
+/// How long library and clients ask by turns.
+const ROUND: Duration = Duration::from_secs(2);
 /// Connections on which nothing is asked.
 const IDLE: usize = 1_000;
 
@@ -163,35 +164,22 @@ impl Connection {
 
     /// Asks, and reads the whole answer: its status.
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Outcome<u16> {
-        let accept = if path == "/mcp" {
-            "application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25"
-        } else {
-            "application/json"
-        };
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-             Accept: {accept}\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        let (mut line, mut length, mut status) = (String::new(), 0, 0);
-        loop {
+        self.stream.get_mut().write_all(request(method, path, body).as_bytes())?;
+        self.answer.clear();
+        let mut line = Vec::new();
+        let head = loop {
             line.clear();
-            if self.stream.read_line(&mut line)? == 0 {
+            if self.stream.read_until(b'\n', &mut line)? == 0 {
                 return Err("the server has closed".into());
             }
-            let lower = line.to_lowercase();
-            if let Some(rest) = lower.strip_prefix("http/1.1 ") {
-                status = rest.split(' ').next().unwrap_or_default().parse()?;
-            } else if let Some(rest) = lower.strip_prefix("content-length:") {
-                length = rest.trim().parse()?;
-            } else if line == "\r\n" {
-                break;
+            self.answer.extend_from_slice(&line);
+            if let Some(head) = Head::of(&self.answer)? {
+                break head;
             }
-        }
-        self.answer.resize(length, 0);
+        };
+        self.answer.resize(head.length, 0);
         self.stream.read_exact(&mut self.answer)?;
-        Ok(status)
+        Ok(head.status)
     }
 
     /// Asks for events, and waits for the first of a name.
@@ -216,6 +204,47 @@ impl Connection {
                 return Ok(took);
             }
         }
+    }
+}
+
+/// A request of HTTP/1.1 with a body of JSON.
+fn request(method: &str, path: &str, body: &str) -> String {
+    let accept = if path == "/mcp" {
+        "application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-11-25"
+    } else {
+        "application/json"
+    };
+    format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Accept: {accept}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// What the head of an answer says.
+struct Head {
+    status: u16,
+    /// Its own bytes, and those of what follows it.
+    bytes: usize,
+    length: usize,
+}
+
+impl Head {
+    /// Reads it; none while it is not whole.
+    fn of(answer: &[u8]) -> Outcome<Option<Self>> {
+        let Some(end) = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n") else {
+            return Ok(None);
+        };
+        let text = std::str::from_utf8(answer.get(..end).unwrap_or_default())?;
+        let mut lines = text.split("\r\n");
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+        let mut head = Self { status: status.parse()?, bytes: end + 4, length: 0 };
+        for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+            if name.eq_ignore_ascii_case("content-length") {
+                head.length = value.trim().parse()?;
+            }
+        }
+        Ok(Some(head))
     }
 }
 
@@ -311,28 +340,111 @@ fn added(place: &Place, rounds: usize) -> Outcome {
     served.end()
 }
 
-/// Questions a second of so many threads, each of which asks until it is told to stop.
-fn asked_by(
-    threads: usize,
-    seconds: u64,
-    ask: impl Fn(usize, &AtomicBool) -> Outcome<usize> + Sync,
-) -> Outcome<f64> {
-    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+/// How many questions were answered in how many seconds, and how long the process ran for them.
+#[derive(Default)]
+struct Answered {
+    questions: usize,
+    seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl Answered {
+    /// Counts what `ask` says, until the last question that it asked is answered.
+    fn add(&mut self, ask: impl FnOnce() -> Outcome<usize>) -> Outcome {
+        let (began, cpu) = (Instant::now(), cpu_seconds()?);
+        self.questions += ask()?;
+        self.seconds += began.elapsed().as_secs_f64();
+        self.cpu_seconds += cpu_seconds()? - cpu;
+        Ok(())
+    }
+
+    fn per_second(&self) -> f64 {
+        self.questions as f64 / self.seconds
+    }
+
+    fn cpu_milliseconds(&self) -> f64 {
+        1_000.0 * self.cpu_seconds / self.questions as f64
+    }
+}
+
+/// So many threads ask the library for a while, each the next question.
+fn ask_library(place: &Place, engine: &Engine, threads: usize) -> Outcome<usize> {
+    let (until, next) = (Instant::now() + ROUND, AtomicUsize::new(0));
     thread::scope(|scope| {
-        let running: Vec<_> = (0..threads)
-            .map(|thread| {
-                let (over, asked, ask) = (&over, &asked, &ask);
-                scope.spawn(move || -> Outcome {
-                    asked.fetch_add(ask(thread, over)?, Ordering::Relaxed);
-                    Ok(())
-                })
+        let ask = || -> Outcome<usize> {
+            let mut asked = 0;
+            while Instant::now() < until {
+                engine.search(&place.query(next.fetch_add(1, Ordering::Relaxed))?)?;
+                asked += 1;
+            }
+            Ok(asked)
+        };
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(ask)).collect();
+        running.into_iter().map(|one| one.join().map_err(|_| "a thread has panicked")?).sum()
+    })
+}
+
+/// What the server said to clients.
+#[derive(Default)]
+struct Said {
+    answers: usize,
+    /// Statuses 429 and 503.
+    come_again: usize,
+    otherwise: usize,
+}
+
+/// Many clients ask for a while, each the next question when it has the answer to the one before.
+/// They share one thread, so that little of the machine goes to them.
+fn ask_server(address: SocketAddr, requests: &Arc<[String]>, said: &mut Said) -> Outcome<usize> {
+    let (until, next) = (Instant::now() + ROUND, Arc::new(AtomicUsize::new(0)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let statuses = runtime.block_on(async {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                tokio::spawn(ask_until(until, address, Arc::clone(requests), Arc::clone(&next)))
             })
             .collect();
-        thread::sleep(Duration::from_secs(seconds));
-        over.store(true, Ordering::Relaxed);
-        running.into_iter().try_for_each(|one| one.join().map_err(|_| "a thread has panicked")?)
+        let mut statuses = Vec::new();
+        for client in clients {
+            statuses.extend(client.await??);
+        }
+        Outcome::Ok(statuses)
     })?;
-    Ok(asked.into_inner() as f64 / seconds as f64)
+    let count = |wanted: &[u16]| statuses.iter().filter(|status| wanted.contains(status)).count();
+    let (answers, come_again) = (count(&[200]), count(&[429, 503]));
+    said.answers += answers;
+    said.come_again += come_again;
+    said.otherwise += statuses.len() - answers - come_again;
+    Ok(answers)
+}
+
+/// One client: the statuses of its answers.
+async fn ask_until(
+    until: Instant,
+    address: SocketAddr,
+    requests: Arc<[String]>,
+    next: Arc<AtomicUsize>,
+) -> Outcome<Vec<u16>> {
+    let mut stream = tokio::net::TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let (mut statuses, mut answer) = (Vec::new(), Vec::with_capacity(64 << 10));
+    while Instant::now() < until {
+        let next = next.fetch_add(1, Ordering::Relaxed);
+        let request = requests.get(next % requests.len()).ok_or("no question")?;
+        stream.write_all(request.as_bytes()).await?;
+        answer.clear();
+        let mut head = None;
+        while head.as_ref().is_none_or(|head: &Head| answer.len() < head.bytes + head.length) {
+            if stream.read_buf(&mut answer).await? == 0 {
+                return Err("the server has closed".into());
+            }
+            if head.is_none() {
+                head = Head::of(&answer)?;
+            }
+        }
+        statuses.extend(head.map(|head| head.status));
+    }
+    Ok(statuses)
 }
 
 /// What a server bears, next to what the library does by itself.
@@ -341,62 +453,47 @@ fn load(place: &Place, seconds: u64) -> Outcome {
     let folder = tempfile::tempdir()?;
     let served = place.serve(folder.path(), false)?;
     let cores = thread::available_parallelism()?.get();
-    let [ok, busy, other] = [const { AtomicUsize::new(0) }; 3];
-    let (mut library, mut over_http, mut health) = (0.0, 0.0, Vec::new());
+    let requests: Arc<[String]> = (0..place.questions.len())
+        .map(|round| {
+            Ok(request("POST", "/v1/search", &serde_json::to_string(&place.query(round)?)?))
+        })
+        .collect::<Outcome<_>>()?;
+    let (mut library, mut over_http) = (Answered::default(), Answered::default());
+    let (mut said, mut health) = (Said::default(), Vec::new());
     // By turns: what else the machine does falls upon both.
-    let rounds = (seconds / ROUND).max(1);
-    for _ in 0..rounds {
-        library += asked_by(cores, ROUND, |thread, over| {
-            let mut asked = 0;
-            while !over.load(Ordering::Relaxed) {
-                served.engine.search(&place.query(thread + asked * cores)?)?;
-                asked += 1;
-            }
-            Ok(asked)
-        })?;
-        let over_health = AtomicBool::new(false);
-        over_http += thread::scope(|scope| -> Outcome<f64> {
+    for _ in 0..seconds / ROUND.as_secs() {
+        library.add(|| ask_library(place, &served.engine, cores))?;
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| -> Outcome {
             let health = scope.spawn(|| -> Outcome<()> {
                 let mut connection = Connection::open(served.address)?;
-                while !over_health.load(Ordering::Relaxed) {
+                while !is_over.load(Ordering::Relaxed) {
                     health.push(timed(|| answered(connection.ask("GET", "/healthz", "")?))?);
                     thread::sleep(Duration::from_millis(20));
                 }
                 Ok(())
             });
-            let per_second = asked_by(CLIENTS, ROUND, |thread, over| {
-                let (mut connection, mut asked, mut found) =
-                    (Connection::open(served.address)?, 0, 0);
-                while !over.load(Ordering::Relaxed) {
-                    let body = serde_json::to_string(&place.query(thread + asked * CLIENTS)?)?;
-                    asked += 1;
-                    match connection.ask("POST", "/v1/search", &body)? {
-                        200 => {
-                            found += 1;
-                            ok.fetch_add(1, Ordering::Relaxed);
-                        }
-                        429 | 503 => _ = busy.fetch_add(1, Ordering::Relaxed),
-                        _ => _ = other.fetch_add(1, Ordering::Relaxed),
-                    }
-                }
-                Ok(found)
-            });
-            over_health.store(true, Ordering::Relaxed);
+            let asked = over_http.add(|| ask_server(served.address, &requests, &mut said));
+            is_over.store(true, Ordering::Relaxed);
             health.join().map_err(|_| "a thread has panicked")??;
-            per_second
+            asked
         })?;
     }
-    let ratio = over_http / library;
-    let per_round = |sum: f64| sum / f64::from(u32::try_from(rounds).unwrap_or(u32::MAX));
-    let (library, over_http) = (per_round(library), per_round(over_http));
     println!("{} chunks, {seconds} s each", place.chunks);
-    println!("library, {cores} threads: {library:.0} questions a second");
     println!(
-        "HTTP, {CLIENTS} clients: {over_http:.0} a second, {ratio:.2} of the library; \
-         {} answered, {} told to come again, {} otherwise",
-        ok.into_inner(),
-        busy.into_inner(),
-        other.into_inner()
+        "library, {cores} threads: {:.0} questions a second, {:.2} ms of processor each",
+        library.per_second(),
+        library.cpu_milliseconds()
+    );
+    println!(
+        "HTTP, {CLIENTS} clients: {:.0} a second, {:.3} of the library; {:.2} ms of processor \
+         each, clients among them; {} answered, {} told to come again, {} otherwise",
+        over_http.per_second(),
+        over_http.per_second() / library.per_second(),
+        over_http.cpu_milliseconds(),
+        said.answers,
+        said.come_again,
+        said.otherwise,
     );
     println!(
         "/healthz meanwhile: p50 {:.1} ms, p99 {:.1} ms",
