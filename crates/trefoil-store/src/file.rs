@@ -142,8 +142,9 @@ impl Store {
     ///
     /// A chunk whose id is the same keeps its row, and is logged only if title,
     /// tags, date, metadata or language changed. A leaf whose embedding is cached is logged
-    /// as [`Change::Vector`](trefoil_core::Change::Vector) too; for others an embed job is queued. One that mentions
-    /// something else than before is logged as [`Change::Extraction`](trefoil_core::Change::Extraction). Parents are stored, but
+    /// as [`Change::Vector`](trefoil_core::Change::Vector) too; for others an embed job is
+    /// queued. One that mentions something else than before is logged as
+    /// [`Change::Extraction`](trefoil_core::Change::Extraction). Parents are stored, but
     /// neither logged nor embedded.
     ///
     /// # Errors
