@@ -97,11 +97,16 @@ impl Notes<'_> {
         ))
     }
 
-    fn is_given_to_all(&self, name: &str) -> bool {
-        self.tables.iter().any(|table| table.name == name && table.within == Within::All)
+    /// A table of which every node is given all rows.
+    fn given_to_all(&self, name: &str) -> Option<&Table> {
+        let mut tables = self.tables.iter().map(Arc::as_ref);
+        tables.find(|table| table.name == name && table.within == Within::All)
     }
 
     /// Where a row of the table `naming` names a row of this one, or names it no more.
+    ///
+    /// A row that nothing names any more stays where it was given, for as long as the node that
+    /// leads keeps it.
     fn install_of_names(
         &self,
         table: Numbered<'_>,
@@ -109,24 +114,26 @@ impl Notes<'_> {
         (naming, column): (&str, &str),
     ) -> rusqlite::Result<()> {
         let key = Self::first_of_key(table.1);
-        let note = |side: &str, hidden: &str| {
-            let mut condition = format!("r.\"{key}\" = {side}.\"{column}\"");
-            if self.is_given_to_all(naming) {
-                // Who is given the row that names it has it, unless it was that of units only.
-                let others = rows.iter().filter(|(other, _)| !self.is_given_to_all(other));
-                let others: Vec<String> = others
-                    .map(|(other, named)| {
-                        format!(
-                            "EXISTS (SELECT 1 FROM {other} WHERE \"{named}\" = {side}.\"{column}\")"
-                        )
-                    })
-                    .collect();
-                condition = format!("{condition} AND ({})", others.join(" OR "));
-            }
-            Self::note(table, &condition, hidden)
-        };
+        let named = |side: &str| format!("r.\"{key}\" = {side}.\"{column}\"");
+        let (mut comes, mut goes) = (named("NEW"), named("OLD"));
+        if let Some(of) = self.given_to_all(naming) {
+            // Who is given all rows that name it has it already, if another one does.
+            let own = Self::first_of_key(of);
+            comes = format!(
+                "{comes} AND NOT EXISTS (SELECT 1 FROM {naming} other
+                 WHERE other.\"{column}\" = NEW.\"{column}\" AND other.\"{own}\" <> NEW.\"{own}\")"
+            );
+            // Who is not given a unit that still names it is not to keep it.
+            let others = rows.iter().filter(|(other, _)| self.given_to_all(other).is_none());
+            let is_named = |(other, named): &(&str, &str)| {
+                format!("EXISTS (SELECT 1 FROM {other} WHERE \"{named}\" = OLD.\"{column}\")")
+            };
+            let others: Vec<String> = others.map(is_named).collect();
+            goes = format!("{goes} AND ({})", others.join(" OR "));
+        }
+        let comes = Self::note(table, &comes, "0");
+        let goes = Self::note(table, &goes, "1");
         let name = format!("{}{naming}_{column}_names", touch::TRIGGER);
-        let (comes, goes) = (note("NEW", "0"), note("OLD", "1"));
         self.tx.execute_batch(&format!(
             "CREATE TEMP TRIGGER IF NOT EXISTS {name}_insert AFTER INSERT ON main.{naming}
              WHEN NEW.\"{column}\" IS NOT NULL BEGIN {comes} END;

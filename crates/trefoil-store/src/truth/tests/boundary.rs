@@ -39,6 +39,19 @@ fn classes(node: &TestNode) -> Vec<(i64, i64)> {
     rows.collect::<rusqlite::Result<_>>().unwrap()
 }
 
+/// Removes the embeddings that nothing names. Whoever was given one keeps it, and who comes later
+/// is not given it.
+fn remove_unnamed(node: &TestNode) {
+    let connection = Connection::open(file_in(node.folder.path())).unwrap();
+    connection
+        .execute_batch(
+            "DELETE FROM embedding_cache WHERE text_hash NOT IN (
+                 SELECT embedding_hash FROM units WHERE embedding_hash IS NOT NULL
+                 UNION ALL SELECT embedding_hash FROM payload_chunk)",
+        )
+        .unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 16))]
     #[test]
@@ -66,6 +79,7 @@ proptest! {
         follower.follow();
         let new = within(&truth, "c", class);
         new.follow();
+        remove_unnamed(&follower);
         prop_assert_eq!(follower.dump(), new.dump());
         let mut expected = classes(&writer);
         expected.retain(|(_, boundary)| *boundary <= i64::from(class.code()));
@@ -180,6 +194,27 @@ fn a_unit_of_another_class_comes_and_goes_with_all_that_is_said_of_it() {
     node.follow();
     assert_eq!(node.dump().iter().filter(|line| line.contains("Eve")).count(), 0);
     assert_eq!(rows_with(&node, "entities", "Ada"), 1);
+    assert_eq!(node.store.verify().unwrap(), []);
+}
+
+#[test]
+fn a_text_that_comes_back_brings_its_vector_to_a_node_that_joined_in_between() {
+    let truth = MemoryTruth::new("a");
+    let writer = TestNode::leading(truth.clone());
+    writer.store.set_fingerprint("model").unwrap();
+    let clover = file("clover", &["One.", "Two."]);
+    writer.store.put_files(std::slice::from_ref(&clover)).unwrap();
+    let jobs = writer.store.claim_embed_jobs(9, 60).unwrap();
+    let done: Vec<_> = jobs.iter().map(|job| (job.job, job.row, vec![1.0, 0.5].into())).collect();
+    writer.store.finish_embed_jobs(&done).unwrap();
+    writer.store.remove_file("clover").unwrap();
+    let node = within(&truth, "b", BoundaryClass::Internal);
+    node.follow();
+    assert_eq!(rows_with(&node, "embedding_cache", ""), 0, "nothing names them");
+    writer.store.put_files(&[clover]).unwrap();
+    assert_eq!(writer.store.claim_embed_jobs(9, 60).unwrap(), [], "their vectors are kept");
+    node.follow();
+    assert_eq!(rows_with(&node, "embedding_cache", ""), 2);
     assert_eq!(node.store.verify().unwrap(), []);
 }
 
