@@ -87,6 +87,7 @@ pub use embedding::{
 pub use file::{FileState, NewChunk, NewEmbedding, NewFile, Stored, TouchedFile};
 pub use graph::{
     EntityRow, GraphRows, RelationRow,
+    coding::EntityMention,
     community::{CommunityRow, ReportSource},
 };
 pub use health::{Duplicates, FailedJob};

@@ -50,6 +50,15 @@ const RELATION_TYPES: [RelationType; 7] = [
     RelationType::CITES,
 ];
 
+/// How a chunk mentions one entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EntityMention {
+    /// Its mention.
+    pub mention: Mention,
+    /// The places of the chunk that say what the entity is.
+    pub definitions: Vec<ByteSpan>,
+}
+
 /// What a row holds; a chunk that says nothing has none.
 pub(crate) fn bytes_of(extraction: &Extraction) -> Option<Vec<u8>> {
     (*extraction != Extraction::default()).then(|| encode(extraction))
@@ -152,10 +161,7 @@ const fn unzigzag(value: u64) -> i64 {
 /// # Errors
 /// What is wrong with them, whatever they are.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Extraction, &'static str> {
-    let mut bytes = Bytes(bytes);
-    if bytes.byte()? != VERSION {
-        return Err("what a chunk says is of an unknown version");
-    }
+    let mut bytes = Bytes::of_version(bytes)?;
     let count = bytes.count(Extraction::MAX_MENTIONS)?;
     let mut mentions = Vec::with_capacity(count);
     for _ in 0..count {
@@ -172,17 +178,59 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Extraction, &'static str> {
     Ok(Extraction::new(mentions).with_relations(relations))
 }
 
+/// Reads of bytes that [`encode`] made how they mention the entity with a normalised name, and goes
+/// past everything else.
+///
+/// # Errors
+/// What is wrong with the bytes as far as they are read.
+pub(crate) fn decode_mention(
+    bytes: &[u8],
+    name: &str,
+) -> Result<Option<EntityMention>, &'static str> {
+    let mut bytes = Bytes::of_version(bytes)?;
+    let mut found = None;
+    for place in 0..bytes.count(Extraction::MAX_MENTIONS)? {
+        let mut here = bytes;
+        if bytes.pass_mention(name)? && found.is_none() {
+            found = Some((place, here.mention()?));
+        }
+    }
+    let Some((place, mention)) = found else { return Ok(None) };
+    let mut definitions = Vec::new();
+    for _ in 0..bytes.count(Extraction::MAX_RELATIONS)? {
+        let source = bytes.length()?;
+        bytes.length()?;
+        let relation_type = bytes.label(&RELATION_TYPES, RelationType::new)?;
+        if source == place && relation_type == RelationType::IS_A {
+            definitions.extend(bytes.spans()?);
+        } else {
+            bytes.pass_spans()?;
+        }
+    }
+    Ok(Some(EntityMention { mention, definitions }))
+}
+
 /// True if bytes are those of an extraction, to the last one.
 pub(crate) fn is_sound(bytes: &[u8]) -> bool {
     decode(bytes).is_ok_and(|extraction| encode(&extraction) == bytes)
 }
 
 /// What is yet to be read.
+#[derive(Clone, Copy)]
 struct Bytes<'b>(&'b [u8]);
 
 const CUT_OFF: &str = "what a chunk says is cut off";
 
 impl<'b> Bytes<'b> {
+    /// What follows the version.
+    fn of_version(bytes: &'b [u8]) -> Result<Self, &'static str> {
+        let mut bytes = Self(bytes);
+        match bytes.byte()? {
+            VERSION => Ok(bytes),
+            _ => Err("what a chunk says is of an unknown version"),
+        }
+    }
+
     fn take(&mut self, count: usize) -> Result<&'b [u8], &'static str> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(CUT_OFF)?;
         self.0 = rest;
@@ -220,10 +268,14 @@ impl<'b> Bytes<'b> {
         if count <= most { Ok(count) } else { Err("more than a chunk may say") }
     }
 
-    fn text(&mut self) -> Result<String, &'static str> {
+    fn bytes_of_text(&mut self) -> Result<&'b [u8], &'static str> {
         let length = self.length()?;
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| "a name that is no text")?;
-        Ok(text.to_owned())
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Result<String, &'static str> {
+        let text = std::str::from_utf8(self.bytes_of_text()?);
+        text.map(str::to_owned).map_err(|_| "a name that is no text")
     }
 
     fn label<T: Clone>(
@@ -278,6 +330,37 @@ impl<'b> Bytes<'b> {
         let target = if flags & TARGET == 0 { None } else { Some(self.text()?) };
         let kind = kind_of(flags & KIND).ok_or("a sign that is none")?;
         Ok(Mention { name, normalized_name, aliases, entity_type, kind, confidence, spans, target })
+    }
+
+    /// Goes past a mention; true if it is of the entity with a normalised name.
+    fn pass_mention(&mut self, name: &str) -> Result<bool, &'static str> {
+        let written = self.bytes_of_text()?;
+        let flags = self.byte()?;
+        let is_it = if flags & LOWERCASE == 0 {
+            self.bytes_of_text()? == name.as_bytes()
+        } else {
+            written.iter().map(u8::to_ascii_lowercase).eq(name.bytes())
+        };
+        if self.byte()? == 0 {
+            self.bytes_of_text()?;
+        }
+        for _ in 0..self.length()? {
+            self.bytes_of_text()?;
+        }
+        self.take(4)?;
+        self.pass_spans()?;
+        if flags & TARGET != 0 {
+            self.bytes_of_text()?;
+        }
+        Ok(is_it)
+    }
+
+    fn pass_spans(&mut self) -> Result<(), &'static str> {
+        for _ in 0..self.length()? {
+            self.varint()?;
+            self.varint()?;
+        }
+        Ok(())
     }
 
     fn relation(&mut self, mentions: &[Mention]) -> Result<Relation, &'static str> {
@@ -397,6 +480,25 @@ mod tests {
         }
 
         #[test]
+        fn one_mention_is_what_the_whole_extraction_says_of_it(
+            extraction in extraction(),
+            other in "[a-zé가東]{2,12}",
+        ) {
+            let bytes = encode(&extraction);
+            let names = extraction.mentions().iter().map(|one| &one.normalized_name);
+            for name in names.chain([&other]) {
+                let mention = extraction.mentions().iter().find(|one| one.normalized_name == *name);
+                let definitions = extraction.relations().iter().filter(|one| {
+                    one.source == *name && one.relation_type == RelationType::IS_A
+                });
+                let definitions = definitions.flat_map(|one| one.evidence.clone()).collect();
+                let expected =
+                    mention.cloned().map(|mention| EntityMention { mention, definitions });
+                prop_assert_eq!(decode_mention(&bytes, name), Ok(expected));
+            }
+        }
+
+        #[test]
         fn damaged_bytes_are_an_error_or_another_extraction(
             extraction in extraction(),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
@@ -419,6 +521,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = decode(&bytes);
+            let _ = decode_mention(&bytes, "ada");
         }
     }
 
@@ -428,6 +531,7 @@ mod tests {
         let bytes = encode(&extraction);
         for length in 0..bytes.len() {
             assert!(decode(&bytes[..length]).is_err(), "{length}");
+            assert!(decode_mention(&bytes[..length], "ada").is_err(), "{length}");
         }
         assert!(decode(&[&bytes[..], &[0]].concat()).is_err());
         let other_version = [&[VERSION + 1], &bytes[1..]].concat();

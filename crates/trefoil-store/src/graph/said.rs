@@ -3,7 +3,7 @@
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use trefoil_core::{Change, Extraction, Result, RowId};
 
-use super::coding::{bytes_of, decode};
+use super::coding::{EntityMention, bytes_of, decode, decode_mention};
 use crate::{Store, WriteTx, change::log, fault::unreadable};
 
 impl Store {
@@ -12,6 +12,22 @@ impl Store {
         self.read("read mentions", |tx| {
             let mut reader = Reader::new(tx)?;
             let found = rows.iter().map(|&row| Ok(reader.extraction(row)?.map(|said| (row, said))));
+            found.filter_map(rusqlite::Result::transpose).collect()
+        })
+    }
+
+    /// How the chunks of `rows` mention the entity with a normalised name, in their order; those
+    /// that do not are left out.
+    pub fn mentions_of(
+        &self,
+        rows: &[RowId],
+        normalized_name: &str,
+    ) -> Result<Vec<(RowId, EntityMention)>> {
+        self.read("read mentions of an entity", |tx| {
+            let mut reader = Reader::new(tx)?;
+            let found = rows.iter().map(|&row| {
+                Ok(reader.mention(row, normalized_name)?.map(|mention| (row, mention)))
+            });
             found.filter_map(rusqlite::Result::transpose).collect()
         })
     }
@@ -96,6 +112,17 @@ impl<'c> Reader<'c> {
         let unit = row.get().cast_signed();
         self.select.query_row([unit], |columns| extraction(columns, 0)).optional()
     }
+
+    /// How a chunk mentions the entity with a normalised name, if it does.
+    fn mention(&mut self, row: RowId, name: &str) -> rusqlite::Result<Option<EntityMention>> {
+        let unit = row.get().cast_signed();
+        let found = self.select.query_row([unit], |columns| {
+            let said = columns.get_ref(0)?.as_blob_or_null()?;
+            let mention = said.map(|said| decode_mention(said, name)).transpose();
+            mention.map(Option::flatten).map_err(|reason| unreadable(0, reason))
+        });
+        Ok(found.optional()?.flatten())
+    }
 }
 
 /// Reads a column that holds what a chunk says, or NULL.
@@ -134,6 +161,11 @@ mod tests {
         let expected: Vec<_> =
             [2, 0, 1].map(|n: usize| (rows[n], doc.chunks[n].extraction.clone())).into();
         assert_eq!(fixture.store.extractions(&asked).unwrap(), expected);
+        let ada = doc.chunks[0].extraction.mentions()[0].clone();
+        let found = fixture.store.mentions_of(&asked, &ada.normalized_name).unwrap();
+        let expected = EntityMention { mention: ada, definitions: Vec::new() };
+        assert_eq!(found, [(rows[0], expected)]);
+        assert_eq!(fixture.store.mentions_of(&asked, "eve").unwrap(), []);
     }
 
     #[test]
@@ -181,7 +213,10 @@ mod tests {
             })
             .unwrap();
         let error = fixture.store.extractions(&rows).unwrap_err();
-        assert!(matches!(error, trefoil_core::Error::Corrupt { .. }), "{error}");
+        let of_one = fixture.store.mentions_of(&rows, "ada").unwrap_err();
+        for error in [error, of_one] {
+            assert!(matches!(error, trefoil_core::Error::Corrupt { .. }), "{error}");
+        }
         let other = fixture.store.extractions(&rows[1..]).unwrap();
         assert_eq!(other, [(rows[1], extraction(&["Byron"]))]);
         // Another extraction takes its place.

@@ -4,15 +4,15 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
 };
 
 use trefoil_core::{
-    Allowed, ByteSpan, EntityFacts, EntityType, Extraction, Language, Mention, MentionKind,
-    NamedEntity, RelationType, Result, RowId, Score, SourcePassage, StoredChunk, Summarizer,
-    Summary, SummaryPassage, SummaryRequest,
+    Allowed, ByteSpan, EntityFacts, EntityType, Language, Mention, MentionKind, NamedEntity,
+    Result, RowId, Score, SourcePassage, StoredChunk, Summarizer, Summary, SummaryPassage,
+    SummaryRequest,
 };
 use trefoil_graph::{GraphIndex, Node};
+use trefoil_store::EntityMention;
 use trefoil_text::{defines, normalize_name, statements};
 
 use crate::{
@@ -71,12 +71,14 @@ impl State {
         let rows = index.mentions_of(node, allowed);
         let read = rows.get(..READ).unwrap_or(&rows);
         let chunks = self.store.chunks(read)?;
-        let said: BTreeMap<RowId, Extraction> = self.store.extractions(read)?.into_iter().collect();
+        let said = self.store.mentions_of(read, entity.normalized_name)?;
+        let said: BTreeMap<RowId, EntityMention> = said.into_iter().collect();
         let mut mentioning: Vec<Mentioning<'_>> = chunks
             .iter()
             .filter(|chunk| admits(chunk))
             .filter_map(|chunk| {
-                Mentioning::of(chunk, said.get(&chunk.row)?, entity.normalized_name)
+                let EntityMention { mention, definitions } = said.get(&chunk.row)?;
+                Some(Mentioning { chunk, mention, definitions })
             })
             .collect();
         let Some(first) = mentioning.first() else { return Ok(None) };
@@ -122,20 +124,10 @@ struct Mentioning<'c> {
     chunk: &'c StoredChunk,
     mention: &'c Mention,
     /// Where the chunk says what the entity is.
-    definitions: Vec<ByteSpan>,
+    definitions: &'c [ByteSpan],
 }
 
 impl<'c> Mentioning<'c> {
-    fn of(chunk: &'c Arc<StoredChunk>, said: &'c Extraction, key: &str) -> Option<Self> {
-        let mention = said.mentions().iter().find(|one| one.normalized_name == key)?;
-        let is_definition = |one: &&trefoil_core::Relation| {
-            one.relation_type == RelationType::IS_A && one.source == key
-        };
-        let definitions = said.relations().iter().filter(is_definition);
-        let definitions = definitions.flat_map(|one| one.evidence.iter().copied()).collect();
-        Some(Self { chunk, mention, definitions })
-    }
-
     fn language(&self) -> Language {
         self.chunk.chunk.language
     }
@@ -284,6 +276,8 @@ fn describe(name: &str, mentioning: &[Mentioning<'_>], language: Language) -> Re
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use trefoil_core::{ChunkId, FileId, FileInfo, Metadata};
 
     use super::*;
@@ -325,8 +319,7 @@ mod tests {
 
     fn mentioning(all: &[(StoredChunk, Mention)]) -> Vec<Mentioning<'_>> {
         let each = all.iter();
-        each.map(|(chunk, mention)| Mentioning { chunk, mention, definitions: Vec::new() })
-            .collect()
+        each.map(|(chunk, mention)| Mentioning { chunk, mention, definitions: &[] }).collect()
     }
 
     /// What is said of a name in some chunks, and the rows that it is from.

@@ -42,14 +42,15 @@ fn classes(node: &TestNode) -> Vec<(i64, i64)> {
 /// Removes the embeddings that nothing names. Whoever was given one keeps it, and who comes later
 /// is not given it.
 fn remove_unnamed(node: &TestNode) {
-    let connection = Connection::open(file_in(node.folder.path())).unwrap();
-    connection
-        .execute_batch(
+    let remove = |tx: &WriteTx<'_>| {
+        tx.execute(
             "DELETE FROM embedding_cache WHERE text_hash NOT IN (
                  SELECT embedding_hash FROM units WHERE embedding_hash IS NOT NULL
                  UNION ALL SELECT embedding_hash FROM payload_chunk)",
+            [],
         )
-        .unwrap();
+    };
+    node.store.write_here("remove what nothing names", remove).unwrap();
 }
 
 proptest! {
