@@ -3,12 +3,15 @@
 //!
 //! ```sh
 //! cargo run --release -p benches --bin wire -- added 10000 2000
-//! cargo run --release -p benches --bin wire -- load 10000 60
+//! cargo run --release -p benches --bin wire -- load default 10000 600
+//! cargo run --release -p benches --bin wire -- load retrieval 10000 60
 //! cargo run --release -p benches --bin wire -- ready 100000
 //! ```
 //!
-//! The default model has to be there; it embeds the fixtures once. Questions are asked without
-//! reranking, with their vectors at hand. What is compared is measured in turns, in one run.
+//! The default models have to be there; one embeds the fixtures once. Questions are asked without
+//! reranking, with their vectors at hand, but for `load default`: there they are asked as by
+//! default, embedded by the model and their first passages read. What is compared is measured in
+//! turns, in one run.
 
 use std::{
     env, fs,
@@ -28,7 +31,7 @@ use benches::{EngineIndex, Fixtures, Outcome, StoredVectors, cpu_seconds, search
 use mimalloc::MiMalloc;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use trefoil::{Engine, SearchQuery, SearchStrategy, admin::SystemClock};
+use trefoil::{Engine, EngineConfig, SearchQuery, SearchStrategy, admin::SystemClock};
 use trefoil_server::{
     IndexSettings, Limits, McpSettings, Reload, Server, ServerSettings, Stop, ToolSet, serve_stdio,
 };
@@ -39,8 +42,6 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Clients that ask at once.
 const CLIENTS: usize = 64;
-/// How long library and clients ask by turns.
-const ROUND: Duration = Duration::from_secs(2);
 /// Connections on which nothing is asked.
 const IDLE: usize = 1_000;
 
@@ -49,10 +50,61 @@ fn main() -> Outcome {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["added", chunks, rounds] => added(&Place::of(chunks.parse()?)?, rounds.parse()?),
-        ["load", chunks, seconds] => load(&Place::of(chunks.parse()?)?, seconds.parse()?),
+        ["load", asked, chunks, seconds] => {
+            load(&Place::of(chunks.parse()?)?, Asked::of(asked)?, seconds.parse()?)
+        }
         ["ready", chunks] => ready(&Place::of(chunks.parse()?)?),
         ["stdio", chunks] => Ok(Place::of(chunks.parse()?)?.stdio()?),
-        _ => Err("usage: wire added CHUNKS ROUNDS, load CHUNKS SECONDS or ready CHUNKS".into()),
+        _ => Err("usage: wire added CHUNKS ROUNDS, load default|retrieval CHUNKS SECONDS or \
+                  ready CHUNKS"
+            .into()),
+    }
+}
+
+/// How questions are asked of a server under load, and of the library next to it.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// As by default.
+    Default,
+    /// Without reranking, with their vectors at hand.
+    Retrieval,
+}
+
+impl Asked {
+    fn of(name: &str) -> Outcome<Self> {
+        match name {
+            "default" => Ok(Self::Default),
+            "retrieval" => Ok(Self::Retrieval),
+            _ => Err(format!("`{name}` is neither `default` nor `retrieval`").into()),
+        }
+    }
+
+    /// How long library and clients ask by turns: many times as long as 64 questions take.
+    const fn round(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Default => 20,
+            Self::Retrieval => 2,
+        })
+    }
+
+    fn query(self, place: &Place, round: usize) -> Outcome<SearchQuery> {
+        match self {
+            Self::Default => Ok(SearchQuery::new(place.question(round))?),
+            Self::Retrieval => place.query(round),
+        }
+    }
+
+    /// What the index is opened with. Passages are read however long it takes: the library and the
+    /// server are to do the same work.
+    fn settings(self, place: &Place) -> IndexSettings {
+        let settings = place.settings(false);
+        match self {
+            Self::Default => {
+                let engine = EngineConfig { rerank_budget: None, ..EngineConfig::default() };
+                IndexSettings { engine, ..settings }
+            }
+            Self::Retrieval => settings,
+        }
     }
 }
 
@@ -81,45 +133,12 @@ impl Place {
         search_query(self.question(round), SearchStrategy::Hybrid)
     }
 
+    /// What the index is opened with. Where it does not rerank, the tool `search` does not either.
     fn settings(&self, reranks: bool) -> IndexSettings {
         let (dir, engine) = self.index.opened_by();
         let mut engine = engine.clone();
         engine.rerank.enabled = reranks;
         IndexSettings { name: "main".to_owned(), dir: dir.to_owned(), engine }
-    }
-
-    /// A server of the index. Where it does not rerank, the tool `search` of it does not either.
-    fn serve(&self, folder: &Path, reranks: bool) -> Outcome<Served> {
-        // Nobody is told to wait: that is measured by tests.
-        let limits = Limits {
-            burst: u32::MAX,
-            requests_per_minute: u32::MAX,
-            connections: 4_096,
-            connections_per_address: 4_096,
-            idle_seconds: 600,
-            ..Limits::default()
-        };
-        let server = Server::bind(ServerSettings {
-            addr: ([127, 0, 0, 1], 0).into(),
-            indexes: vec![self.settings(reranks)],
-            read_only: true,
-            no_auth: true,
-            no_mcp: false,
-            tokens: folder.join("tokens.toml"),
-            hosts: Vec::new(),
-            roots: Vec::new(),
-            limits,
-            clock: Arc::new(SystemClock),
-            reload: Reload::default(),
-        })?;
-        let address = server.address();
-        let engine = server.engine("main").ok_or("the index cannot be opened")?;
-        let stop = Stop::default();
-        let thread = thread::spawn({
-            let stop = stop.clone();
-            move || server.run(&stop).map_err(Into::into)
-        });
-        Ok(Served { address, engine, stop, thread })
     }
 
     fn stdio(&self) -> trefoil::Result<()> {
@@ -131,6 +150,40 @@ impl Place {
             classes: Vec::new(),
         })
     }
+}
+
+/// A server of the index.
+fn serve(folder: &Path, index: IndexSettings) -> Outcome<Served> {
+    // Nobody is told to wait: that is measured by tests.
+    let limits = Limits {
+        burst: u32::MAX,
+        requests_per_minute: u32::MAX,
+        connections: 4_096,
+        connections_per_address: 4_096,
+        idle_seconds: 600,
+        ..Limits::default()
+    };
+    let server = Server::bind(ServerSettings {
+        addr: ([127, 0, 0, 1], 0).into(),
+        indexes: vec![index],
+        read_only: true,
+        no_auth: true,
+        no_mcp: false,
+        tokens: folder.join("tokens.toml"),
+        hosts: Vec::new(),
+        roots: Vec::new(),
+        limits,
+        clock: Arc::new(SystemClock),
+        reload: Reload::default(),
+    })?;
+    let address = server.address();
+    let engine = server.engine("main").ok_or("the index cannot be opened")?;
+    let stop = Stop::default();
+    let thread = thread::spawn({
+        let stop = stop.clone();
+        move || server.run(&stop).map_err(Into::into)
+    });
+    Ok(Served { address, engine, stop, thread })
 }
 
 /// A server that runs in this process.
@@ -277,7 +330,7 @@ fn call(question: &str) -> String {
 #[expect(clippy::print_stdout, reason = "the table is what it is for")]
 fn added(place: &Place, rounds: usize) -> Outcome {
     let folder = tempfile::tempdir()?;
-    let served = place.serve(folder.path(), false)?;
+    let served = serve(folder.path(), place.settings(false))?;
     let mut child = Command::new(env::current_exe()?)
         .args(["stdio", &place.chunks.to_string()])
         .stdin(Stdio::piped())
@@ -368,13 +421,19 @@ impl Answered {
 }
 
 /// So many threads ask the library for a while, each the next question.
-fn ask_library(place: &Place, engine: &Engine, threads: usize) -> Outcome<usize> {
-    let (until, next) = (Instant::now() + ROUND, AtomicUsize::new(0));
+fn ask_library(
+    engine: &Engine,
+    queries: &[SearchQuery],
+    threads: usize,
+    round: Duration,
+) -> Outcome<usize> {
+    let (until, next) = (Instant::now() + round, AtomicUsize::new(0));
     thread::scope(|scope| {
         let ask = || -> Outcome<usize> {
             let mut asked = 0;
             while Instant::now() < until {
-                engine.search(&place.query(next.fetch_add(1, Ordering::Relaxed))?)?;
+                let number = next.fetch_add(1, Ordering::Relaxed) % queries.len();
+                engine.search(queries.get(number).ok_or("no question")?)?;
                 asked += 1;
             }
             Ok(asked)
@@ -395,8 +454,13 @@ struct Said {
 
 /// Many clients ask for a while, each the next question when it has the answer to the one before.
 /// They share one thread, so that little of the machine goes to them.
-fn ask_server(address: SocketAddr, requests: &Arc<[String]>, said: &mut Said) -> Outcome<usize> {
-    let (until, next) = (Instant::now() + ROUND, Arc::new(AtomicUsize::new(0)));
+fn ask_server(
+    address: SocketAddr,
+    requests: &Arc<[String]>,
+    round: Duration,
+    said: &mut Said,
+) -> Outcome<usize> {
+    let (until, next) = (Instant::now() + round, Arc::new(AtomicUsize::new(0)));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let statuses = runtime.block_on(async {
         let clients: Vec<_> = (0..CLIENTS)
@@ -449,20 +513,22 @@ async fn ask_until(
 
 /// What a server bears, next to what the library does by itself.
 #[expect(clippy::print_stdout, reason = "the table is what it is for")]
-fn load(place: &Place, seconds: u64) -> Outcome {
+fn load(place: &Place, asked: Asked, seconds: u64) -> Outcome {
     let folder = tempfile::tempdir()?;
-    let served = place.serve(folder.path(), false)?;
-    let cores = thread::available_parallelism()?.get();
-    let requests: Arc<[String]> = (0..place.questions.len())
-        .map(|round| {
-            Ok(request("POST", "/v1/search", &serde_json::to_string(&place.query(round)?)?))
-        })
+    let served = serve(folder.path(), asked.settings(place))?;
+    let (cores, round) = (thread::available_parallelism()?.get(), asked.round());
+    let queries: Vec<SearchQuery> = (0..place.questions.len())
+        .map(|number| asked.query(place, number))
+        .collect::<Outcome<_>>()?;
+    let requests: Arc<[String]> = queries
+        .iter()
+        .map(|query| Ok(request("POST", "/v1/search", &serde_json::to_string(query)?)))
         .collect::<Outcome<_>>()?;
     let (mut library, mut over_http) = (Answered::default(), Answered::default());
     let (mut said, mut health) = (Said::default(), Vec::new());
     // By turns: what else the machine does falls upon both.
-    for _ in 0..seconds / ROUND.as_secs() {
-        library.add(|| ask_library(place, &served.engine, cores))?;
+    for _ in 0..seconds / round.as_secs() {
+        library.add(|| ask_library(&served.engine, &queries, cores, round))?;
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| -> Outcome {
             let health = scope.spawn(|| -> Outcome<()> {
@@ -473,7 +539,7 @@ fn load(place: &Place, seconds: u64) -> Outcome {
                 }
                 Ok(())
             });
-            let asked = over_http.add(|| ask_server(served.address, &requests, &mut said));
+            let asked = over_http.add(|| ask_server(served.address, &requests, round, &mut said));
             is_over.store(true, Ordering::Relaxed);
             health.join().map_err(|_| "a thread has panicked")??;
             asked
@@ -525,7 +591,7 @@ fn ready(place: &Place) -> Outcome {
     for _ in 0..5 {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
-        let served = place.serve(folder.path(), true)?;
+        let served = serve(folder.path(), place.settings(true))?;
         answered(Connection::open(served.address)?.ask("GET", "/readyz", "")?)?;
         starts.push(began.elapsed().as_secs_f64() * 1_000.0);
         for round in 0..100 {
