@@ -43,7 +43,8 @@ check() {
 }
 echo "== with a token"
 # What a schema cannot say is refused: weights that do not add up to one, both of two fields or
-# neither, a condition as text. A job that is cancelled is still told of.
+# neither, a condition as text. So are lengths, ranges and patterns that the schemas leave out yet.
+# A job that is cancelled is still told of.
 check positive_data_acceptance,use_after_free -H "Authorization: Bearer $token"
 echo "== without"
 # What is asked of an operation without its token is not taken, whatever is asked.

@@ -178,8 +178,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Extraction, &'static str> {
     Ok(Extraction::new(mentions).with_relations(relations))
 }
 
-/// Reads of bytes that [`encode`] made how they mention the entity with a normalised name, and goes
-/// past everything else.
+/// Reads bytes that [`encode`] made, but only the mention with this normalised name and where it is
+/// defined; nothing if there is none. The rest is skipped and not decoded.
 ///
 /// # Errors
 /// What is wrong with the bytes as far as they are read.
@@ -191,7 +191,7 @@ pub(crate) fn decode_mention(
     let mut found = None;
     for place in 0..bytes.count(Extraction::MAX_MENTIONS)? {
         let mut here = bytes;
-        if bytes.pass_mention(name)? && found.is_none() {
+        if bytes.skip_mention(name)? && found.is_none() {
             found = Some((place, here.mention()?));
         }
     }
@@ -204,7 +204,7 @@ pub(crate) fn decode_mention(
         if source == place && relation_type == RelationType::IS_A {
             definitions.extend(bytes.spans()?);
         } else {
-            bytes.pass_spans()?;
+            bytes.skip_spans()?;
         }
     }
     Ok(Some(EntityMention { mention, definitions }))
@@ -332,8 +332,8 @@ impl<'b> Bytes<'b> {
         Ok(Mention { name, normalized_name, aliases, entity_type, kind, confidence, spans, target })
     }
 
-    /// Goes past a mention; true if it is of the entity with a normalised name.
-    fn pass_mention(&mut self, name: &str) -> Result<bool, &'static str> {
+    /// Skips a mention; true if it has this normalised name.
+    fn skip_mention(&mut self, name: &str) -> Result<bool, &'static str> {
         let written = self.bytes_of_text()?;
         let flags = self.byte()?;
         let is_it = if flags & LOWERCASE == 0 {
@@ -348,14 +348,14 @@ impl<'b> Bytes<'b> {
             self.bytes_of_text()?;
         }
         self.take(4)?;
-        self.pass_spans()?;
+        self.skip_spans()?;
         if flags & TARGET != 0 {
             self.bytes_of_text()?;
         }
         Ok(is_it)
     }
 
-    fn pass_spans(&mut self) -> Result<(), &'static str> {
+    fn skip_spans(&mut self) -> Result<(), &'static str> {
         for _ in 0..self.length()? {
             self.varint()?;
             self.varint()?;
