@@ -28,6 +28,7 @@ pub struct ContextRequest {
     pub query: RecallQuery,
     /// Tokens of the model's window.
     #[serde(default = "window")]
+    #[cfg_attr(feature = "schema", schemars(range(max = u32::MAX)))]
     pub window: u32,
     /// What the work is about, paragraph by paragraph.
     #[serde(default)]
@@ -68,6 +69,7 @@ impl Memory {
     /// # Errors
     /// As [`Memory::recall`].
     pub fn context(&self, request: &ContextRequest, boundary: &Boundary) -> Result<PackedContext> {
+        request.query.check()?;
         let query = RecallQuery {
             profile: RecallProfile::Hybrid,
             top_k: RecallQuery::MAX_TOP_K,

@@ -9,7 +9,7 @@ use trefoil::{
     index::RowId,
     memory::{MemoryUnit, Payload, UnitFilter},
 };
-use trefoil_core::{Allowed, Result, Score, UnitKind};
+use trefoil_core::{Allowed, Error, Result, Score, UnitKind};
 
 use super::{Memory, search::RecallPlan, visibility::Visibility};
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct FindOptions {
     /// How many units to show, 1–50.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = RecallQuery::MAX_TOP_K)))]
     pub limit: usize,
     /// How much to tell of each.
     pub layer: Layer,
@@ -75,7 +76,7 @@ impl MemoryView<'_> {
     /// # Errors
     /// As [`Memory::recall`].
     pub fn search(&self, query: &str, options: &FindOptions) -> Result<FoundUnits> {
-        let request = self.asking(query, options);
+        let request = self.asking(query, options)?;
         let sight = Visibility::new(self.memory, &request, &self.boundary)?;
         let (memory, hybrid) = (self.memory.engine.memory(), sight.policy.retrieval.hybrid);
         let plan = RecallPlan::hybrid(filter(&sight, options), query, &request, &hybrid);
@@ -102,10 +103,10 @@ impl MemoryView<'_> {
     /// Units of every kind that are nearest to a vector of the engine's model.
     ///
     /// # Errors
-    /// [`Error::DimensionMismatch`](trefoil_core::Error::DimensionMismatch) for a vector of
+    /// [`Error::DimensionMismatch`] for a vector of
     /// another model, and as [`Memory::recall`].
     pub fn search_by_embedding(&self, vector: &[f32], options: &FindOptions) -> Result<FoundUnits> {
-        let request = self.asking("", options);
+        let request = self.asking("", options)?;
         let sight = Visibility::new(self.memory, &request, &self.boundary)?;
         let memory = self.memory.engine.memory();
         let allowed = memory.allowed(&filter(&sight, options))?;
@@ -134,8 +135,12 @@ impl MemoryView<'_> {
         self.visible(&sight, &rows, &allowed, &options)
     }
 
-    fn asking(&self, query: &str, options: &FindOptions) -> RecallQuery {
-        RecallQuery { q: query.to_owned(), top_k: options.limit, ..self.request.clone() }
+    fn asking(&self, query: &str, options: &FindOptions) -> Result<RecallQuery> {
+        self.request.check()?;
+        if !(1..=RecallQuery::MAX_TOP_K).contains(&options.limit) {
+            return Err(Error::invalid_query("limit", options.limit, "1–50"));
+        }
+        Ok(RecallQuery { q: query.to_owned(), top_k: options.limit, ..self.request.clone() })
     }
 
     /// Presents those of scored rows that the request may see.

@@ -39,6 +39,7 @@ impl RecallProfile {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RecallQuery {
     /// The question; empty asks for all that is in scope, the most worthwhile first.
+    #[cfg_attr(feature = "schema", schemars(length(max = Self::MAX_BYTES)))]
     pub q: String,
     /// The scopes to look in; all of the boundary's if absent.
     pub scope: Option<BTreeSet<Scope>>,
@@ -53,6 +54,7 @@ pub struct RecallQuery {
     pub session: Option<SessionId>,
     /// How many claims to show, 1–50.
     #[serde(alias = "top_k")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = Self::MAX_TOP_K)))]
     pub top_k: usize,
     /// Whether to tell what each score is made of.
     #[serde(alias = "include_meta")]
@@ -118,14 +120,11 @@ impl RecallQuery {
         }
     }
 
-    /// What it may find within a boundary, under a policy. A query narrows and never widens:
-    /// scopes, classes and tags are those that both have.
+    /// Checks the fields that their types leave open.
     ///
     /// # Errors
-    /// [`Error::InvalidQuery`] for a `top_k` outside 1–50 or a question that is too long,
-    /// [`Error::InvalidBoundary`], and [`Error::BoundaryDenied`] if no scope or no class is
-    /// left.
-    pub fn admission(&self, boundary: &Boundary, policy: &Policy) -> Result<Admission> {
+    /// [`Error::InvalidQuery`] for a `top_k` outside 1–50 or a question that is too long.
+    pub fn check(&self) -> Result<()> {
         if !(1..=Self::MAX_TOP_K).contains(&self.top_k) {
             return Err(Error::invalid_query("topK", self.top_k, "1–50"));
         }
@@ -133,6 +132,17 @@ impl RecallQuery {
             let length = format_args!("{} bytes", self.q.len());
             return Err(Error::invalid_query("q", length, "at most 16,384 bytes"));
         }
+        Ok(())
+    }
+
+    /// What it may find within a boundary, under a policy. A query narrows and never widens:
+    /// scopes, classes and tags are those that both have.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`], [`Error::InvalidBoundary`], and [`Error::BoundaryDenied`] if no
+    /// scope or no class is left.
+    pub fn admission(&self, boundary: &Boundary, policy: &Policy) -> Result<Admission> {
+        self.check()?;
         boundary.check()?;
         let wanted =
             |scope: &Scope| self.scope.as_ref().is_none_or(|wanted| wanted.contains(scope));

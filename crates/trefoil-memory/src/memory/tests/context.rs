@@ -144,8 +144,16 @@ fn a_view_searches_every_kind_and_each_layer_tells_more() {
     assert_eq!(seen.tokens, seen.views.iter().map(|one| one.tokens).sum::<usize>());
     for limit in [0, 51] {
         let error = view.search("x", &FindOptions { limit, ..FindOptions::default() });
-        assert!(matches!(error, Err(Error::InvalidQuery { field: "topK", .. })));
+        assert!(matches!(error, Err(Error::InvalidQuery { field: "limit", .. })));
     }
+    // What a view and a context do not use of a request is checked too.
+    let request = RecallQuery { top_k: 0, ..RecallQuery::new("x") };
+    let within = Boundary::default();
+    let found = memory.view(request.clone(), within.clone()).search("x", &FindOptions::default());
+    assert!(matches!(found, Err(Error::InvalidQuery { field: "topK", .. })), "{found:?}");
+    let request = ContextRequest { query: request, ..ContextRequest::new("") };
+    let packed = memory.context(&request, &within);
+    assert!(matches!(packed, Err(Error::InvalidQuery { field: "topK", .. })), "{packed:?}");
 }
 
 #[test]
