@@ -32,6 +32,7 @@ pub enum DocumentFormat {
 #[must_use]
 pub struct Document {
     /// The caller's key, unique within an index; `/` separates folders.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 4_096), extend("pattern" = r"\S")))]
     pub path: String,
     /// A short name, searched with its own weight; may be empty.
     #[serde(default)]

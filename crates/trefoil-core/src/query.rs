@@ -57,7 +57,17 @@ crate::text_type!(QueryText::new);
 /// A vector of a question or a document: finite and not all zero. Its length is checked against
 /// the index.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(extend("minItems" = 1)))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend(
+        "minItems" = 1,
+        "items" = {"type": "number", "format": "float", "minimum": f32::MIN, "maximum": f32::MAX},
+        "contains" = {"anyOf": [
+            {"type": "number", "minimum": f32::MIN_POSITIVE},
+            {"type": "number", "maximum": -f32::MIN_POSITIVE},
+        ]},
+    ))
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f32>", into = "Vec<f32>")]
 pub struct Embedding(Vec<f32>);

@@ -19,6 +19,7 @@ use crate::{Error, Result};
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = Self::PATTERN)))]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RetrieverId {
@@ -29,6 +30,10 @@ pub struct RetrieverId {
 impl RetrieverId {
     /// The longest name, in characters.
     pub const MAX_CHARS: usize = 32;
+
+    /// What JSON Schema says of a name.
+    #[cfg(feature = "schema")]
+    pub(crate) const PATTERN: &str = "^[a-z][a-z0-9_-]{0,31}$";
 
     /// BM25 over analysed terms.
     pub const KEYWORD: Self = Self::literal("keyword");

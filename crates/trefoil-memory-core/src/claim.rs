@@ -33,7 +33,7 @@ pub enum Origin {
     /// Something that happened.
     Observed(ObservationId),
     /// Other claims, at least one, in order, each once.
-    Derived(Vec<ClaimId>),
+    Derived(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] Vec<ClaimId>),
 }
 
 /// Something that is held to be so.

@@ -143,15 +143,20 @@ pub struct ObservationDraft {
     #[serde(alias = "source_type", default)]
     pub source_type: SourceType,
     #[serde(alias = "source_id")]
+    #[cfg_attr(feature = "schema", schemars(length(max = Observation::MAX_SOURCE_ID)))]
     pub source_id: Option<String>,
     pub session: Option<SessionId>,
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Observation::MAX_CONTENT)))]
     pub content: String,
     #[serde(alias = "reply_text")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Observation::MAX_CONTENT)))]
     pub reply_text: Option<String>,
     #[serde(alias = "image_summary")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Observation::MAX_CONTENT)))]
     pub image_summary: Option<String>,
     #[serde(alias = "context_note")]
     pub context_note: Option<ContextNote>,
+    #[cfg_attr(feature = "schema", schemars(length(max = Observation::MAX_ACTOR)))]
     pub actor: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proactive: bool,
@@ -160,6 +165,10 @@ pub struct ObservationDraft {
     #[serde(alias = "boundary_class", default)]
     pub boundary_class: BoundaryClass,
     #[serde(alias = "lifetime_days", default = "lifetime")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(range(min = 1, max = Observation::MAX_LIFETIME_DAYS))
+    )]
     pub lifetime_days: u8,
     #[serde(alias = "occurred_at")]
     pub occurred_at: Option<Timestamp>,

@@ -6,6 +6,10 @@ use trefoil_text::normalize;
 
 /// Labels of a unit: NFKC, sorted, each once, at most 32 of at most 256 bytes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("items" = {"type": "string", "maxLength": Self::MAX_BYTES}))
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Tags(BTreeSet<String>);

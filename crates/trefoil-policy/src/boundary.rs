@@ -8,7 +8,7 @@ use trefoil_core::{BoundaryClass, Error, Result, Scope};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(
     feature = "schema",
-    schemars(extend("minLength" = 1, "maxLength" = 256, "pattern" = r"^[^\s*]*\*?$"))
+    schemars(extend("minLength" = 1, "maxLength" = 256, "pattern" = r"^[^\s*\u0000-\u001f\u007f-\u009f]*\*?$"))
 )]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

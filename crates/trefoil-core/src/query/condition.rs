@@ -71,10 +71,20 @@ pub struct Not {
 
 /// A field and what it is compared with.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("anyOf" = [
+        {"properties": {"op": {"enum": ["==", "!=", "contains"]}}},
+        {"properties": {"op": {"enum": [">", ">=", "<", "<="]}, "value": {"type": ["number", "string"]}}},
+        {"properties": {"op": {"enum": ["in", "notIn"]}, "value": {"type": "array"}}},
+        {"properties": {"op": {"const": "exists"}, "value": {"type": "boolean"}}},
+    ]))
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// Keys from the outermost, with dots between them.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256)))]
     pub field: String,
     /// How it is compared.
     pub op: Operator,

@@ -20,6 +20,7 @@ crate::string_enum!(
 
 /// What a caller may ask for: one retriever, or all of them.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = RetrieverId::PATTERN)))]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum SearchStrategy {

@@ -45,6 +45,13 @@ pub struct WhyNot {
 
 /// A passage that a question did not find: either itself, or its document.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("anyOf" = [
+        {"properties": {"chunk": {"type": "string"}, "path": {"type": "null"}}, "required": ["chunk"]},
+        {"properties": {"chunk": {"type": "null"}, "path": {"type": "string"}}, "required": ["path"]},
+    ]))
+)]
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Missed {

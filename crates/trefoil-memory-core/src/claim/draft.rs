@@ -32,6 +32,13 @@ use trefoil_policy::Ttl;
 /// ```
 #[serde_with::skip_serializing_none]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend("anyOf" = [
+        {"properties": {"scope": {"enum": ["project", "principle"]}}},
+        {"properties": {"session": {"type": "string"}}, "required": ["session"]},
+    ]))
+)]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(missing_docs, reason = "the fields are described where a claim has them")]
@@ -40,6 +47,10 @@ pub struct ClaimDraft {
     #[serde(alias = "claim_id")]
     pub id: Option<ClaimId>,
     #[serde(alias = "content")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = Claim::MAX_TEXT), extend("pattern" = r"\S"))
+    )]
     pub text: String,
     #[serde(default)]
     pub kind: ClaimKind,
@@ -72,8 +83,11 @@ pub struct ClaimDraft {
     pub ttl: Option<Ttl>,
     /// How much is lost with it; S1 for a norm and S2 for the rest, if absent.
     pub importance: Option<Importance>,
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
     pub subject: Option<String>,
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
     pub predicate: Option<String>,
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
     pub object: Option<String>,
     #[serde(alias = "valid_from")]
     pub valid_from: Option<Timestamp>,

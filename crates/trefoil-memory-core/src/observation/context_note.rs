@@ -14,6 +14,16 @@ use trefoil_core::{Error, Result};
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(extend(
+        "maxProperties" = Self::MAX_ENTRIES,
+        "patternProperties" = {"^[a-z][a-z0-9_]{0,63}$": {
+            "type": "string", "minLength": 1, "maxLength": Self::MAX_TEXT,
+        }},
+        "additionalProperties" = false,
+    ))
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct ContextNote(BTreeMap<String, String>);
