@@ -1,5 +1,7 @@
 //! A request that may do what it asks, as a handler sees it, and how it is answered.
 
+pub(crate) mod body;
+
 use std::{str::FromStr, sync::Arc};
 
 use axum::{
@@ -73,7 +75,7 @@ impl Call {
 
     /// What it takes.
     pub(crate) fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_json::from_slice(&self.body).map_err(|error| Problem::body(&error))
+        body::from_slice(&self.body).map_err(|error| Problem::body(&error))
     }
 
     /// What it takes, as a text.
@@ -114,7 +116,10 @@ impl Query {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let decode = |text: &str| decoded(&text.replace('+', " "));
             let (Some(name), Some(value)) = (decode(name), decode(value)) else {
-                return Err(Problem::own("malformed_request", "the query is not UTF-8"));
+                return Err(Problem::own(
+                    "malformed_request",
+                    "the query is not UTF-8, or holds a NUL",
+                ));
             };
             let is_new = read.text(&name).is_none();
             let Some(parameter) = known.iter().find(|one| one.name == name && is_new) else {
@@ -133,7 +138,7 @@ impl Query {
                 continue;
             }
             match parameter.values {
-                Values::Text | Values::Flag => {}
+                Values::Text | Values::Condition | Values::Flag => {}
                 Values::Required => check(parameter, "")?,
                 Values::Number { default, .. } => {
                     read.0.push((parameter.name, default.to_string()));
@@ -164,7 +169,7 @@ fn check(parameter: Parameter, value: &str) -> Result<(), Problem> {
     let wrong = |allowed: &str| Err(Problem::parameter(parameter.name, value, allowed));
     match parameter.values {
         Values::Required if value.trim().is_empty() => wrong("a text"),
-        Values::Text | Values::Required => Ok(()),
+        Values::Text | Values::Condition | Values::Required => Ok(()),
         Values::Flag if ["true", "false"].contains(&value) => Ok(()),
         Values::Flag => wrong("`true` or `false`"),
         Values::Number { least, most, .. } => match value.parse::<usize>() {

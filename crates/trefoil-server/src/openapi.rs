@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
+use trefoil::search::Condition;
 
 use crate::{
     markup,
@@ -98,19 +99,25 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     );
     let in_query = route.parameters().map(|parameter| {
         let schema = match parameter.values {
-            Values::Text => json!({"type": "string"}),
-            Values::Required => json!({"type": "string", "minLength": 1}),
+            Values::Text => json!({"type": "string", "pattern": r"^[^\u0000]*$"}),
+            Values::Required => json!({"type": "string", "pattern": r"^[^\u0000]*\S[^\u0000]*$"}),
+            Values::Condition => schemas.taken.subschema_for::<Condition>().to_value(),
             Values::Flag => json!({"type": "boolean", "default": false}),
             Values::Number { least, most, default } => {
                 json!({"type": "integer", "minimum": least, "maximum": most, "default": default})
             }
+        };
+        let (name, described) = if parameter.values == Values::Condition {
+            ("content", json!({JSON: {"schema": schema}}))
+        } else {
+            ("schema", schema)
         };
         json!({
             "name": parameter.name,
             "in": "query",
             "required": parameter.values == Values::Required,
             "description": parameter.summary,
-            "schema": schema,
+            name: described,
         })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
@@ -212,6 +219,11 @@ mod tests {
             ("/QueryText/maxLength", json!(1_000)),
             ("/ChunkId/pattern", json!("^chk_[A-Za-z0-9_-]{1,128}$")),
             ("/SearchOptions/properties/limit/maximum", json!(100)),
+            ("/Layer/maximum", json!(3)),
+            ("/RecallQuery/properties/topK/maximum", json!(50)),
+            ("/ClaimDraft/properties/text/minLength", json!(1)),
+            ("/ContextNote/additionalProperties", json!(false)),
+            ("/Embedding/items/maximum", json!(f32::MAX)),
         ] {
             assert_eq!(schemas.pointer(at), Some(&bound), "{at}");
         }

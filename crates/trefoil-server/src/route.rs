@@ -3,7 +3,7 @@
 use std::fmt;
 
 use axum::response::Response;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{auth::Scope, call::Call, problem::Problem, settings::Kind};
@@ -26,8 +26,10 @@ pub enum Takes {
 pub enum Values {
     /// A text.
     Text,
-    /// A text that has to be there.
+    /// A text that has to be there, and is not blank.
     Required,
+    /// A condition on the metadata of documents, as JSON.
+    Condition,
     /// `true` or `false`; false if absent.
     Flag,
     /// A number within bounds.
@@ -59,11 +61,17 @@ pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schem
     generator.subschema_for::<T>()
 }
 
+/// The same of what is stored: the server gives it its id.
+pub(crate) fn schema_of_new<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let schema = generator.subschema_for::<T>();
+    json_schema!({"allOf": [schema, {"properties": {"id": {"type": "null"}}}]})
+}
+
 /// Tells whether bytes are JSON of a type that requests bring.
 pub type Reads = fn(&[u8]) -> bool;
 
 pub(crate) fn reads<T: DeserializeOwned>(bytes: &[u8]) -> bool {
-    serde_json::from_slice::<T>(bytes).is_ok()
+    crate::call::body::from_slice::<T>(bytes).is_ok()
 }
 
 type Handler = Box<dyn Fn(Call) -> Result<Response, Problem> + Send + Sync>;
@@ -244,6 +252,11 @@ impl Route {
 
     fn takes_json<B: DeserializeOwned + JsonSchema>(self) -> Self {
         Self { takes: Takes::Json, body: Some(schema_of::<B>), reads: Some(reads::<B>), ..self }
+    }
+
+    /// It stores what it takes.
+    pub(crate) fn stores<B: JsonSchema>(self) -> Self {
+        Self { body: Some(schema_of_new::<B>), ..self }
     }
 
     /// What its answers in JSON are.

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use trefoil::{SearchResult, SearchResultItem, graph::Subgraph, search::StageMetric};
+use trefoil_memory::{ClaimDraft, ObservationDraft};
 
 use crate::{
     auth::Scope::{Admin, MemoryRead, MemoryWrite, Metrics, Read, Write},
@@ -211,9 +212,11 @@ fn about_memory() -> Vec<Route> {
     let asks = |route: Route| route.of_index().kind(Kind::Memory);
     vec![
         Route::post("/v1/memory/observe", MemoryWrite, "Stores what happened.", memory::observe)
+            .stores::<ObservationDraft>()
             .of_index()
             .answers("`Observation`, with the name of the token as its actor"),
         Route::post("/v1/memory/claims", MemoryWrite, "Stores a claim.", memory::claim)
+            .stores::<ClaimDraft>()
             .of_index()
             .answers("`Claim`"),
         Route::post(

@@ -30,7 +30,7 @@ pub(crate) const PAGE: &[Parameter] = &[
     },
     Parameter {
         name: "where",
-        values: Values::Text,
+        values: Values::Condition,
         summary: "only documents with metadata like this condition, as JSON",
     },
 ];
@@ -63,6 +63,7 @@ pub(crate) fn list(call: &Call) -> Result<Documents, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewDocuments {
     /// At most 1,000.
+    #[schemars(length(max = MOST))]
     documents: Vec<Document>,
     #[serde(default)]
     wait: Wait,
@@ -107,8 +108,13 @@ pub(crate) fn ingest(call: &Call, new: NewDocuments) -> Result<Stored, Problem> 
 /// What is to be removed: one of these.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = [
+    {"properties": {"paths": {"type": "array"}, "where": {"type": "null"}}, "required": ["paths"]},
+    {"properties": {"paths": {"type": "null"}, "where": {"type": "object"}}, "required": ["where"]},
+]))]
 pub(crate) struct ToRemove {
     /// Documents at exactly these paths, at most 1,000.
+    #[schemars(length(max = MOST))]
     paths: Option<Vec<String>>,
     /// Documents with metadata like this.
     #[serde(rename = "where")]

@@ -41,15 +41,16 @@ pub(crate) enum NewJob {
     /// The index is written into one file, next to its directory.
     Export {
         /// The name of the file: 1–128 of a–z, A–Z, 0–9, `.`, `_` and `-`, which is not there.
+        #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"))]
         file: String,
     },
     /// Every checksum and every row is checked.
     Verify,
     /// What is no damage and still not as it should be is looked for.
     Doctor {
-        /// How many chunks are sampled; 100 by default.
-        #[serde(default = "sample")]
-        sample: usize,
+        /// How many chunks are sampled, at most 10,000; 100 by default.
+        #[serde(default)]
+        sample: Option<u16>,
     },
     /// Memory is looked after.
     Maintain {
@@ -63,12 +64,9 @@ pub(crate) enum NewJob {
         collection: PathBuf,
         /// How many questions are asked; all without.
         #[serde(default)]
-        queries: Option<usize>,
+        #[schemars(range(max = u32::MAX))]
+        queries: Option<u32>,
     },
-}
-
-fn sample() -> usize {
-    DoctorOptions::default().sample
 }
 
 pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
@@ -126,8 +124,9 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
             add("verify", Box::new(move |_| Ok(JobResult::Verification(Engine::verify(&dir)?))))
         }
         NewJob::Doctor { sample } => {
-            let options =
-                DoctorOptions { sample: sample.clamp(1, 10_000), ..DoctorOptions::default() };
+            let defaults = DoctorOptions::default();
+            let sample = sample.map_or(defaults.sample, usize::from).clamp(1, 10_000);
+            let options = DoctorOptions { sample, ..defaults };
             add(
                 "doctor",
                 Box::new(move |_| {
@@ -144,6 +143,7 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
             )
         }
         NewJob::Eval { collection, queries } => {
+            let queries = queries.and_then(|queries| usize::try_from(queries).ok());
             let folder = below(roots, &[collection])?.pop().ok_or_else(Problem::not_found)?;
             add(
                 "eval",

@@ -36,6 +36,7 @@ pub(crate) fn claim(call: &Call, draft: ClaimDraft) -> Result<Claim, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeedbackBatch {
     /// At most 100; all of it is done, or nothing.
+    #[schemars(length(max = MOST))]
     feedback: Vec<FeedbackInput>,
 }
 
@@ -133,6 +134,7 @@ pub(crate) fn find(call: &Call, Find { query, options }: Find) -> Result<FoundUn
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ToPass {
     /// What it says, at most 65,536 bytes.
+    #[schemars(length(max = Observation::MAX_CONTENT))]
     text: String,
     /// The class that its writer gives it.
     #[serde(default)]

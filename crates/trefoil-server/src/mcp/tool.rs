@@ -140,7 +140,7 @@ impl Tool {
 
 /// What a tool takes, from the arguments of a call.
 fn read<A: DeserializeOwned>(arguments: JsonObject) -> serde_json::Result<A> {
-    serde_json::from_value(Value::Object(arguments))
+    crate::call::body::from_object(arguments)
 }
 
 /// Tells whether bytes are JSON of such arguments, read as those of a call are.
