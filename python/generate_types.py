@@ -174,8 +174,8 @@ class Types:
             elif not self.is_nullable(one):
                 missing = self.empty(one) or "None"
             yield f'("{python}", "{wire}", {self.kind(one)}, {missing})'
-        others = self.schemas[name].get("additionalProperties")
-        if isinstance(others, dict):
+        others = others_of(self.schemas[name])
+        if others is not None:
             yield f'("others", "", {self.kind(others)}, None)'
 
     def kind(self, schema: Any) -> str:
@@ -194,8 +194,8 @@ class Types:
         if kinds == "array":
             one = self.kind(schema.get("items"))
             return "None" if one == "None" else f"[{one}]"
-        if kinds == "object" and isinstance(schema.get("additionalProperties"), dict):
-            one = self.kind(schema["additionalProperties"])
+        if kinds == "object" and (others := others_of(schema)) is not None:
+            one = self.kind(others)
             return "None" if one == "None" else f"({one},)"
         if kinds == "string" and schema.get("format") == "date":
             return "datetime.date"
@@ -233,7 +233,7 @@ class Types:
         if kinds == "array":
             return f"list[{self.type_of(schema.get('items'), quoted)}]"
         if kinds == "object":
-            return f"dict[str, {self.type_of(schema.get('additionalProperties'), quoted)}]"
+            return f"dict[str, {self.type_of(others_of(schema), quoted)}]"
         if kinds == "string" and schema.get("format") == "date":
             return "datetime.date"
         return {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}.get(
@@ -259,8 +259,8 @@ class Types:
         if kinds == "array":
             one = self.write(schema.get("items"), "one")
             return value if one == "one" else f"[{one} for one in {value}]"
-        if kinds == "object" and isinstance(schema.get("additionalProperties"), dict):
-            one = self.write(schema["additionalProperties"], "one")
+        if kinds == "object" and (others := others_of(schema)) is not None:
+            one = self.write(others, "one")
             return value if one == "one" else f"{{key: {one} for key, one in {value}.items()}}"
         if kinds == "string" and schema.get("format") == "date":
             return f"{value}.isoformat()"
@@ -328,15 +328,15 @@ class Types:
                 )
                 optional.append((wire, python, self.write(self.there(one), f"self.{python}")))
             lines.append(comment(one, "    "))
-        others = schema.get("additionalProperties")
-        if isinstance(others, dict):
+        others = others_of(schema)
+        if others is not None:
             kind = f"dict[str, {self.type_of(others)}]"
             lines.append(f"    others: {kind} = _field(default_factory={kind})\n")
         lines.append(ways)
         lines.append("\n    def to_wire(self) -> dict[str, Any]:\n")
         lines.append('        """Return it as JSON has it."""\n')
         required_part = ", ".join(f'"{wire}": {value}' for wire, value in writes)
-        spread = "**self.others, " if isinstance(others, dict) else ""
+        spread = "**self.others, " if others is not None else ""
         lines.append(f"        wire: dict[str, Any] = {{{spread}{required_part}}}\n")
         for wire, python, value in optional:
             lines.append(
@@ -344,6 +344,14 @@ class Types:
             )
         lines.append("        return wire\n")
         return "".join(lines)
+
+
+def others_of(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what values of an object are that no field has, if any: those of all names, or of
+    the names of a pattern.
+    """
+    others = [schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
+    return next((one for one in others if isinstance(one, dict)), None)
 
 
 def class_of(name: str) -> str:

@@ -222,7 +222,7 @@ mod tests {
             ("/Layer/maximum", json!(3)),
             ("/RecallQuery/properties/topK/maximum", json!(50)),
             ("/ClaimDraft/properties/text/minLength", json!(1)),
-            ("/ContextNote/additionalProperties", json!(false)),
+            ("/ContextNote/propertyNames/pattern", json!("^[a-z][a-z0-9_]{0,63}$")),
             ("/Embedding/items/maximum", json!(f32::MAX)),
         ] {
             assert_eq!(schemas.pointer(at), Some(&bound), "{at}");

@@ -18,10 +18,8 @@ use trefoil_core::{Error, Result};
     feature = "schema",
     schemars(extend(
         "maxProperties" = Self::MAX_ENTRIES,
-        "patternProperties" = {"^[a-z][a-z0-9_]{0,63}$": {
-            "type": "string", "minLength": 1, "maxLength": Self::MAX_TEXT,
-        }},
-        "additionalProperties" = false,
+        "propertyNames" = {"pattern": "^[a-z][a-z0-9_]{0,63}$"},
+        "additionalProperties" = {"type": "string", "minLength": 1, "maxLength": Self::MAX_TEXT},
     ))
 )]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
