@@ -169,7 +169,7 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     };
     if let Some(media) = media {
         let taken = route.body.map(|schema| schema(&mut schemas.taken).to_value());
-        let taken = taken.unwrap_or_else(|| json!({"type": "string"}));
+        let taken = taken.unwrap_or_else(|| json!({"type": "object"}));
         let body = json!({"required": true, "content": {media: {"schema": taken}}});
         operation.insert("requestBody".to_owned(), body);
     }
