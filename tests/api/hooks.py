@@ -9,7 +9,7 @@ import schemathesis
 import yaml
 from schemathesis.generation import GenerationMode
 
-# Conditions may be as deep as this, and made of so many.
+# How deep a condition may be, and of how many it may be made.
 DEPTH, NODES = 8, 64
 # Not any object is a policy.
 ROOT = Path(__file__).parents[2]

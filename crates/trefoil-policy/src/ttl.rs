@@ -16,10 +16,18 @@ use trefoil_core::{Error, Result, Scope};
 /// # Ok::<(), trefoil_core::Error>(())
 /// ```
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(extend("pattern" = r"^(unlimited|[1-9]\d{0,5}[hd])$")))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = PATTERN)))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Ttl(u32);
+
+/// What JSON Schema says of it: up to 876,600 hours or 36,525 days.
+#[cfg(feature = "schema")]
+const PATTERN: &str = concat!(
+    r"^(unlimited",
+    r"|([1-9]\d{0,4}|[1-7]\d{5}|8[0-6]\d{4}|87[0-5]\d{3}|876[0-5]\d{2}|876600)h",
+    r"|([1-9]\d{0,3}|[12]\d{4}|3[0-5]\d{3}|36[0-4]\d{2}|365[01]\d|3652[0-5])d)$",
+);
 
 /// A hundred years: more is written `unlimited`.
 const MAX_HOURS: u32 = 24 * 36_525;

@@ -100,7 +100,9 @@ fn operation(route: &Route, schemas: &mut Schemas) -> Value {
     let in_query = route.parameters().map(|parameter| {
         let schema = match parameter.values {
             Values::Text => json!({"type": "string", "pattern": r"^[^\u0000]*$"}),
-            Values::Required => json!({"type": "string", "pattern": r"^[^\u0000]*\S[^\u0000]*$"}),
+            Values::Required => {
+                json!({"type": "string", "pattern": r"^[^\u0000]*[^\s\u0000][^\u0000]*$"})
+            }
             Values::Condition => schemas.taken.subschema_for::<Condition>().to_value(),
             Values::Flag => json!({"type": "boolean", "default": false}),
             Values::Number { least, most, default } => {
@@ -220,6 +222,7 @@ mod tests {
             ("/ChunkId/pattern", json!("^chk_[A-Za-z0-9_-]{1,128}$")),
             ("/SearchOptions/properties/limit/maximum", json!(100)),
             ("/Layer/maximum", json!(3)),
+            ("/SearchWeights/patternProperties/^[a-z][a-z0-9_-]{0,31}$/maximum", json!(1)),
             ("/RecallQuery/properties/topK/maximum", json!(50)),
             ("/ClaimDraft/properties/text/minLength", json!(1)),
             ("/ContextNote/propertyNames/pattern", json!("^[a-z][a-z0-9_]{0,63}$")),

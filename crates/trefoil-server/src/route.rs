@@ -61,7 +61,7 @@ pub(crate) fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schem
     generator.subschema_for::<T>()
 }
 
-/// The same of what is stored: the server gives it its id.
+/// The schema of what is stored, without an id: the server gives it one.
 pub(crate) fn schema_of_new<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let schema = generator.subschema_for::<T>();
     json_schema!({"allOf": [schema, {"properties": {"id": {"type": "null"}}}]})

@@ -42,7 +42,10 @@ crate::checked_conversions!(Weight(f32));
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(
     feature = "schema",
-    schemars(extend("additionalProperties" = {"type": "number", "minimum": 0, "maximum": 1}))
+    schemars(extend(
+        "patternProperties" = {RetrieverId::PATTERN: {"type": "number", "minimum": 0, "maximum": 1}},
+        "additionalProperties" = false,
+    ))
 )]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<RetrieverId, f32>", into = "BTreeMap<RetrieverId, f32>")]

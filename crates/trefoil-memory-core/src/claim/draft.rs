@@ -83,11 +83,20 @@ pub struct ClaimDraft {
     pub ttl: Option<Ttl>,
     /// How much is lost with it; S1 for a norm and S2 for the rest, if absent.
     pub importance: Option<Importance>,
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = Claim::MAX_TERM), extend("pattern" = r"\S"))
+    )]
     pub subject: Option<String>,
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = Claim::MAX_TERM), extend("pattern" = r"\S"))
+    )]
     pub predicate: Option<String>,
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = Claim::MAX_TERM)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = Claim::MAX_TERM), extend("pattern" = r"\S"))
+    )]
     pub object: Option<String>,
     #[serde(alias = "valid_from")]
     pub valid_from: Option<Timestamp>,

@@ -1,37 +1,41 @@
-//! How JSON of a request is read: as JSON Schema understands it, where serde does not. `20.0` is an
-//! integer, and a list of the values of an object's fields is no object.
+//! How JSON of a request is read: `20.0` is an integer, as it is to JSON Schema, and a list of the
+//! values of an object's fields is no object.
 
 use serde::de::{DeserializeOwned, Error, Unexpected};
 use serde_json::Result;
 #[cfg(feature = "mcp")]
 use serde_json::{Map, Value};
 
-/// Reads an object; if it is not of the type as it is written, with `20` where it has `20.0`.
+/// Reads an object. If it is not of the type, reads it again with `20` in place of each `20.0`.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T> {
     if json.trim_ascii_start().starts_with(b"[") {
         return Err(Error::invalid_type(Unexpected::Seq, &"an object"));
     }
-    serde_json::from_slice(json).or_else(|_| {
-        let mut json = json.to_vec();
-        blank_empty_fractions(&mut json);
-        serde_json::from_slice(&json)
+    serde_json::from_slice(json).or_else(|error| {
+        let mut changed = json.to_vec();
+        if error.is_data() && blank_empty_fractions(&mut changed) {
+            return serde_json::from_slice(&changed);
+        }
+        Err(error)
     })
 }
 
-/// The same of an object that was read before.
+/// The same of an object that was read before; an error is that of the first time, since it has no
+/// place in a text.
 #[cfg(feature = "mcp")]
 pub(crate) fn from_object<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T> {
     let object = Value::Object(object);
-    T::deserialize(&object).or_else(|_| {
+    T::deserialize(&object).or_else(|error| {
         let mut json = serde_json::to_vec(&object)?;
         blank_empty_fractions(&mut json);
-        serde_json::from_slice(&json)
+        serde_json::from_slice(&json).map_err(|_| error)
     })
 }
 
 /// Puts spaces in place of each fraction of nothing but zeros, so that all else, and what an
-/// error tells of it, stays where it is.
-fn blank_empty_fractions(json: &mut [u8]) {
+/// error tells of it, stays where it is. True if there is one.
+fn blank_empty_fractions(json: &mut [u8]) -> bool {
+    let mut found = false;
     let mut rest = json;
     let mut in_text = false;
     while let [first, after @ ..] = rest {
@@ -43,6 +47,7 @@ fn blank_empty_fractions(json: &mut [u8]) {
                 let zeros = after.iter().take_while(|&&byte| byte == b'0').count();
                 let goes_on = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'e' | b'E');
                 if zeros > 0 && !after.get(zeros).is_some_and(goes_on) {
+                    found = true;
                     *first = b' ';
                     after.iter_mut().take(zeros).for_each(|zero| *zero = b' ');
                 }
@@ -51,6 +56,7 @@ fn blank_empty_fractions(json: &mut [u8]) {
         }
         rest = after.get_mut(passed..).unwrap_or_default();
     }
+    found
 }
 
 #[cfg(test)]
@@ -74,7 +80,7 @@ mod tests {
             (r#"["\\",1.0"#, r#"["\\",1  "#),
         ] {
             let mut json = given.as_bytes().to_vec();
-            blank_empty_fractions(&mut json);
+            assert_eq!(blank_empty_fractions(&mut json), given != expected, "{given}");
             assert_eq!(str::from_utf8(&json).unwrap(), expected);
         }
     }
@@ -87,7 +93,7 @@ mod tests {
         let error = read(br#"{"a": 1.0, "b": 2.5}"#).unwrap_err();
         let place = "floating point `2.5`, expected u8 at line 1 column 19";
         assert!(error.to_string().contains(place), "{error}");
-        // Where an integer is not asked for, it stays as it is.
+        // It stays as it is if the whole is of the type.
         assert_eq!(from_slice::<Value>(br#"{"a": 1.0}"#).unwrap(), json!({"a": 1.0}));
     }
 
@@ -96,6 +102,9 @@ mod tests {
     fn an_object_that_was_read_is_read_so_too() {
         let Value::Object(object) = json!({"topK": 3.0}) else { unreachable!() };
         assert_eq!(from_object::<RecallQuery>(object).unwrap().top_k, 3);
+        let Value::Object(object) = json!({"topK": "many"}) else { unreachable!() };
+        let error = from_object::<RecallQuery>(object).unwrap_err().to_string();
+        assert_eq!(error, "invalid type: string \"many\", expected usize");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use trefoil::{
 };
 
 use crate::{
-    call::Call,
+    call::{Call, body},
     problem::Problem,
     route::{Parameter, Values},
     settings::Kind,
@@ -49,7 +49,7 @@ pub(crate) fn list(call: &Call) -> Result<Documents, Problem> {
     let condition = call.query.text("where").map(|json| {
         let allowed =
             "a condition as JSON, such as `{\"field\": \"year\", \"op\": \">\", \"value\": 2020}`";
-        serde_json::from_str(json).map_err(|_| Problem::parameter("where", json, allowed))
+        body::from_slice(json.as_bytes()).map_err(|_| Problem::parameter("where", json, allowed))
     });
     let filters = SearchFilters { condition: condition.transpose()?, ..SearchFilters::default() };
     let documents = call.index()?.engine.documents(&filters, call.query.text("after"), limit)?;

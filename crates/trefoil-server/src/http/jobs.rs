@@ -23,6 +23,9 @@ use crate::{
     stream::{Told, stream},
 };
 
+/// The most chunks that are sampled.
+const SAMPLE: u16 = 10_000;
+
 /// What is to be done.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "camelCase", deny_unknown_fields)]
@@ -40,7 +43,8 @@ pub(crate) enum NewJob {
     Reindex,
     /// The index is written into one file, next to its directory.
     Export {
-        /// The name of the file: 1–128 of a–z, A–Z, 0–9, `.`, `_` and `-`, which is not there.
+        /// The name of the file: 1–128 of a–z, A–Z, 0–9, `.`, `_` and `-`, not beginning with
+        /// `.`; it is not there.
         #[schemars(regex(pattern = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"))]
         file: String,
     },
@@ -48,8 +52,9 @@ pub(crate) enum NewJob {
     Verify,
     /// What is no damage and still not as it should be is looked for.
     Doctor {
-        /// How many chunks are sampled, at most 10,000; 100 by default.
+        /// How many chunks are sampled, 1–10,000; 100 by default.
         #[serde(default)]
+        #[schemars(range(min = 1, max = SAMPLE))]
         sample: Option<u16>,
     },
     /// Memory is looked after.
@@ -125,7 +130,9 @@ pub(crate) fn begin(call: Call, new: NewJob) -> Result<Response, Problem> {
         }
         NewJob::Doctor { sample } => {
             let defaults = DoctorOptions::default();
-            let sample = sample.map_or(defaults.sample, usize::from).clamp(1, 10_000);
+            let sample = sample.map_or(defaults.sample, usize::from);
+            let holds = (1..=usize::from(SAMPLE)).contains(&sample);
+            Error::check_field(holds, "sample", sample, "1–10,000")?;
             let options = DoctorOptions { sample, ..defaults };
             add(
                 "doctor",
