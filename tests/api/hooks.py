@@ -9,7 +9,7 @@ import schemathesis
 import yaml
 from schemathesis.generation import GenerationMode
 
-# How deep a condition may be, and of how many it may be made.
+# The deepest condition, and the most parts that it may have.
 DEPTH, NODES = 8, 64
 # Not any object is a policy.
 ROOT = Path(__file__).parents[2]
