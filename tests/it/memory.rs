@@ -271,6 +271,48 @@ fn an_answer_is_found_by_what_was_asked() {
     }
 }
 
+#[test]
+fn a_claim_answers_as_the_message_does_that_tells_it_where_that_is_shown() {
+    let (_dir, engine) = open(with_model());
+    let engine = Arc::new(engine);
+    let memory = Memory::new(Arc::clone(&engine));
+    let mut asked = Vec::new();
+    for said in TALK.chunks(3) {
+        let session = memory.create_session("/p").unwrap().id;
+        let observe = |text: &str| {
+            let session = Some(session.clone());
+            memory.observe(ObservationDraft { session, ..ObservationDraft::message(text) }).unwrap()
+        };
+        for [question, answer, later] in said {
+            observe(question);
+            let boundary_class = BoundaryClass::Public;
+            let draft = ClaimDraft::observed(*answer, observe(answer).id);
+            let draft = ClaimDraft { boundary_class, ..draft };
+            asked.push((memory.insert_claim(draft).unwrap().id, later));
+        }
+    }
+    memory.wait_until_indexed().unwrap();
+    let public =
+        Boundary { boundary_classes: [BoundaryClass::Public].into(), ..Boundary::default() };
+    let mut shown = [0, 0];
+    for (id, later) in asked {
+        let query = RecallQuery { include_meta: true, save: false, ..RecallQuery::new(*later) };
+        let [told, alone] = [&Boundary::default(), &public].map(|boundary| {
+            let claims = memory.recall(&query, boundary).unwrap().claims;
+            claims.into_iter().find(|one| one.claim.id == id).and_then(|one| one.breakdown)
+        });
+        shown[0] += usize::from(told.is_some());
+        shown[1] += usize::from(alone.is_some());
+        if let Some(alone) = alone {
+            let told = told.unwrap_or_else(|| panic!("{later} is not answered"));
+            assert!(told.vector > alone.vector && told.tokens > alone.tokens, "{later}: {told:?}");
+            assert_eq!(told.text, alone.text);
+        }
+    }
+    let [told, alone] = shown;
+    assert!(told > alone, "{told} are recalled with their messages and {alone} alone");
+}
+
 /// A file of `fixtures/recall`.
 #[derive(Deserialize)]
 struct Told {

@@ -16,7 +16,7 @@ use std::{
 use trefoil::{
     Document, Engine, EngineConfig, Language,
     index::Role,
-    memory::{BoundaryClass, MemoryUpkeep, UnitKind},
+    memory::{BoundaryClass, MemoryUpkeep, ObservationId, UnitKind},
 };
 use trefoil_eval::{Collection, Interval, Judgements, Metric, Query, mean};
 use trefoil_memory::{
@@ -35,7 +35,10 @@ fn main() -> anyhow::Result<()> {
     anyhow::ensure!(!collections.is_empty(), "name the folder of a collection of conversations");
     let conversations = collections.remove(0);
     observations(&conversations)?;
-    claims(&conversations, &collections)
+    for told in [false, true] {
+        claims(&conversations, &collections, told)?;
+    }
+    Ok(())
 }
 
 /// An engine and its memory in a folder that is removed with it.
@@ -56,30 +59,41 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Observes turns of a conversation as messages of its sessions, in order.
+    fn observe<'t>(
+        &self,
+        turns: &[&'t Document],
+    ) -> anyhow::Result<Vec<(&'t Document, ObservationId)>> {
+        let mut sessions = BTreeMap::new();
+        let mut observed = Vec::new();
+        for &turn in turns {
+            let (title, date) = turn.title.split_once(", ").unwrap_or((&turn.title, ""));
+            let session = match sessions.entry(title) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.memory.create_session(title)?.id),
+            };
+            let content = format!("{}\n({date})", turn.body);
+            let observation = self.memory.observe(ObservationDraft {
+                session: Some(session.clone()),
+                ..ObservationDraft::message(content)
+            })?;
+            observed.push((turn, observation.id));
+        }
+        Ok(observed)
+    }
+}
+
 /// Each turn is an observation of its session; a question looks for the turns that answer it,
 /// in its own conversation.
 fn observations(collection: &Collection) -> anyhow::Result<()> {
-    let mut turns: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
-    for turn in &collection.documents {
-        turns.entry(conversation(&turn.path)).or_default().push(turn);
-    }
+    let turns = conversations(collection);
     let mut values: BTreeMap<Metric, Vec<f64>> = BTreeMap::new();
     for (name, turns) in &turns {
         let place = Place::new()?;
         let mut ids = BTreeMap::new();
-        let mut sessions = BTreeMap::new();
-        for turn in turns {
-            let (title, date) = turn.title.split_once(", ").unwrap_or((&turn.title, ""));
-            let session = match sessions.entry(title) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(place.memory.create_session(title)?.id),
-            };
-            let content = format!("{}\n({date})", turn.body);
-            let observation = place.memory.observe(ObservationDraft {
-                session: Some(session.clone()),
-                ..ObservationDraft::message(content)
-            })?;
-            ids.insert(observation.id.to_string(), turn.path.as_str());
+        for (turn, id) in place.observe(turns)? {
+            ids.insert(id.to_string(), turn.path.as_str());
         }
         place.engine.memory().wait_until_indexed()?;
         let view = place.memory.view(
@@ -113,8 +127,9 @@ fn observations(collection: &Collection) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The turns that answer a hundred questions are claims; ever more others join them.
-fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> {
+/// The turns that answer a hundred questions are claims; ever more others join them. If they are
+/// `told`, each turn is observed as a message of its session, which tells its claim.
+fn claims(collection: &Collection, others: &[Collection], told: bool) -> anyhow::Result<()> {
     let mut asked: Vec<(&Query, String)> = Vec::new();
     let mut texts = BTreeSet::new();
     for query in collection.answerable() {
@@ -132,11 +147,21 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
     let mut distractors = collection.documents.iter().map(claim).chain(others);
     let place = Place::new()?;
     let source = place.memory.observe(ObservationDraft::message("what was said"))?.id;
+    let mut messages: BTreeMap<String, ObservationId> = BTreeMap::new();
+    for turns in conversations(collection).values().filter(|_| told) {
+        for (turn, id) in place.observe(turns)? {
+            messages.entry(claim(turn)).or_insert(id);
+        }
+    }
     let insert = |texts: Vec<String>| {
-        let draft = |text| ClaimDraft::observed(text, source.clone());
+        let draft = |text| {
+            let source = messages.get(&text).unwrap_or(&source).clone();
+            ClaimDraft::observed(text, source)
+        };
         place.memory.insert_claims(texts.into_iter().map(draft).collect())
     };
     insert(asked.iter().map(|(_, text)| text.clone()).collect())?;
+    println!("\nClaims {} the messages that tell them", if told { "with" } else { "without" });
     println!("\n| claims | Recall@{SHOWN} | recall, median | of which embedding |");
     println!("|---:|---:|---:|---:|");
     for &wanted in &CLAIMS {
@@ -165,6 +190,15 @@ fn claims(collection: &Collection, others: &[Collection]) -> anyhow::Result<()> 
         println!("| {} | {recall:.3} | {whole:.1} ms | {embedding:.1} ms |", known.len());
     }
     Ok(())
+}
+
+/// The turns of each conversation, in order.
+fn conversations(collection: &Collection) -> BTreeMap<&str, Vec<&Document>> {
+    let mut turns: BTreeMap<&str, Vec<&Document>> = BTreeMap::new();
+    for turn in &collection.documents {
+        turns.entry(conversation(&turn.path)).or_default().push(turn);
+    }
+    turns
 }
 
 fn conversation(id: &str) -> &str {

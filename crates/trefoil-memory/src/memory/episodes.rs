@@ -71,6 +71,7 @@ impl Memory {
             depth: RecallDepth { text: profile.hits, vector: profile.hits },
             k_final: None,
             profile: RecallProfile::Episodes,
+            messages: None,
         };
         self.find(
             &plan,

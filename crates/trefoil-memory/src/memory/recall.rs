@@ -81,6 +81,7 @@ impl Memory {
         let units = UnitFilter { kinds, ..sight.filter() };
         let question = query.q.trim();
         let mut plan = RecallPlan::hybrid(units, question, query, &policy.retrieval.hybrid);
+        plan.messages = Some(&sight);
         plan.questions.retain(|question| !question.is_empty());
         let filter = |rows: &[RowId]| {
             let claims = self.claims_of(rows)?.into_iter();

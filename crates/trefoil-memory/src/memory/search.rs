@@ -10,7 +10,7 @@ use trefoil::{
 };
 use trefoil_core::Result;
 
-use super::Memory;
+use super::{Memory, visibility::Visibility};
 use crate::{
     HybridPolicy,
     recall::{RecallProfile, RecallQuery, widened},
@@ -20,7 +20,7 @@ use crate::{
 const ROUNDS: usize = 4;
 
 /// The request of a recall to the retrievers.
-pub(super) struct RecallPlan {
+pub(super) struct RecallPlan<'v> {
     /// The units that may be found: what the boundary lets the request see.
     pub(super) units: UnitFilter,
     /// What is asked; all units that may be found, if there is none.
@@ -33,9 +33,12 @@ pub(super) struct RecallPlan {
     pub(super) k_final: Option<usize>,
     /// Whether meaning is asked only where words find too little.
     pub(super) profile: RecallProfile,
+    /// Who is shown the messages that tell what is found: a claim answers as its message does, too.
+    /// They are not asked if absent.
+    pub(super) messages: Option<&'v Visibility<'v>>,
 }
 
-impl RecallPlan {
+impl RecallPlan<'_> {
     /// One question that both retrievers are asked, as deep as the policy says.
     pub(super) fn hybrid(
         units: UnitFilter,
@@ -49,6 +52,7 @@ impl RecallPlan {
             depth: RecallDepth { text: policy.k_txt, vector: policy.k_vec },
             k_final: Some(query.top_k),
             profile: query.profile,
+            messages: None,
         }
     }
 }
@@ -92,7 +96,7 @@ impl Memory {
     /// them, so that what they find is as if those had never been there.
     pub(super) fn find<U, R>(
         &self,
-        plan: &RecallPlan,
+        plan: &RecallPlan<'_>,
         filter: impl Fn(&[RowId]) -> Result<Filtered<U>>,
         rank: impl FnOnce(Vec<(RowId, U)>, &Matches) -> Result<R>,
     ) -> Result<R> {
@@ -117,7 +121,7 @@ impl Memory {
     }
 }
 
-impl RecallPlan {
+impl RecallPlan<'_> {
     /// What both retrievers find for each question. The vector of a question that was asked
     /// `before` is used again.
     fn retrieve(
@@ -176,11 +180,39 @@ impl RecallPlan {
             let (count, words_only) = (words_only.len(), Allowed::Only(Arc::new(words_only)));
             let near = memory.by_vector(question, &asked, &words_only, count)?;
             found.cosine.extend(near.iter().map(|one| (one.row, one.raw_score)));
-            let rows: Vec<RowId> = found.cosine.keys().copied().collect();
-            let tokens = memory.by_tokens(question, &rows)?.into_iter();
-            found.tokens.extend(tokens.map(|(row, score)| (row, f64::from(score.get()))));
+            self.compare(memory, question, &asked, found)?;
         }
         found.embedded.insert(question.to_owned(), asked);
+        Ok(())
+    }
+
+    /// Compares the tokens of what was found with those of the question, and the messages that
+    /// tell it with the question.
+    fn compare(
+        &self,
+        memory: MemoryCollection<'_>,
+        question: &str,
+        asked: &Embedding,
+        found: &mut Matches,
+    ) -> Result<()> {
+        let mut rows: Vec<RowId> = found.cosine.keys().copied().collect();
+        let told = self.messages.map(|sight| sight.messages_of(&rows)).transpose()?;
+        let told = told.unwrap_or_default();
+        let messages: RowSet = told.iter().map(|&(_, message)| message).collect();
+        rows.extend(messages.iter());
+        let tokens = memory.by_tokens(question, &rows)?.into_iter();
+        let mut tokens: BTreeMap<RowId, f64> =
+            tokens.map(|(row, score)| (row, f64::from(score.get()))).collect();
+        if !told.is_empty() {
+            let (count, messages) = (messages.len(), Allowed::Only(Arc::new(messages)));
+            let near = memory.by_vector(question, asked, &messages, count)?;
+            let near = near.iter().map(|one| (one.row, one.raw_score)).collect();
+            with_messages(&mut found.cosine, &near, &told, f32::midpoint);
+            let of_messages = tokens.clone();
+            with_messages(&mut tokens, &of_messages, &told, f64::midpoint);
+        }
+        tokens.retain(|row, _| found.cosine.contains_key(row));
+        found.tokens.extend(tokens);
         Ok(())
     }
 
@@ -215,6 +247,23 @@ impl Matches {
     pub(super) fn meaning(&self, memory: MemoryCollection<'_>, row: RowId) -> f64 {
         let cosine = self.cosine.get(&row);
         cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine).get()))
+    }
+}
+
+/// Puts in place of each claim's score the mean with that of the best message that tells it.
+fn with_messages<S: Copy + PartialOrd>(
+    scores: &mut BTreeMap<RowId, S>,
+    messages: &BTreeMap<RowId, S>,
+    told: &[(RowId, RowId)],
+    mean: impl Fn(S, S) -> S,
+) {
+    for of_one in told.chunk_by(|(one, _), (other, _)| one == other) {
+        let heard = of_one.iter().filter_map(|(_, message)| messages.get(message).copied());
+        let best = heard.reduce(|best, one| if one > best { one } else { best });
+        let claim = of_one.first().and_then(|(claim, _)| scores.get_mut(claim));
+        if let (Some(score), Some(best)) = (claim, best) {
+            *score = mean(*score, best);
+        }
     }
 }
 

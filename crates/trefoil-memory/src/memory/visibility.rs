@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use trefoil::{
-    index::RowId,
+    index::{RowId, RowSet},
     memory::{MemoryUnit, Payload, SessionScope, UnitFilter},
 };
 use trefoil_core::{Allowed, BoundaryClass, Result, UnitKind, UnitState};
@@ -97,6 +97,20 @@ impl<'a> Visibility<'a> {
             }
         }
         Ok(shown)
+    }
+
+    /// The messages of sessions that tell claims and that it may see, each after its claim.
+    pub(super) fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
+        let mut told =
+            self.memory.read("read what tells claims", |read| read.messages_of(claims))?;
+        let messages: Vec<RowId> = told.iter().map(|&(_, message)| message).collect();
+        let shown = self.units(&messages)?.into_iter().map(|(unit, _)| unit);
+        let shown = shown.filter(|MemoryUnit { unit, .. }| {
+            self.admission.classes.contains(&unit.boundary) && !unit.is_hidden()
+        });
+        let shown: RowSet = shown.map(|unit| unit.row).collect();
+        told.retain(|&(_, message)| shown.contains(message));
+        Ok(told)
     }
 
     /// The same for a recall: none of them changes what else is found.

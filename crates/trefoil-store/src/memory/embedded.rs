@@ -20,7 +20,7 @@ use crate::{
 const CONTEXT: usize = 400;
 
 /// What an episode of this kind is: something that was said.
-const MESSAGE: &str = "message";
+pub(super) const MESSAGE: &str = "message";
 
 /// What is embedded of a unit of memory, if it is one.
 pub(crate) fn text_of(tx: &Connection, row: RowId) -> rusqlite::Result<Option<String>> {

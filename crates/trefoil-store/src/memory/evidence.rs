@@ -2,7 +2,7 @@ use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
 use trefoil_core::{Result, RowId};
 
-use super::{MemoryRead, MemoryWrite};
+use super::{MemoryRead, MemoryWrite, embedded::MESSAGE};
 use crate::{codec::row_ids, fault::unreadable};
 
 /// What speaks for a claim.
@@ -69,6 +69,25 @@ impl MemoryRead<'_> {
                  FROM evidences WHERE claim_unit_id = ?1 ORDER BY id",
             )?
             .query_map([claim.get().cast_signed()], evidence)?
+            .collect()
+        })
+    }
+
+    /// The messages of sessions that tell claims, each after the claim that it tells.
+    pub fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
+        let claims: Vec<u64> = claims.iter().map(|claim| claim.get()).collect();
+        self.sql("read what tells claims", |tx| {
+            tx.prepare_cached(
+                "SELECT DISTINCT v.claim_unit_id, v.observation_unit_id
+                 FROM json_each(?1) AS asked
+                 JOIN evidences v ON v.claim_unit_id = asked.value
+                 JOIN payload_episode e ON e.unit_id = v.observation_unit_id
+                 WHERE e.session_id IS NOT NULL AND e.observation_kind = ?2
+                 ORDER BY 1, 2",
+            )?
+            .query_map(params![serde_json::Value::from(claims).to_string(), MESSAGE], |row| {
+                Ok((RowId::new(row.get(0)?), RowId::new(row.get(1)?)))
+            })?
             .collect()
         })
     }

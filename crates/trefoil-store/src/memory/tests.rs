@@ -388,6 +388,51 @@ fn evidence_links_and_sources_are_told() {
 }
 
 #[test]
+fn the_messages_of_sessions_that_tell_claims_are_told() {
+    let fixture = Fixture::new();
+    let session = SessionRow {
+        id: "ses_1".into(),
+        project_path: "/p".into(),
+        started_at: 1,
+        ended_at: None,
+        summary: None,
+        owner: None,
+        token_count: 0,
+    };
+    fixture.store.memory_write("test", |memory| memory.put_session(&session)).unwrap();
+    let observe = |id: &str, session: Option<&str>, kind: &str| {
+        let episode = EpisodePayload {
+            input_text: Some(id.to_owned()),
+            session: session.map(str::to_owned),
+            observation_kind: Some(kind.to_owned()),
+            ..Default::default()
+        };
+        put(&fixture, &UnitRow::new(id, 1), &Payload::Episode(episode))
+    };
+    let tell = |observation, claim| {
+        let evidence = EvidenceRow {
+            id: format!("evd_{observation:?}_{claim:?}"),
+            claim,
+            observation: Some(observation),
+            method: "rule".into(),
+            note: None,
+            created_at: 3,
+        };
+        fixture.store.memory_write("test", |memory| memory.add_evidence(&evidence)).unwrap();
+    };
+    let claims = ["a", "b", "c"].map(|text| put_claim(&fixture, &format!("clm_{text}"), text));
+    let [a, b, c] = claims;
+    let said = observe("obs_1", Some("ses_1"), "message");
+    tell(said, a);
+    tell(observe("obs_2", None, "message"), b);
+    tell(observe("obs_3", Some("ses_1"), "bash"), c);
+    assert_eq!(read(&fixture, |m| m.messages_of(&claims)), [(a, said)]);
+    tell(said, b);
+    assert_eq!(read(&fixture, |m| m.messages_of(&[b, a])), [(a, said), (b, said)]);
+    assert_eq!(read(&fixture, |m| m.messages_of(&[c])), []);
+}
+
+#[test]
 fn what_comes_from_a_unit_goes_with_it() {
     let fixture = Fixture::new();
     let [o1, o2] = ["first", "second"]
