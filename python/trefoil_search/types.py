@@ -2405,9 +2405,9 @@ class ScoreBreakdown(Value):
     utility: float
     """Standard score of its utility in the scope."""
     vector: float
-    """Relevance of its meaning, 0–1."""
+    """Relevance of its meaning, 0–1, or the mean with that of the message that tells it."""
     tokens: float | None = None
-    """How well its tokens match those of the question, 0–1, where their vectors are kept."""
+    """How well its tokens match those of the question, 0–1, where they are kept; likewise."""
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""

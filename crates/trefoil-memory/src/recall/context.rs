@@ -86,11 +86,9 @@ pub struct ScoredClaim {
 pub struct ScoreBreakdown {
     /// Relevance of its words, 0–1.
     pub text: f64,
-    /// Relevance of its meaning, 0–1: the mean of its own and of that of the best message of a
-    /// session that tells it, where one may be shown.
+    /// Relevance of its meaning, 0–1, or the mean with that of the message that tells it.
     pub vector: f64,
-    /// How well its tokens match those of the question, 0–1, where their vectors are kept; likewise
-    /// the mean with that of the message.
+    /// How well its tokens match those of the question, 0–1, where they are kept; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<f64>,
     /// All of them, weighed: S.
