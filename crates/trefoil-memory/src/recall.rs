@@ -16,6 +16,7 @@ pub use episodes::{Episode, EpisodeProfile, episode_queries};
 pub(crate) use layer::beginning;
 pub use layer::{FoundUnit, Layer, View, views};
 pub use query::{Admission, RecallProfile, RecallQuery};
+pub(crate) use score::combined;
 pub use score::{
     Candidate, MIN_SCORE, Scoring, Utilities, hybrid_fusion, is_exact_match, normalize_text,
     normalize_vector,

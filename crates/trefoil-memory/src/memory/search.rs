@@ -8,16 +8,19 @@ use trefoil::{
     memory::{Admitted, MemoryCollection, RecallDepth, Recalled, UnitFilter, UtilityStats},
     search::Embedding,
 };
-use trefoil_core::Result;
+use trefoil_core::{Result, Score};
 
 use super::{Memory, visibility::Visibility};
 use crate::{
     HybridPolicy,
-    recall::{RecallProfile, RecallQuery, widened},
+    recall::{RecallProfile, RecallQuery, adapted_alpha, combined, widened},
 };
 
 /// How often the retrievers are asked before the filter is asked of every unit.
 const ROUNDS: usize = 4;
+
+/// Of how many claims the messages are asked that tell them, at least.
+const LEAST_ASKED: usize = 40;
 
 /// The request of a recall to the retrievers.
 pub(super) struct RecallPlan<'v> {
@@ -187,7 +190,7 @@ impl RecallPlan<'_> {
     }
 
     /// Compares the tokens of what was found with those of the question, and the messages that
-    /// tell it with the question.
+    /// tell the best of it with the question.
     fn compare(
         &self,
         memory: MemoryCollection<'_>,
@@ -195,24 +198,26 @@ impl RecallPlan<'_> {
         asked: &Embedding,
         found: &mut Matches,
     ) -> Result<()> {
-        let mut rows: Vec<RowId> = found.cosine.keys().copied().collect();
-        let told = self.messages.map(|sight| sight.messages_of(&rows)).transpose()?;
-        let told = told.unwrap_or_default();
+        let mut asked_tokens = memory.tokens_of(question);
+        let rows: Vec<RowId> = found.cosine.keys().copied().collect();
+        found.tokens.extend(wide(asked_tokens.compare(&rows)?));
+        let Some(sight) = self.messages else { return Ok(()) };
+        let alpha = adapted_alpha(question, sight.policy.retrieval.hybrid.alpha);
+        let told = sight.messages_of(&found.best(memory, alpha, self.k_final))?;
         let messages: RowSet = told.iter().map(|&(_, message)| message).collect();
-        rows.extend(messages.iter());
-        let tokens = memory.by_tokens(question, &rows)?.into_iter();
-        let mut tokens: BTreeMap<RowId, f64> =
-            tokens.map(|(row, score)| (row, f64::from(score.get()))).collect();
-        if !told.is_empty() {
-            let (count, messages) = (messages.len(), Allowed::Only(Arc::new(messages)));
-            let near = memory.by_vector(question, asked, &messages, count)?;
+        let rows: Vec<RowId> = messages.iter().collect();
+        if !rows.is_empty() {
+            let near = memory.by_vector(
+                question,
+                asked,
+                &Allowed::Only(Arc::new(messages)),
+                rows.len(),
+            )?;
             let near = near.iter().map(|one| (one.row, one.raw_score)).collect();
             with_messages(&mut found.cosine, &near, &told, f32::midpoint);
-            let of_messages = tokens.clone();
-            with_messages(&mut tokens, &of_messages, &told, f64::midpoint);
+            let tokens = wide(asked_tokens.compare(&rows)?).collect();
+            with_messages(&mut found.tokens, &tokens, &told, f64::midpoint);
         }
-        tokens.retain(|row, _| found.cosine.contains_key(row));
-        found.tokens.extend(tokens);
         Ok(())
     }
 
@@ -248,6 +253,20 @@ impl Matches {
         let cosine = self.cosine.get(&row);
         cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine).get()))
     }
+
+    /// Those that answer best by themselves, whose messages are asked: twice as many as are to be
+    /// shown, and at least [`LEAST_ASKED`].
+    fn best(&self, memory: MemoryCollection<'_>, alpha: f64, k_final: Option<usize>) -> Vec<RowId> {
+        let score = |row: RowId| {
+            let text = self.text.get(&row).copied().unwrap_or_default();
+            combined(alpha, self.meaning(memory, row), text, self.tokens.get(&row).copied())
+        };
+        let rows = self.cosine.keys().copied();
+        let mut best: Vec<(f64, RowId)> = rows.map(|row| (score(row), row)).collect();
+        best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        best.truncate(LEAST_ASKED.max(2 * k_final.unwrap_or_default()));
+        best.into_iter().map(|(_, row)| row).collect()
+    }
 }
 
 /// Puts in place of each claim's score the mean with that of the best message that tells it.
@@ -267,9 +286,44 @@ fn with_messages<S: Copy + PartialOrd>(
     }
 }
 
+fn wide(scores: BTreeMap<RowId, Score>) -> impl Iterator<Item = (RowId, f64)> {
+    scores.into_iter().map(|(row, score)| (row, f64::from(score.get())))
+}
+
 fn rows_of(allowed: &Allowed) -> Vec<RowId> {
     match allowed {
         Allowed::Only(rows) => rows.iter().collect(),
         Allowed::All => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_claim_comes_nearer_to_its_best_message_and_others_stay(
+            own in prop::collection::btree_map(0_u64..9, 0.0..1.0, 0..9),
+            of_messages in prop::collection::btree_map(10_u64..19, 0.0..1.0, 0..9),
+            told in prop::collection::btree_set((0_u64..9, 10_u64..19), 0..20),
+        ) {
+            let rows = |scores: &BTreeMap<u64, f64>| -> BTreeMap<RowId, f64> {
+                scores.iter().map(|(&row, &score)| (RowId::new(row), score)).collect()
+            };
+            let pairs: Vec<_> =
+                told.iter().map(|&(claim, message)| (RowId::new(claim), RowId::new(message))).collect();
+            let mut scores = rows(&own);
+            with_messages(&mut scores, &rows(&of_messages), &pairs, f64::midpoint);
+            prop_assert_eq!(scores.len(), own.len());
+            for (claim, own) in own {
+                let tell = told.iter().filter(|(one, _)| *one == claim);
+                let best = tell.filter_map(|(_, message)| of_messages.get(message)).copied();
+                let expected = best.reduce(f64::max).map_or(own, |best| f64::midpoint(own, best));
+                prop_assert_eq!(scores[&RowId::new(claim)], expected);
+            }
+        }
     }
 }

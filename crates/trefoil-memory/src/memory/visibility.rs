@@ -14,6 +14,9 @@ use crate::{
     rows,
 };
 
+/// Of how many messages that tell one claim it is asked how well they answer.
+const MESSAGES: usize = 3;
+
 /// What a request may see of memory.
 pub(super) struct Visibility<'a> {
     pub(super) memory: &'a Memory,
@@ -99,7 +102,8 @@ impl<'a> Visibility<'a> {
         Ok(shown)
     }
 
-    /// The messages of sessions that tell claims and that it may see, each after its claim.
+    /// The messages of sessions that tell claims and that it may see, each after its claim: of those
+    /// that tell one claim the last few.
     pub(super) fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
         let mut told =
             self.memory.read("read what tells claims", |read| read.messages_of(claims))?;
@@ -110,7 +114,8 @@ impl<'a> Visibility<'a> {
         });
         let shown: RowSet = shown.map(|unit| unit.row).collect();
         told.retain(|&(_, message)| shown.contains(message));
-        Ok(told)
+        let of_one = told.chunk_by(|(one, _), (other, _)| one == other);
+        Ok(of_one.flat_map(|told| told.iter().rev().take(MESSAGES)).copied().collect())
     }
 
     /// The same for a recall: none of them changes what else is found.

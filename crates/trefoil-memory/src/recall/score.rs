@@ -83,9 +83,8 @@ impl Scoring<'_> {
     pub fn rank(&self, candidates: &[Candidate<'_>], top_k: usize) -> Vec<ScoredClaim> {
         let alpha = self.shared_alpha(candidates);
         let scored = candidates.iter().map(|candidate| {
-            let fused = hybrid_fusion(alpha, candidate.vector, candidate.text);
-            let combined = with_tokens(fused, candidate.tokens);
-            self.scored(candidate, combined)
+            let Candidate { vector, text, tokens, .. } = *candidate;
+            self.scored(candidate, combined(alpha, vector, text, tokens))
         });
         best(scored, top_k)
     }
@@ -158,7 +157,8 @@ pub fn hybrid_fusion(alpha: f64, vector: f64, text: f64) -> f64 {
 const TOKENS: f64 = 0.7;
 
 /// S with the match of tokens, where it is known.
-fn with_tokens(fused: f64, tokens: Option<f64>) -> f64 {
+pub(crate) fn combined(alpha: f64, vector: f64, text: f64, tokens: Option<f64>) -> f64 {
+    let fused = hybrid_fusion(alpha, vector, text);
     tokens.map_or(fused, |tokens| TOKENS * tokens + (1.0 - TOKENS) * fused)
 }
 
