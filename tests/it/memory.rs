@@ -17,7 +17,8 @@ use trefoil::{
 };
 use trefoil_core::ClaimId;
 use trefoil_memory::{
-    Boundary, ClaimDraft, FindOptions, Layer, Memory, ObservationDraft, recall::RecallQuery,
+    Boundary, ClaimDraft, FindOptions, InvariantDefinition, Layer, Memory, ObservationDraft,
+    recall::RecallQuery,
 };
 
 use crate::models::{with_model, without_model};
@@ -272,7 +273,7 @@ fn an_answer_is_found_by_what_was_asked() {
 }
 
 #[test]
-fn a_claim_answers_as_the_message_does_that_tells_it_where_that_is_shown() {
+fn a_claim_answers_as_the_message_does_that_tells_it_where_all_of_that_is_shown() {
     let (_dir, engine) = open(with_model());
     let engine = Arc::new(engine);
     let memory = Memory::new(Arc::clone(&engine));
@@ -284,23 +285,30 @@ fn a_claim_answers_as_the_message_does_that_tells_it_where_that_is_shown() {
             memory.observe(ObservationDraft { session, ..ObservationDraft::message(text) }).unwrap()
         };
         for [question, answer, later] in said {
-            observe(question);
-            let boundary_class = BoundaryClass::Public;
-            let draft = ClaimDraft::observed(*answer, observe(answer).id);
-            let draft = ClaimDraft { boundary_class, ..draft };
-            asked.push((memory.insert_claim(draft).unwrap().id, later));
+            observe(&format!("{question} Vega"));
+            let source = observe(&format!("{answer} Orion")).id;
+            let claim = memory.insert_claim(ClaimDraft::observed(*answer, source)).unwrap();
+            asked.push((claim.id, later));
         }
     }
     memory.wait_until_indexed().unwrap();
-    let public =
-        Boundary { boundary_classes: [BoundaryClass::Public].into(), ..Boundary::default() };
+    let hides = |word: &str| {
+        let rule = format!("'{word}' notin payload.text");
+        let applies_to = vec!["*".to_owned()];
+        let hidden = InvariantDefinition { name: "hidden".to_owned(), applies_to, rule };
+        Boundary { invariants: vec![hidden], ..Boundary::default() }
+    };
     let mut shown = [0, 0];
     for (id, later) in asked {
         let query = RecallQuery { include_meta: true, save: false, ..RecallQuery::new(*later) };
-        let [told, alone] = [&Boundary::default(), &public].map(|boundary| {
+        let breakdown = |boundary: &Boundary| {
             let claims = memory.recall(&query, boundary).unwrap().claims;
             claims.into_iter().find(|one| one.claim.id == id).and_then(|one| one.breakdown)
-        });
+        };
+        let told = breakdown(&Boundary::default());
+        // Without the message, and without the one before it, which its vectors hold.
+        let alone = breakdown(&hides("Orion"));
+        assert_eq!(breakdown(&hides("Vega")), alone, "{later}");
         shown[0] += usize::from(told.is_some());
         shown[1] += usize::from(alone.is_some());
         if let Some(alone) = alone {
@@ -310,7 +318,7 @@ fn a_claim_answers_as_the_message_does_that_tells_it_where_that_is_shown() {
         }
     }
     let [told, alone] = shown;
-    assert!(told > alone, "{told} are recalled with their messages and {alone} alone");
+    assert!(told > alone && alone > 0, "{told} are recalled with their messages, {alone} alone");
 }
 
 /// A file of `fixtures/recall`.

@@ -45,7 +45,7 @@ pub use self::{
     erase::{Erased, ErasedUnits},
     erased_runs::ErasedRuns,
     event::EventRow,
-    evidence::{ClaimLink, EvidenceRow, LinkRelation},
+    evidence::{ClaimLink, EvidenceRow, LinkRelation, TellingMessage},
     feedback::FeedbackRow,
     graph::{MemoryEdge, MemoryEntity},
     life::Tombstone,

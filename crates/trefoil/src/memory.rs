@@ -22,8 +22,8 @@ pub use trefoil_core::{
     Scope, Sensitivity, SessionId, SourceType, SummaryId, UnitKind, UnitState,
 };
 use trefoil_core::{
-    Allowed, Array2, Deadline, Degraded, Embedding, Error, Hit, IndexInput, Language, Part,
-    Question, Result, RetrieverId, Role, RowId, Score, Stage, TokenCounter,
+    Allowed, Deadline, Degraded, Embedding, Error, Hit, IndexInput, Language, Part, Question,
+    Result, RetrieverId, Role, RowId, Score, Stage, TokenCounter,
 };
 use trefoil_store::JobCounts;
 pub use trefoil_store::{
@@ -32,8 +32,8 @@ pub use trefoil_store::{
         ActiveContextRow, Admitted, AffectRow, ClaimLink, ClaimPayload, ContextItemRow,
         EpisodePayload, Erased, ErasedUnits, EventRow, EvidenceRow, FeedbackRow, LinkRelation,
         LoopPayload, MemoryEdge, MemoryEntity, MemoryRead, MemoryUnit, MemoryWrite, PatchReason,
-        Payload, PolicyRow, SessionRow, SessionScope, SummaryPayload, Tombstone, UnitFilter,
-        UnitRow, UnitVersion, UtilityStats,
+        Payload, PolicyRow, SessionRow, SessionScope, SummaryPayload, TellingMessage, Tombstone,
+        UnitFilter, UnitRow, UnitVersion, UtilityStats,
     },
     memory_entity_id,
 };
@@ -97,46 +97,6 @@ impl<'e> MemoryCollection<'e> {
     /// What counts tokens as the embedder does; approximately, without a model.
     pub fn counter(self) -> &'e dyn TokenCounter {
         self.engine.state().counter.as_ref()
-    }
-
-    /// A question, to compare its tokens with those of units.
-    pub fn tokens_of(self, question: &str) -> QuestionTokens<'e> {
-        QuestionTokens { memory: self, text: one_line(question), said: BTreeMap::new() }
-    }
-}
-
-/// A question whose tokens are compared with those of units. Each model is asked once.
-#[derive(Debug)]
-pub struct QuestionTokens<'e> {
-    memory: MemoryCollection<'e>,
-    text: String,
-    /// Its vectors, by the language of the units.
-    said: BTreeMap<Language, Array2<f32>>,
-}
-
-impl QuestionTokens<'_> {
-    /// How well the units at `rows` say what the question does by the vectors of their tokens, 0–1
-    /// on the model's range ([`TokenSpace::short_relevance`](crate::model::TokenSpace::short_relevance)); those
-    /// of which none are kept are left out.
-    ///
-    /// # Errors
-    /// Those of the store, and of a model that cannot be asked.
-    pub fn compare(&mut self, rows: &[RowId]) -> Result<BTreeMap<RowId, Score>> {
-        let Self { memory, text, said } = self;
-        let state = memory.state();
-        let Some(embedder) = state.embedder().filter(|_| !text.is_empty()) else {
-            return Ok(BTreeMap::new());
-        };
-        let (embedder, language) = (embedder.as_ref(), language_of(text));
-        let mut scores = BTreeMap::new();
-        for AskedTokens { space, asked, kept } in
-            asked_tokens(embedder, &state.store, text, language, rows, said)?
-        {
-            let relevance =
-                |codes| space.short_relevance(space.similarity_of_codes(&asked.view(), codes));
-            scores.extend(kept.iter().map(|(row, codes)| (*row, relevance(codes))));
-        }
-        Ok(scores)
     }
 }
 
@@ -322,6 +282,25 @@ impl MemoryCollection<'_> {
         let embedding = Some(Embedding::new(vector.to_vec())?);
         let question = Question { embedding, ..Question::default() };
         view.ask(IndexInput::Vector, &question, allowed, depth)
+    }
+
+    /// How well the units at `rows` say what a question does by the vectors of their tokens, 0–1
+    /// on the model's range ([`TokenSpace::short_relevance`](crate::model::TokenSpace::short_relevance)); those
+    /// of which none are kept are left out.
+    pub fn by_tokens(&self, question: &str, rows: &[RowId]) -> Result<BTreeMap<RowId, Score>> {
+        let (state, text) = (self.state(), one_line(question));
+        let Some(embedder) = state.embedder().filter(|_| !text.is_empty()) else {
+            return Ok(BTreeMap::new());
+        };
+        let mut scores = BTreeMap::new();
+        for AskedTokens { space, asked, kept } in
+            asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
+        {
+            let relevance =
+                |codes| space.short_relevance(space.similarity_of_codes(&asked.view(), codes));
+            scores.extend(kept.iter().map(|(row, codes)| (*row, relevance(codes))));
+        }
+        Ok(scores)
     }
 
     /// The unit vector of a text; none without a model.

@@ -19,9 +19,6 @@ use crate::{
 /// How often the retrievers are asked before the filter is asked of every unit.
 const ROUNDS: usize = 4;
 
-/// Of how many claims the messages are asked that tell them, at least.
-const LEAST_ASKED: usize = 40;
-
 /// The request of a recall to the retrievers.
 pub(super) struct RecallPlan<'v> {
     /// The units that may be found: what the boundary lets the request see.
@@ -36,8 +33,7 @@ pub(super) struct RecallPlan<'v> {
     pub(super) k_final: Option<usize>,
     /// Whether meaning is asked only where words find too little.
     pub(super) profile: RecallProfile,
-    /// Who is shown the messages that tell what is found: a claim answers as its message does, too.
-    /// They are not asked if absent.
+    /// Who is shown the messages that tell the claims that are found, if those are asked too.
     pub(super) messages: Option<&'v Visibility<'v>>,
 }
 
@@ -69,9 +65,9 @@ pub(super) struct Matches {
     pub(super) lists: Vec<Vec<RowId>>,
     /// Relevance of words, 0–1.
     pub(super) text: BTreeMap<RowId, f64>,
-    /// Cosine of meanings.
+    /// Cosine of meanings; of a claim whose message was asked, the mean with that.
     pub(super) cosine: BTreeMap<RowId, f32>,
-    /// How well the tokens of units match those of the question, 0–1.
+    /// How well the tokens of units match those of the question, 0–1; likewise.
     pub(super) tokens: BTreeMap<RowId, f64>,
     /// How deep the retrievers were asked.
     pub(super) depth: RecallDepth,
@@ -120,6 +116,7 @@ impl Memory {
             allowed = Allowed::Only(Arc::new(rest.collect()));
         };
         kept.retain(|(row, _)| matches.rows.binary_search(row).is_ok());
+        plan.ask_messages(memory, &mut matches)?;
         rank(kept, &Matches { utility, ..matches })
     }
 }
@@ -183,41 +180,30 @@ impl RecallPlan<'_> {
             let (count, words_only) = (words_only.len(), Allowed::Only(Arc::new(words_only)));
             let near = memory.by_vector(question, &asked, &words_only, count)?;
             found.cosine.extend(near.iter().map(|one| (one.row, one.raw_score)));
-            self.compare(memory, question, &asked, found)?;
+            let rows: Vec<RowId> = found.cosine.keys().copied().collect();
+            found.tokens.extend(wide(memory.by_tokens(question, &rows)?));
         }
         found.embedded.insert(question.to_owned(), asked);
         Ok(())
     }
 
-    /// Compares the tokens of what was found with those of the question, and the messages that
-    /// tell the best of it with the question.
-    fn compare(
-        &self,
-        memory: MemoryCollection<'_>,
-        question: &str,
-        asked: &Embedding,
-        found: &mut Matches,
-    ) -> Result<()> {
-        let mut asked_tokens = memory.tokens_of(question);
-        let rows: Vec<RowId> = found.cosine.keys().copied().collect();
-        found.tokens.extend(wide(asked_tokens.compare(&rows)?));
-        let Some(sight) = self.messages else { return Ok(()) };
+    /// Compares the messages that tell the best claims with the question: meaning and tokens of
+    /// those claims are then the mean of their own and of the message's.
+    fn ask_messages(&self, memory: MemoryCollection<'_>, found: &mut Matches) -> Result<()> {
+        let (Some(sight), [question]) = (self.messages, self.questions.as_slice()) else {
+            return Ok(());
+        };
+        let Some(asked) = found.embedded.get(question).cloned() else { return Ok(()) };
         let alpha = adapted_alpha(question, sight.policy.retrieval.hybrid.alpha);
-        let told = sight.messages_of(&found.best(memory, alpha, self.k_final))?;
+        let told = sight.messages_of(&found.best(memory, alpha))?;
         let messages: RowSet = told.iter().map(|&(_, message)| message).collect();
         let rows: Vec<RowId> = messages.iter().collect();
-        if !rows.is_empty() {
-            let near = memory.by_vector(
-                question,
-                asked,
-                &Allowed::Only(Arc::new(messages)),
-                rows.len(),
-            )?;
-            let near = near.iter().map(|one| (one.row, one.raw_score)).collect();
-            with_messages(&mut found.cosine, &near, &told, f32::midpoint);
-            let tokens = wide(asked_tokens.compare(&rows)?).collect();
-            with_messages(&mut found.tokens, &tokens, &told, f64::midpoint);
-        }
+        let messages = Allowed::Only(Arc::new(messages));
+        let near = memory.by_vector(question, &asked, &messages, rows.len())?;
+        let near = near.iter().map(|one| (one.row, one.raw_score)).collect();
+        let tokens = wide(memory.by_tokens(question, &rows)?).collect();
+        with_messages(&mut found.cosine, &near, &told, f32::midpoint);
+        with_messages(&mut found.tokens, &tokens, &told, f64::midpoint);
         Ok(())
     }
 
@@ -254,34 +240,30 @@ impl Matches {
         cosine.map_or(0.0, |&cosine| f64::from(memory.relevance_of(cosine).get()))
     }
 
-    /// Those that answer best by themselves, whose messages are asked: twice as many as are to be
-    /// shown, and at least [`LEAST_ASKED`].
-    fn best(&self, memory: MemoryCollection<'_>, alpha: f64, k_final: Option<usize>) -> Vec<RowId> {
+    /// Those that answer best by themselves, as many as can be shown.
+    fn best(&self, memory: MemoryCollection<'_>, alpha: f64) -> Vec<RowId> {
         let score = |row: RowId| {
             let text = self.text.get(&row).copied().unwrap_or_default();
             combined(alpha, self.meaning(memory, row), text, self.tokens.get(&row).copied())
         };
-        let rows = self.cosine.keys().copied();
-        let mut best: Vec<(f64, RowId)> = rows.map(|row| (score(row), row)).collect();
+        let mut best: Vec<(f64, RowId)> =
+            self.cosine.keys().map(|&row| (score(row), row)).collect();
         best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        best.truncate(LEAST_ASKED.max(2 * k_final.unwrap_or_default()));
+        best.truncate(RecallQuery::MAX_TOP_K);
         best.into_iter().map(|(_, row)| row).collect()
     }
 }
 
-/// Puts in place of each claim's score the mean with that of the best message that tells it.
-fn with_messages<S: Copy + PartialOrd>(
+/// Puts in place of each claim's score the mean with that of the message that tells it.
+fn with_messages<S: Copy>(
     scores: &mut BTreeMap<RowId, S>,
     messages: &BTreeMap<RowId, S>,
     told: &[(RowId, RowId)],
     mean: impl Fn(S, S) -> S,
 ) {
-    for of_one in told.chunk_by(|(one, _), (other, _)| one == other) {
-        let heard = of_one.iter().filter_map(|(_, message)| messages.get(message).copied());
-        let best = heard.reduce(|best, one| if one > best { one } else { best });
-        let claim = of_one.first().and_then(|(claim, _)| scores.get_mut(claim));
-        if let (Some(score), Some(best)) = (claim, best) {
-            *score = mean(*score, best);
+    for (claim, message) in told {
+        if let (Some(own), Some(&told)) = (scores.get_mut(claim), messages.get(message)) {
+            *own = mean(*own, told);
         }
     }
 }
@@ -294,36 +276,5 @@ fn rows_of(allowed: &Allowed) -> Vec<RowId> {
     match allowed {
         Allowed::Only(rows) => rows.iter().collect(),
         Allowed::All => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn a_claim_comes_nearer_to_its_best_message_and_others_stay(
-            own in prop::collection::btree_map(0_u64..9, 0.0..1.0, 0..9),
-            of_messages in prop::collection::btree_map(10_u64..19, 0.0..1.0, 0..9),
-            told in prop::collection::btree_set((0_u64..9, 10_u64..19), 0..20),
-        ) {
-            let rows = |scores: &BTreeMap<u64, f64>| -> BTreeMap<RowId, f64> {
-                scores.iter().map(|(&row, &score)| (RowId::new(row), score)).collect()
-            };
-            let pairs: Vec<_> =
-                told.iter().map(|&(claim, message)| (RowId::new(claim), RowId::new(message))).collect();
-            let mut scores = rows(&own);
-            with_messages(&mut scores, &rows(&of_messages), &pairs, f64::midpoint);
-            prop_assert_eq!(scores.len(), own.len());
-            for (claim, own) in own {
-                let tell = told.iter().filter(|(one, _)| *one == claim);
-                let best = tell.filter_map(|(_, message)| of_messages.get(message)).copied();
-                let expected = best.reduce(f64::max).map_or(own, |best| f64::midpoint(own, best));
-                prop_assert_eq!(scores[&RowId::new(claim)], expected);
-            }
-        }
     }
 }

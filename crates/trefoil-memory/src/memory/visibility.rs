@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use trefoil::{
     index::{RowId, RowSet},
-    memory::{MemoryUnit, Payload, SessionScope, UnitFilter},
+    memory::{MemoryUnit, Payload, SessionScope, TellingMessage, UnitFilter},
 };
 use trefoil_core::{Allowed, BoundaryClass, Result, UnitKind, UnitState};
 
@@ -13,9 +13,6 @@ use crate::{
     recall::{Admission, RecallQuery},
     rows,
 };
-
-/// Of how many messages that tell one claim it is asked how well they answer.
-const MESSAGES: usize = 3;
 
 /// What a request may see of memory.
 pub(super) struct Visibility<'a> {
@@ -102,27 +99,41 @@ impl<'a> Visibility<'a> {
         Ok(shown)
     }
 
-    /// The messages of sessions that tell claims and that it may see, each after its claim: of those
-    /// that tell one claim the last few.
-    pub(super) fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
-        let mut told =
-            self.memory.read("read what tells claims", |read| read.messages_of(claims))?;
-        let messages: Vec<RowId> = told.iter().map(|&(_, message)| message).collect();
-        let shown = self.units(&messages)?.into_iter().map(|(unit, _)| unit);
-        let shown = shown.filter(|MemoryUnit { unit, .. }| {
-            self.admission.classes.contains(&unit.boundary) && !unit.is_hidden()
-        });
-        let shown: RowSet = shown.map(|unit| unit.row).collect();
-        told.retain(|&(_, message)| shown.contains(message));
-        let of_one = told.chunk_by(|(one, _), (other, _)| one == other);
-        Ok(of_one.flat_map(|told| told.iter().rev().take(MESSAGES)).copied().collect())
-    }
-
     /// The same for a recall: none of them changes what else is found.
     pub(super) fn filtered(&self, rows: &[RowId]) -> Result<Filtered<(MemoryUnit, String)>> {
         let shown = self.units(rows)?.into_iter();
         let kept = shown.map(|(unit, text)| (unit.row, (unit, text))).collect();
         Ok(Filtered { kept, broken: Vec::new() })
+    }
+
+    /// Claims with the message that tells each: of the messages of sessions the latest that may be
+    /// shown. Its vectors hold the message before it, which has to be one that may be shown too.
+    pub(super) fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
+        let classes: Vec<_> = self.admission.classes.iter().copied().collect();
+        let told = self
+            .memory
+            .read("read what tells claims", |read| read.messages_of(claims, &classes))?;
+        let mut left: Vec<&[TellingMessage]> =
+            told.chunk_by(|one, other| one.claim == other.claim).collect();
+        let mut found = Vec::new();
+        while !left.is_empty() {
+            let latest = || left.iter().filter_map(|told| told.last());
+            let rows: Vec<RowId> =
+                latest().flat_map(|one| [Some(one.message), one.before]).flatten().collect();
+            let shown: RowSet = self.units(&rows)?.iter().map(|(unit, _)| unit.row).collect();
+            let is_shown = |one: &TellingMessage| {
+                shown.contains(one.message)
+                    && one.before.is_none_or(|before| shown.contains(before))
+            };
+            found.extend(latest().filter(|one| is_shown(one)).map(|one| (one.claim, one.message)));
+            left = left
+                .into_iter()
+                .filter_map(|told| told.split_last())
+                .filter(|(latest, earlier)| !is_shown(latest) && !earlier.is_empty())
+                .map(|(_, earlier)| earlier)
+                .collect();
+        }
+        Ok(found)
     }
 
     /// An observation that may be shown, with what its class's policy cuts out cut out of each

@@ -1,6 +1,6 @@
 use rusqlite::{Row, params};
 use serde::{Deserialize, Serialize};
-use trefoil_core::{Result, RowId};
+use trefoil_core::{BoundaryClass, Result, RowId, UnitState};
 
 use super::{MemoryRead, MemoryWrite, embedded::MESSAGE};
 use crate::{codec::row_ids, fault::unreadable};
@@ -60,7 +60,66 @@ pub struct ClaimLink {
     pub created_at: i64,
 }
 
+/// A message of a session that tells a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TellingMessage {
+    /// The claim.
+    pub claim: RowId,
+    /// The message.
+    pub message: RowId,
+    /// The message before it that its vectors hold too, if one may.
+    pub before: Option<RowId>,
+}
+
 impl MemoryRead<'_> {
+    /// The messages of sessions that tell claims, of these classes and neither archived nor secret:
+    /// claim by claim, the latest last.
+    pub fn messages_of(
+        &self,
+        claims: &[RowId],
+        classes: &[BoundaryClass],
+    ) -> Result<Vec<TellingMessage>> {
+        let claims: Vec<u64> = claims.iter().map(|claim| claim.get()).collect();
+        let classes: Vec<u8> = classes.iter().map(|class| class.code()).collect();
+        let [claims, classes] = [serde_json::Value::from(claims), serde_json::Value::from(classes)]
+            .map(|all| all.to_string());
+        self.sql("read what tells claims", |tx| {
+            tx.prepare_cached(
+                "SELECT DISTINCT v.claim_unit_id, u.id, ub.id
+                 FROM json_each(?1) AS asked
+                 JOIN evidences v ON v.claim_unit_id = asked.value
+                 JOIN units u ON u.id = v.observation_unit_id AND u.state <> ?4 AND u.boundary <> ?5
+                      AND u.boundary IN (SELECT value FROM json_each(?2))
+                 JOIN payload_episode e ON e.unit_id = u.id AND e.observation_kind = ?3
+                 LEFT JOIN payload_episode b ON b.observation_kind = ?3 AND b.unit_id = (
+                      SELECT max(unit_id) FROM payload_episode
+                      WHERE session_id = e.session_id AND unit_id < e.unit_id)
+                 LEFT JOIN units ub ON ub.id = b.unit_id AND ub.state <> ?4
+                      AND ub.boundary = u.boundary
+                 WHERE e.session_id IS NOT NULL
+                 ORDER BY 1, 2",
+            )?
+            .query_map(
+                params![
+                    claims,
+                    classes,
+                    MESSAGE,
+                    UnitState::Archived.code(),
+                    BoundaryClass::Secret.code()
+                ],
+                |row| {
+                    let before: Option<u64> = row.get(2)?;
+                    Ok(TellingMessage {
+                        claim: RowId::new(row.get(0)?),
+                        message: RowId::new(row.get(1)?),
+                        before: before.map(RowId::new),
+                    })
+                },
+            )?
+            .collect()
+        })
+    }
+
     /// What speaks for a claim, in the order in which it was found.
     pub fn evidences(&self, claim: RowId) -> Result<Vec<EvidenceRow>> {
         self.sql("read evidence", |tx| {
@@ -69,25 +128,6 @@ impl MemoryRead<'_> {
                  FROM evidences WHERE claim_unit_id = ?1 ORDER BY id",
             )?
             .query_map([claim.get().cast_signed()], evidence)?
-            .collect()
-        })
-    }
-
-    /// The messages of sessions that tell claims, each after the claim that it tells.
-    pub fn messages_of(&self, claims: &[RowId]) -> Result<Vec<(RowId, RowId)>> {
-        let claims: Vec<u64> = claims.iter().map(|claim| claim.get()).collect();
-        self.sql("read what tells claims", |tx| {
-            tx.prepare_cached(
-                "SELECT DISTINCT v.claim_unit_id, v.observation_unit_id
-                 FROM json_each(?1) AS asked
-                 JOIN evidences v ON v.claim_unit_id = asked.value
-                 JOIN payload_episode e ON e.unit_id = v.observation_unit_id
-                 WHERE e.session_id IS NOT NULL AND e.observation_kind = ?2
-                 ORDER BY 1, 2",
-            )?
-            .query_map(params![serde_json::Value::from(claims).to_string(), MESSAGE], |row| {
-                Ok((RowId::new(row.get(0)?), RowId::new(row.get(1)?)))
-            })?
             .collect()
         })
     }

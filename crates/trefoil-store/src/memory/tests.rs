@@ -5,7 +5,7 @@ use trefoil_core::{
     Allowed, BoundaryClass, Change, Collection, Error, IndexInput, RowId, Seq, UnitKind, UnitState,
 };
 
-use super::*;
+use super::{embedded::MESSAGE, *};
 use crate::fixture::{Fixture, extraction, file, vector};
 
 pub(crate) fn claim(text: &str) -> ClaimPayload {
@@ -400,15 +400,16 @@ fn the_messages_of_sessions_that_tell_claims_are_told() {
         token_count: 0,
     };
     fixture.store.memory_write("test", |memory| memory.put_session(&session)).unwrap();
-    let observe = |id: &str, session: Option<&str>, kind: &str| {
+    let put_said = |unit: UnitRow, session: Option<&str>, kind: &str| {
         let episode = EpisodePayload {
-            input_text: Some(id.to_owned()),
+            input_text: Some(unit.id.clone()),
             session: session.map(str::to_owned),
             observation_kind: Some(kind.to_owned()),
             ..Default::default()
         };
-        put(&fixture, &UnitRow::new(id, 1), &Payload::Episode(episode))
+        put(&fixture, &unit, &Payload::Episode(episode))
     };
+    let observe = |id, session, kind| put_said(UnitRow::new(id, 1), session, kind);
     let tell = |observation, claim| {
         let evidence = EvidenceRow {
             id: format!("evd_{observation:?}_{claim:?}"),
@@ -422,14 +423,27 @@ fn the_messages_of_sessions_that_tell_claims_are_told() {
     };
     let claims = ["a", "b", "c"].map(|text| put_claim(&fixture, &format!("clm_{text}"), text));
     let [a, b, c] = claims;
-    let said = observe("obs_1", Some("ses_1"), "message");
+    let said = observe("obs_1", Some("ses_1"), MESSAGE);
     tell(said, a);
-    tell(observe("obs_2", None, "message"), b);
+    tell(observe("obs_2", None, MESSAGE), b);
     tell(observe("obs_3", Some("ses_1"), "bash"), c);
-    assert_eq!(read(&fixture, |m| m.messages_of(&claims)), [(a, said)]);
+    let classes = [BoundaryClass::Internal];
+    let told = |claim, message, before| TellingMessage { claim, message, before };
+    let messages = |claims: &[RowId]| read(&fixture, |m| m.messages_of(claims, &classes));
+    assert_eq!(messages(&claims), [told(a, said, None)]);
     tell(said, b);
-    assert_eq!(read(&fixture, |m| m.messages_of(&[b, a])), [(a, said), (b, said)]);
-    assert_eq!(read(&fixture, |m| m.messages_of(&[c])), []);
+    let later = observe("obs_4", Some("ses_1"), MESSAGE);
+    tell(later, a);
+    // Before it stands what was done, not a message.
+    let expected = [told(a, said, None), told(a, later, None), told(b, said, None)];
+    assert_eq!(messages(&[b, a]), expected);
+    let last = observe("obs_5", Some("ses_1"), MESSAGE);
+    tell(last, c);
+    assert_eq!(messages(&[c]), [told(c, last, Some(later))]);
+    assert_eq!(read(&fixture, |m| m.messages_of(&claims, &[BoundaryClass::Public])), []);
+    let secret = UnitRow { boundary: BoundaryClass::Secret, ..UnitRow::new("obs_4", 1) };
+    assert_eq!(put_said(secret, Some("ses_1"), MESSAGE), later);
+    assert_eq!(messages(&[c]), [told(c, last, None)]);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The token vectors that are kept of rows, with those of a question that they are compared with.
 
-use std::collections::{BTreeMap, btree_map::Entry};
-
 use trefoil_core::{Array2, Embedder, Language, Result, RowId, TokenCodes, TokenSpace};
 use trefoil_store::Store;
 
@@ -20,15 +18,13 @@ pub(crate) struct AskedTokens<'e> {
 }
 
 /// The token vectors of those of `rows` that have some, and the question as it is asked of them.
-/// What the model of their space cannot be asked is left out. What a model said of the question is
-/// kept in `said`, by the language of the passages, and it is not asked again.
+/// What the model of their space cannot be asked is left out.
 pub(crate) fn asked_tokens<'e>(
     embedder: &'e dyn Embedder,
     store: &Store,
     question: &str,
     language: Language,
     rows: &[RowId],
-    said: &mut BTreeMap<Language, Array2<f32>>,
 ) -> Result<Vec<AskedTokens<'e>>> {
     let Some(wanted) = token_spaces(embedder) else { return Ok(Vec::new()) };
     let mut kept = store.token_codes(rows, &wanted)?;
@@ -43,10 +39,7 @@ pub(crate) fn asked_tokens<'e>(
             continue;
         }
         let ask = || embedder.query_tokens(question, language, passages);
-        let asked = match said.entry(passages) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(new) => new.insert(catch_panics(EMBEDDER, ask)?).clone(),
-        };
+        let asked = catch_panics(EMBEDDER, ask)?;
         if !asked.is_empty() {
             let kept = own.into_iter().map(|(row, tokens)| (row, tokens.codes)).collect();
             all.push(AskedTokens { space, asked, kept });

@@ -264,8 +264,7 @@ impl Searcher<'_> {
             return Ok(BTreeMap::new());
         }
         let (store, language) = (&self.state.store, question.language);
-        let mut each =
-            asked_tokens(embedder, store, &question.text, language, rows, &mut BTreeMap::new())?;
+        let mut each = asked_tokens(embedder, store, &question.text, language, rows)?;
         each.retain(|one| orders(one.space));
         let most = each.into_iter().max_by_key(|one| one.kept.len());
         let most = most.filter(|one| 2 * one.kept.len() >= rows.len());
