@@ -1,6 +1,9 @@
 use std::{collections::HashSet, sync::LazyLock};
 
-use unicode_normalization::char::{decompose_canonical, is_combining_mark};
+use unicode_normalization::{
+    UnicodeNormalization as _,
+    char::{decompose_canonical, is_combining_mark},
+};
 
 use crate::{normalize::Normalized, script::Script, word_list::WordList};
 
@@ -22,6 +25,8 @@ pub fn normalize_name(name: &str) -> String {
     for piece in normalized.text.split_whitespace() {
         push_piece(piece, &mut key);
     }
+    // Small letters join with marks that capitals of theirs stand before.
+    let key: String = if key.is_ascii() { key } else { key.nfc().collect() };
     let key = key.trim_end();
     let bare = ["the ", "a ", "an "].iter().find_map(|article| key.strip_prefix(article));
     bare.unwrap_or(key).to_owned()
@@ -103,6 +108,13 @@ fn push_piece(piece: &str, key: &mut String) {
     let mut before = Script::Other;
     for c in piece.chars() {
         let script = Script::of(c);
+        if is_combining_mark(c) {
+            // A mark goes with what it stands on, as accents and apostrophes do.
+            if before != Script::Other && key.ends_with(|base: char| !base.is_ascii()) {
+                key.push(c);
+            }
+            continue;
+        }
         match (script, c) {
             (Script::Other, '_') => key.push(c),
             // C++ and F#.
@@ -113,7 +125,6 @@ fn push_piece(piece: &str, key: &mut String) {
             (Script::Other, '\'' | '’') => {}
             (Script::Other, '.') if dotted => {}
             (Script::Other, _) => end_word(key),
-            (Script::Mark, _) if is_combining_mark(c) && before == Script::Spaced => key.push(c),
             _ => push_folded(c, key),
         }
         before = script;
@@ -164,8 +175,9 @@ fn push_folded(c: char, key: &mut String) {
     }
     let mut base = None;
     decompose_canonical(c, |part| base = base.or(Some(part)));
-    match base {
-        Some(base) if base.is_ascii_alphabetic() => key.push(base.to_ascii_lowercase()),
+    match (base.and_then(plain), base) {
+        (Some(letters), _) => key.push_str(letters),
+        (None, Some(base)) if base.is_ascii_alphabetic() => key.push(base.to_ascii_lowercase()),
         _ => key.extend(c.to_lowercase()),
     }
 }
@@ -214,6 +226,12 @@ mod tests {
             ("A Tale of Two Cities", "tale of two cities"),
             ("Tekezé River", "tekeze river"),
             ("Akinosh\u{16b} Kenji", "akinoshu kenji"),
+            ("Ọ\u{300}ṣun", "osun"),
+            ("Ǿresund", "oresund"),
+            ("Υ\u{313}", "ὐ"),
+            ("हिन्दी", "हिन्दी"),
+            ("か\u{309a}", "か\u{309a}"),
+            ("\u{1e023}'\u{1133b}", ""),
             ("Łódź", "lodz"),
             ("Straße", "strasse"),
             ("Glass–Steagall Act", "glass steagall act"),
