@@ -89,8 +89,8 @@ pub use score::Score;
 pub use stage::{
     After, Analyzer, Change, Chunker, Embedder, EmbeddingSpace, EntityExtractor, Fuser, IndexEntry,
     IndexInput, Indexer, KnownName, LanguageMeans, Loader, Merge, NameLookup, Pooling,
-    Quantization, QueryClassifier, QueryVectors, Reranker, Retriever, Role, SeedContext,
-    Summarizer, Token, TokenCodes, TokenCounter, TokenMeans, TokenSpace, merge_all,
+    Quantization, QueryClassifier, QueryVectors, QuestionCodes, Reranker, Retriever, Role,
+    SeedContext, Summarizer, Token, TokenCodes, TokenCounter, TokenMeans, TokenSpace, merge_all,
 };
 pub use summary::{Summary, SummaryPassage, SummaryRequest, SummarySource};
 pub use terms::TermCoverage;

@@ -12,8 +12,8 @@ mod text;
 
 pub use document::{Chunker, Loader};
 pub use embed::{
-    Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization, QueryVectors, Role, TokenCodes,
-    TokenMeans, TokenSpace,
+    Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization, QueryVectors, QuestionCodes,
+    Role, TokenCodes, TokenMeans, TokenSpace,
 };
 pub use graph::{EntityExtractor, Summarizer};
 pub use index::{Change, IndexEntry, IndexInput, Indexer, Merge, merge_all};

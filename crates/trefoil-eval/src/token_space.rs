@@ -6,7 +6,9 @@ use serde::Deserialize;
 use trefoil::{
     Error, Language, Result,
     index::Role,
-    model::{Array2, OnnxEmbedder, TokenCodes, TokenMeans, TokenSpace, ndarray::Array1},
+    model::{
+        Array2, OnnxEmbedder, QuestionCodes, TokenCodes, TokenMeans, TokenSpace, ndarray::Array1,
+    },
     text::language_of,
 };
 
@@ -102,9 +104,10 @@ impl TokenSamples {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for ((question, answers), vectors) in self.questions.iter().zip(&asked) {
             let asked = space.centred(Role::Query, language_of(question), &vectors.view());
+            let asked = QuestionCodes::of(&asked.view());
             let mut best = f32::NEG_INFINITY;
             for (name, text) in codes.iter().filter(|_| !answers.is_empty()) {
-                let similarity = space.similarity_of_codes(&asked.view(), text);
+                let similarity = space.similarity_of_codes(&asked, text);
                 if answers.contains(name) {
                     best = best.max(similarity);
                 } else {

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tiny::{Element, Output, Tiny, WIDTH, dense, tokenizer};
 use trefoil_core::{
-    Embedder, EmbeddingSpace, Error, Language, Pooling, Quantization, Reranker, Role, Score,
-    TokenCodes,
+    Embedder, EmbeddingSpace, Error, Language, Pooling, Quantization, QuestionCodes, Reranker,
+    Role, Score, TokenCodes,
 };
 use trefoil_model::{
     AddOptions, AddSource, AddedModel, Card, DecoderCard, LateInteractionEmbedder, ModelHome,
@@ -564,7 +564,8 @@ fn a_model_of_late_interaction_gives_the_token_vectors_of_its_languages() {
     assert!(asked(Language::Ja, Language::En).is_empty());
     assert!(asked(Language::En, Language::Ja).is_empty());
     let each = |text| embedder.embed_passages(&[(text, Some(Language::En))]).unwrap().1.remove(0);
-    let near = |codes: &TokenCodes| space.similarity_of_codes(&question.view(), codes);
+    let question = QuestionCodes::of(&question.view());
+    let near = |codes: &TokenCodes| space.similarity_of_codes(&question, codes);
     let (own, other) = (codes[0].clone().unwrap(), each("Bread is baked.").unwrap());
     assert!(near(&own) > near(&other), "{} {}", near(&own), near(&other));
     assert_eq!(each(texts[0]), Some(own), "whatever else is embedded");

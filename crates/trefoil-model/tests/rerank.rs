@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use trefoil_core::{Embedder, Error, Language, Reranker, Score};
+use trefoil_core::{Embedder, Error, Language, QuestionCodes, Reranker, Score};
 use trefoil_model::{
     LateInteractionEmbedder, ModelHome, ModelSource, OnnxEmbedder, OnnxReranker, PullOptions,
     TokenReranker,
@@ -243,7 +243,8 @@ fn kept_token_vectors_tell_what_answers_a_question() {
             .enumerate()
     {
         let asked = embedder.query_tokens(question, Language::En, Language::En).unwrap();
-        let near = |codes| space.similarity_of_codes(&asked.view(), codes);
+        let asked = QuestionCodes::of(&asked.view());
+        let near = |codes| space.similarity_of_codes(&asked, codes);
         let near: Vec<f32> = codes.iter().flatten().map(near).collect();
         let best = (0..3).max_by(|&a, &b| near[a].total_cmp(&near[b]));
         assert_eq!((best, near.len()), (Some(expected), 3), "{question}: {near:?}");
@@ -255,5 +256,5 @@ fn kept_token_vectors_tell_what_answers_a_question() {
     let space = embedder.token_space(Language::Ja).unwrap();
     let asked = embedder.query_tokens("梟は何をする", Language::Ja, Language::Ja).unwrap();
     assert!(!space.is_late_interaction());
-    assert!(space.similarity_of_codes(&asked.view(), &codes) > 0.3);
+    assert!(space.similarity_of_codes(&QuestionCodes::of(&asked.view()), &codes) > 0.3);
 }

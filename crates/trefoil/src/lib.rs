@@ -291,7 +291,7 @@ pub mod model {
     pub use crate::config::Rerankers;
     pub use trefoil_core::{
         Array2, Deadline, Embedder, EmbeddingSpace, LanguageMeans, Pooling, Quantization,
-        QueryVectors, Reranker, TokenCodes, TokenMeans, TokenSpace, ndarray,
+        QueryVectors, QuestionCodes, Reranker, TokenCodes, TokenMeans, TokenSpace, ndarray,
     };
     #[cfg(feature = "onnx")]
     pub use trefoil_model::*;

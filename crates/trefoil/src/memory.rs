@@ -43,11 +43,7 @@ use crate::{
     background::catch_panics,
     default_set::{retriever_fed_by, stage_fed_by},
     engine::Engine,
-    index::{
-        embedding::EMBEDDER,
-        read_view::ReadView,
-        tokens::{AskedTokens, asked_tokens},
-    },
+    index::{embedding::EMBEDDER, read_view::ReadView, tokens::asked_tokens},
     search::pool::join,
     state::State,
 };
@@ -293,12 +289,11 @@ impl MemoryCollection<'_> {
             return Ok(BTreeMap::new());
         };
         let mut scores = BTreeMap::new();
-        for AskedTokens { space, asked, kept } in
-            asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
+        for asked in asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
         {
-            let relevance =
-                |codes| space.short_relevance(space.similarity_of_codes(&asked.view(), codes));
-            scores.extend(kept.iter().map(|(row, codes)| (*row, relevance(codes))));
+            let space = asked.space;
+            let found = asked.similarities();
+            scores.extend(found.map(|(row, found)| (row, space.short_relevance(found))));
         }
         Ok(scores)
     }

@@ -1,4 +1,5 @@
 mod language_means;
+mod token_codes;
 mod token_vectors;
 
 use std::fmt::Debug;
@@ -8,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::{
     language_means::{LanguageMeans, QueryVectors},
-    token_vectors::{TokenCodes, TokenMeans, TokenSpace},
+    token_codes::{QuestionCodes, TokenCodes},
+    token_vectors::{TokenMeans, TokenSpace},
 };
 use crate::{Error, Language, Result, Score};
 

@@ -1,6 +1,6 @@
 //! The token vectors that are kept of rows, with those of a question that they are compared with.
 
-use trefoil_core::{Array2, Embedder, Language, Result, RowId, TokenCodes, TokenSpace};
+use trefoil_core::{Embedder, Language, QuestionCodes, Result, RowId, TokenCodes, TokenSpace};
 use trefoil_store::Store;
 
 use crate::{
@@ -12,9 +12,17 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct AskedTokens<'e> {
     pub(crate) space: &'e TokenSpace,
-    /// The vectors of the question, one a row.
-    pub(crate) asked: Array2<f32>,
+    /// The vectors of the question.
+    asked: QuestionCodes,
     pub(crate) kept: Vec<(RowId, TokenCodes)>,
+}
+
+impl AskedTokens<'_> {
+    /// Each row with how well it says what the question does.
+    pub(crate) fn similarities(&self) -> impl Iterator<Item = (RowId, f32)> {
+        let similarity = |codes| self.space.similarity_of_codes(&self.asked, codes);
+        self.kept.iter().map(move |(row, codes)| (*row, similarity(codes)))
+    }
 }
 
 /// The token vectors of those of `rows` that have some, and the question as it is asked of them.
@@ -42,7 +50,7 @@ pub(crate) fn asked_tokens<'e>(
         let asked = catch_panics(EMBEDDER, ask)?;
         if !asked.is_empty() {
             let kept = own.into_iter().map(|(row, tokens)| (row, tokens.codes)).collect();
-            all.push(AskedTokens { space, asked, kept });
+            all.push(AskedTokens { space, asked: QuestionCodes::of(&asked.view()), kept });
         }
     }
     Ok(all)

@@ -12,11 +12,7 @@ use crate::{
     background::catch_panics,
     default_set::Available,
     graph::answers::{Answers, answers},
-    index::{
-        admission::Admission,
-        read_view::ReadView,
-        tokens::{AskedTokens, asked_tokens},
-    },
+    index::{admission::Admission, read_view::ReadView, tokens::asked_tokens},
     search::{
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
@@ -268,12 +264,10 @@ impl Searcher<'_> {
         each.retain(|one| orders(one.space));
         let most = each.into_iter().max_by_key(|one| one.kept.len());
         let most = most.filter(|one| 2 * one.kept.len() >= rows.len());
-        let Some(AskedTokens { space, asked, kept }) = most else { return Ok(BTreeMap::new()) };
-        let compared: Vec<(RowId, f32)> = kept
-            .iter()
-            .take_while(|_| !self.deadline.has_passed())
-            .map(|(row, codes)| (*row, space.similarity_of_codes(&asked.view(), codes)))
-            .collect();
+        let Some(asked) = most else { return Ok(BTreeMap::new()) };
+        let space = asked.space;
+        let compared: Vec<(RowId, f32)> =
+            asked.similarities().take_while(|_| !self.deadline.has_passed()).collect();
         if compared.is_empty() {
             return Ok(BTreeMap::new());
         }

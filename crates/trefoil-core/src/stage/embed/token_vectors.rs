@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::Role;
+use super::{Role, TokenCodes, token_codes::QuestionCodes};
 use crate::{Error, Language, Result, Score};
 
 /// Log-odds between an unrelated text and a perfect match, and where they are even. Chosen, with the
@@ -13,9 +13,6 @@ const EVEN: f32 = 7.0 / 12.0;
 /// The same of a model of late interaction (decision 028).
 const LATE_LOG_ODDS: f32 = 6.25;
 const LATE_EVEN: f32 = 0.5;
-
-/// The largest number of a code.
-const LARGEST: i8 = 7;
 
 /// How the vectors of tokens are compared: what all of one language and side have in common is
 /// taken away, and what is left is scaled to length 1.
@@ -189,8 +186,8 @@ impl TokenSpace {
     }
 
     /// The same with the vectors of a text as they are kept.
-    pub fn similarity_of_codes(&self, question: &ArrayView2<'_, f32>, text: &TokenCodes) -> f32 {
-        let nearest = text.nearest(question);
+    pub fn similarity_of_codes(&self, question: &QuestionCodes, text: &TokenCodes) -> f32 {
+        let nearest = question.nearest(text);
         if nearest.is_empty() { 0.0 } else { self.mean(nearest) }
     }
 
@@ -238,122 +235,6 @@ impl From<TokenSpace> for Constants {
     fn from(space: TokenSpace) -> Self {
         space.0
     }
-}
-
-/// The vectors of the tokens of one text, as they are kept: four bits a number.
-///
-/// A number is about a whole one from −7 to 7, times a factor that makes the vector as long as 1
-/// and so need not be kept. A token takes half as many bytes as it has numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TokenCodes(Vec<u8>);
-
-impl TokenCodes {
-    /// Codes [centred](TokenSpace::centred) vectors, one a row.
-    pub fn of(centred: &ArrayView2<'_, f32>) -> Self {
-        let row_bytes = bytes_of(centred.ncols());
-        let mut bytes = Vec::with_capacity(centred.nrows() * row_bytes);
-        for row in centred.rows() {
-            let largest = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-            let factor = if largest > 0.0 { f32::from(LARGEST) / largest } else { 0.0 };
-            let code = |x: Option<&f32>| nibble(x.map_or(0.0, |x| x * factor));
-            let mut numbers = row.iter();
-            for _ in 0..row_bytes {
-                let low = code(numbers.next());
-                bytes.push(low | code(numbers.next()) << 4);
-            }
-        }
-        Self(bytes)
-    }
-
-    /// Codes as [`bytes`](Self::bytes) gave them, of vectors of so many numbers; none unless they
-    /// are whole.
-    pub fn from_bytes(bytes: Vec<u8>, dimensions: usize) -> Option<Self> {
-        let is_whole = dimensions > 0 && bytes.len().is_multiple_of(bytes_of(dimensions));
-        is_whole.then_some(Self(bytes))
-    }
-
-    /// What is kept.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The vectors of so many numbers, one a row, each of length 1, or zero.
-    pub fn decoded(&self, dimensions: usize) -> Array2<f32> {
-        let row_bytes = bytes_of(dimensions).max(1);
-        let tokens = self.0.len() / row_bytes;
-        let mut vectors = Array2::zeros((tokens, dimensions));
-        for (mut row, codes) in vectors.rows_mut().into_iter().zip(self.0.chunks_exact(row_bytes)) {
-            let Some(row) = row.as_slice_mut() else { continue };
-            for (numbers, &code) in row.chunks_mut(2).zip(codes) {
-                for (number, value) in numbers.iter_mut().zip(halves(code)) {
-                    *number = value.into();
-                }
-            }
-            let length = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-            if length > 0.0 {
-                for x in row {
-                    *x /= length;
-                }
-            }
-        }
-        vectors
-    }
-
-    /// The cosine of each of a question's vectors, one a row and of length 1, with the nearest of
-    /// the text's; empty where one of the two has none.
-    fn nearest(&self, question: &ArrayView2<'_, f32>) -> Vec<f32> {
-        let dimensions = question.ncols();
-        if self.0.is_empty() || question.is_empty() {
-            return Vec::new();
-        }
-        // Whole numbers: products of 16 bits are added four or eight at a time on every machine.
-        let asked: Vec<i16> = question.iter().map(|&x| rounded(x * QUESTION)).collect();
-        let mut nearest = vec![-1.0_f32; question.nrows()];
-        let mut token = vec![0_i16; dimensions];
-        for codes in self.0.chunks_exact(bytes_of(dimensions)) {
-            for (numbers, &code) in token.chunks_mut(2).zip(codes) {
-                for (number, value) in numbers.iter_mut().zip(halves(code)) {
-                    *number = value.into();
-                }
-            }
-            let length = (dot(&token, &token) as f32).sqrt();
-            let factor = if length > 0.0 { 1.0 / (QUESTION * length) } else { 0.0 };
-            for (nearest, asked) in nearest.iter_mut().zip(asked.chunks_exact(dimensions)) {
-                *nearest = nearest.max(dot(asked, &token) as f32 * factor);
-            }
-        }
-        nearest
-    }
-}
-
-/// What a number of a question's vector is multiplied by before it is rounded.
-const QUESTION: f32 = 1024.0;
-
-#[expect(clippy::cast_possible_truncation, reason = "clamped")]
-fn rounded(x: f32) -> i16 {
-    x.round().clamp(-QUESTION, QUESTION) as i16
-}
-
-/// The sum of the products. Numbers of at most 1,024 and 7 do not overflow it.
-fn dot(a: &[i16], b: &[i16]) -> i32 {
-    a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
-}
-
-/// The two numbers of a byte, the lower half first.
-fn halves(code: u8) -> [i8; 2] {
-    [code << 4, code].map(|half| half.cast_signed() >> 4)
-}
-
-/// Bytes of the code of a vector of so many numbers.
-const fn bytes_of(dimensions: usize) -> usize {
-    dimensions.div_ceil(2)
-}
-
-/// A number between −7 and 7 as half a byte.
-#[expect(clippy::cast_possible_truncation, reason = "clamped")]
-fn nibble(x: f32) -> u8 {
-    let largest = f32::from(LARGEST);
-    (x.round().clamp(-largest, largest) as i8).cast_unsigned() & 0xF
 }
 
 #[cfg(test)]
@@ -442,7 +323,7 @@ mod tests {
         assert_eq!(text.bytes().len(), 4);
         let question = array![[0.0, 1.0, 0.0], [0.0, 0.6, 0.8], [0.8, 0.0, 0.6]];
         let similarity = |question: &Array2<f32>, text: &TokenCodes| {
-            plain(3).similarity_of_codes(&question.view(), text)
+            plain(3).similarity_of_codes(&QuestionCodes::of(&question.view()), text)
         };
         assert!((similarity(&question, &text) - 0.7).abs() < 1e-3);
         assert_eq!(similarity(&question, &TokenCodes::default()), 0.0);
@@ -453,7 +334,8 @@ mod tests {
         // Where a model was trained for it, every token counts.
         let trained =
             TokenSpace::of_late_interaction("colbert 1", 3, [0.0, 1.0], Some([0.2, 0.4])).unwrap();
-        let found = trained.similarity_of_codes(&question.view(), &text);
+        let asked = QuestionCodes::of(&question.view());
+        let found = trained.similarity_of_codes(&asked, &text);
         assert!((found - 2.4 / 3.0).abs() < 1e-3, "{found}");
         assert!(trained.is_late_interaction() && !plain(3).is_late_interaction());
         assert_eq!(trained.fingerprint(), "int4:colbert 1");
@@ -467,33 +349,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn broken_codes_are_not_taken() {
-        assert_eq!(TokenCodes::from_bytes(vec![0; 3], 4), None);
-        assert_eq!(TokenCodes::from_bytes(vec![0; 3], 0), None);
-        assert!(TokenCodes::from_bytes(vec![0; 4], 3).is_some());
-    }
-
     proptest! {
-        #[test]
-        fn a_code_points_where_the_vector_does(
-            rows in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 33), 1..5)
-        ) {
-            let vectors = unit(&rows);
-            let codes = TokenCodes::of(&vectors.view());
-            let decoded = codes.decoded(33);
-            prop_assert_eq!(TokenCodes::from_bytes(codes.bytes().to_vec(), 33), Some(codes.clone()));
-            for (vector, decoded) in vectors.rows().into_iter().zip(decoded.rows()) {
-                if vector.dot(&vector) > 0.0 {
-                    prop_assert!((decoded.dot(&decoded) - 1.0).abs() < 1e-4);
-                    // Steps of a seventh of the largest number: at most 1 in 14 off each.
-                    prop_assert!(vector.dot(&decoded) > 0.97, "{}", vector.dot(&decoded));
-                }
-            }
-            let itself = plain(33).similarity_of_codes(&decoded.view(), &codes);
-            prop_assert!((itself - 1.0).abs() < 1e-2, "{itself}");
-        }
-
         #[test]
         fn codes_are_compared_as_their_vectors_are(
             text in prop::collection::vec(prop::collection::vec(-1.0_f32..1.0, 33), 1..5),
@@ -502,7 +358,8 @@ mod tests {
             let (text, question) = (TokenCodes::of(&unit(&text).view()), unit(&question));
             let trained = TokenSpace::of_late_interaction("colbert", 33, [0.0, 1.0], None).unwrap();
             for space in [plain(33), trained] {
-                let codes = space.similarity_of_codes(&question.view(), &text);
+                let asked = QuestionCodes::of(&question.view());
+                let codes = space.similarity_of_codes(&asked, &text);
                 let vectors = space.similarity(&question.view(), &text.decoded(33).view());
                 prop_assert!((codes - vectors).abs() < 5e-3, "{codes} {vectors}");
             }
