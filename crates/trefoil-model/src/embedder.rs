@@ -142,7 +142,7 @@ impl OnnxEmbedder {
         self.model.load()
     }
 
-    /// The unit vectors of each text's words, one a row and at least one, as the model sees them
+    /// The unit vectors of each passage's words, one a row and at least one, as the model sees them
     /// in the window of `length` tokens that suits the question best; of the first texts, as many
     /// as were begun until `deadline`.
     ///
@@ -151,13 +151,12 @@ impl OnnxEmbedder {
     /// pools its token vectors itself.
     pub(crate) fn token_vectors(
         &self,
-        role: Role,
         question: &str,
         texts: &[&str],
         length: usize,
         deadline: &Deadline,
     ) -> Result<Vec<Array2<f32>>> {
-        let prefix = self.prefix(role);
+        let prefix = self.prefix(Role::Passage);
         let dimensions = self.space.dimensions;
         self.model.run_until(
             texts,

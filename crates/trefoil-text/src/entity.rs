@@ -75,7 +75,7 @@ pub struct ScriptExtractor;
 
 impl EntityExtractor for ScriptExtractor {
     fn fingerprint(&self) -> String {
-        "script 2".to_owned()
+        "script 1".to_owned()
     }
 
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {

@@ -45,7 +45,7 @@ impl Reranker for TokenReranker {
 
     /// What fits in four windows, and no more: one good match says little about the next.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
-        if read.is_empty() { at_least(question, passages) } else { read.len() }
+        at_least(question, passages).max(read.len())
     }
 
     fn load(&self) -> Result<()> {
@@ -66,19 +66,13 @@ impl Reranker for TokenReranker {
         if passages.is_empty() {
             return Ok(Vec::new());
         }
-        let vectors = |role, texts: &[&str]| {
-            self.embedder.token_vectors(role, question, texts, WINDOW, deadline)
-        };
-        let asked = vectors(Role::Query, &[question])?;
-        // There was no time for the question.
-        let Some(asked) = asked.first() else { return Ok(Vec::new()) };
-        let centred = |side, text: &str, vectors: &Array2<f32>| {
-            self.space.centred(side, (self.language_of)(text), &vectors.view())
-        };
-        let asked = centred(Role::Query, question, asked);
-        let read = vectors(Role::Passage, passages)?;
+        // Of the run that embedded the question, if it is among the last.
+        let spoken = (self.language_of)(question);
+        let asked = self.embedder.query_tokens(question, spoken, spoken)?;
+        let read = self.embedder.token_vectors(question, passages, WINDOW, deadline)?;
         let score = |(text, read): (&&str, &Array2<f32>)| {
-            let text = centred(Role::Passage, text, read);
+            let language = (self.language_of)(text);
+            let text = self.space.centred(Role::Passage, language, &read.view());
             self.space.score(self.space.similarity(&asked.view(), &text.view()))
         };
         Ok(passages.iter().zip(&read).map(score).collect())

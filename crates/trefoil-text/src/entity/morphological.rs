@@ -37,7 +37,7 @@ impl EntityExtractor for MorphologicalExtractor {
     fn fingerprint(&self) -> String {
         let name = |tagger: &Option<Tagger>, name| if tagger.is_some() { name } else { "script" };
         let (ja, ko) = (name(&self.japanese, "ipadic"), name(&self.korean, "ko-dic"));
-        format!("morphological 2, {ja}, {ko}")
+        format!("morphological 1, {ja}, {ko}")
     }
 
     fn extract(&self, texts: &[TitledText<'_>]) -> Result<Vec<Extraction>> {

@@ -209,8 +209,8 @@ impl Searcher<'_> {
         let plan = search.rerank();
         let names = self.mention_strength(search.plan);
         let question = &search.plan.question;
-        let token_scores = |rows: &[RowId], is_read| self.token_scores(question, rows, is_read);
-        let known = Known { token_scores: &token_scores, names: &names };
+        let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
+        let known = Known { compare_tokens: &compare, names: &names };
         let read = Read { scores, repaired, known, deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), &question.text, passages, read)
     }

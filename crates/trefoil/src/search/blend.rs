@@ -12,6 +12,9 @@ pub(crate) const NEUTRAL: Score = Score::HALF;
 /// The weight of a reranker's log-odds for a passage whose token vectors were compared: both tell some
 /// of the same (decision 034).
 const WEIGHT_AFTER_TOKENS: f32 = 0.5;
+/// The weight of the log-odds of token vectors that the embedder keeps, before it reads in the
+/// language of the question (decision 037).
+pub(crate) const WEIGHT_OF_TOKENS_WITHIN: f32 = 0.2;
 /// What the summed log-odds are divided by, because a cross-encoder is surer than it is
 /// right: of the passages with a logit between 4 and 10, half are relevant.
 const TEMPERATURE: f32 = 4.0;
@@ -55,12 +58,11 @@ pub(crate) struct Prior {
 }
 
 impl Prior {
-    pub(crate) fn new(combined: Score, tokens: Option<Score>) -> Self {
+    /// From its fused score, and the log-odds of its token vectors where they were compared.
+    pub(crate) fn new(combined: Score, tokens: Option<f32>) -> Self {
         let fused = FUSED_LOG_ODDS * (combined.get() - NEUTRAL.get());
         match tokens {
-            Some(tokens) => {
-                Self { log_odds: fused + logit(tokens), rerank_weight: WEIGHT_AFTER_TOKENS }
-            }
+            Some(tokens) => Self { log_odds: fused + tokens, rerank_weight: WEIGHT_AFTER_TOKENS },
             None => Self { log_odds: fused, rerank_weight: 1.0 },
         }
     }
@@ -219,8 +221,8 @@ mod tests {
         let blended = blend(&scores(&[0.9]), &scores(&[0.5]));
         // σ((0 + 10 · 0.4) / 4)
         assert!((blended[0].score.get() - 0.731_058_6).abs() < 1e-5, "{blended:?}");
-        let [combined, tokens, rerank] = [0.9, 0.5, 0.9].map(Score::clamped);
-        let blended = blend_with([Prior::new(combined, Some(tokens))], &[rerank]);
+        let [combined, rerank] = [0.9, 0.9].map(Score::clamped);
+        let blended = blend_with([Prior::new(combined, Some(0.0))], &[rerank]);
         // σ((0.5 · ln 9 + 10 · 0.4 + 0) / 4)
         assert!((blended[0].score.get() - 0.781_538).abs() < 1e-5, "{blended:?}");
     }
@@ -257,10 +259,9 @@ mod tests {
         fn a_passage_rises_with_either_score(
             combined in 0.0_f32..=1.0,
             rerank in 0.0_f32..=1.0,
-            tokens in proptest::option::of(0.0_f32..=1.0),
+            tokens in proptest::option::of(-25.0_f32..=18.0),
             more in 0.0_f32..=1.0,
         ) {
-            let tokens = tokens.map(Score::clamped);
             let score = |combined, rerank| {
                 let prior = Prior::new(Score::clamped(combined), tokens);
                 blend_with([prior], &scores(&[rerank]))[0].score

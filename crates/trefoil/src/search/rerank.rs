@@ -19,17 +19,32 @@ use crate::{
 /// How strongly the passage of the first row mentions the subject of the second, 0–1.
 type Names<'a> = &'a dyn Fn(RowId, RowId) -> f32;
 
-/// The scores of rows by their token vectors, in a list that a reranker reads or that none does.
-type TokenScores<'a> = &'a dyn Fn(&[RowId], bool) -> Result<BTreeMap<RowId, Score>>;
+/// What token vectors say of rows, in a list that a cross-encoder reads or that none does.
+type CompareTokens<'a> = &'a dyn Fn(&[RowId], bool) -> Result<Compared>;
 
 /// What the indexes know of passages without reading them.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// What the token vectors that are kept say of rows, the average of the others for one that
-    /// has none; nothing if too few have any, or if they do not order such a list.
-    pub(crate) token_scores: TokenScores<'a>,
+    /// What the token vectors that are kept say of rows.
+    pub(crate) compare_tokens: CompareTokens<'a>,
     /// Which passages name what others are about.
     pub(crate) names: Names<'a>,
+}
+
+/// What kept token vectors say of rows: the average of the others of one that has none, nothing if
+/// too few have any.
+#[derive(Debug)]
+pub(crate) enum Compared {
+    /// The log-odds of each, by which a list is ordered before any of it is read.
+    Before(BTreeMap<RowId, f32>),
+    /// The score of each, in place of reading.
+    Instead(BTreeMap<RowId, Score>),
+}
+
+impl Default for Compared {
+    fn default() -> Self {
+        Self::Before(BTreeMap::new())
+    }
 }
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
@@ -53,7 +68,8 @@ pub(crate) struct Reranked {
 /// Reads the head of `passages` as `plan` says, the first few of it if that is not thorough, and
 /// orders it by the blend of all scores, lifted by what the first of them name; what is not read
 /// follows. What is kept of their tokens by a model of late interaction orders passages before
-/// they are read (decision 028). A list that no other reads is ordered by what is kept alone, if
+/// they are read (decision 028), as what is kept by the embedder does where the embedder reads
+/// (decision 037). A list in another language than the question is ordered by what is kept alone, if
 /// that says something; what cannot be compared is read, and `degraded` says why.
 pub(crate) fn rerank(
     found: &FoundRerankers,
@@ -73,13 +89,19 @@ pub(crate) fn rerank(
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         found.rerankers.iter().any(|one| head(one, question, &texts).is_some())
     };
-    let most = plan.limit.filter(|_| !is_read).unwrap_or(plan.passages).min(plan.passages);
-    let rows: Vec<RowId> = passages.iter().take(most).map(|one| one.chunk.row).collect();
-    let (tokens, mut degraded) = compared(known, &rows, is_read);
-    if !is_read && !tokens.is_empty() {
-        let candidates = candidates(passages, &BTreeMap::new(), &nothing);
-        return Reranked { ranked: in_order(candidates, &tokens, names), degraded };
-    }
+    let rows: Vec<RowId> = passages.iter().take(plan.passages).map(|one| one.chunk.row).collect();
+    let (compared, mut degraded) = compared(known, &rows, is_read);
+    let tokens = match compared {
+        Compared::Before(tokens) => tokens,
+        Compared::Instead(mut scores) => {
+            // A later page has the scores that the first one had.
+            for row in rows.iter().skip(plan.limit.unwrap_or(usize::MAX)) {
+                scores.remove(row);
+            }
+            let candidates = candidates(passages, &BTreeMap::new(), &nothing);
+            return Reranked { ranked: in_order(candidates, &scores, names), degraded };
+        }
+    };
     let candidates = candidates(passages, &tokens, &nothing);
     let texts: Vec<String> =
         candidates.iter().take(plan.passages).map(|one| readable(&one.passage)).collect();
@@ -88,7 +110,9 @@ pub(crate) fn rerank(
     let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
     let read = if let Some((reranker, head)) = found.all().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
-        reading.read_enough(reranker.as_ref(), head, &priors)
+        // What the embedder reads, its kept vectors have told half of.
+        let halves = !is_read && !tokens.is_empty();
+        reading.read_enough(reranker.as_ref(), head, &priors, halves)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -98,15 +122,11 @@ pub(crate) fn rerank(
     Reranked { ranked: in_order(candidates, &scores, names), degraded }
 }
 
-/// The scores of rows by their token vectors, or why there are none.
-fn compared(
-    known: Known<'_>,
-    rows: &[RowId],
-    is_read: bool,
-) -> (BTreeMap<RowId, Score>, Option<String>) {
-    match (known.token_scores)(rows, is_read) {
-        Ok(scores) => (scores, None),
-        Err(error) => (BTreeMap::new(), Some(error.chain())),
+/// What the token vectors of rows say, or why they say nothing.
+fn compared(known: Known<'_>, rows: &[RowId], is_read: bool) -> (Compared, Option<String>) {
+    match (known.compare_tokens)(rows, is_read) {
+        Ok(compared) => (compared, None),
+        Err(error) => (Compared::default(), Some(error.chain())),
     }
 }
 
@@ -124,7 +144,7 @@ struct Candidate {
 /// speak: the question as it was asked could not bring it up.
 fn candidates(
     passages: Vec<Passage>,
-    tokens: &BTreeMap<RowId, Score>,
+    tokens: &BTreeMap<RowId, f32>,
     repaired: &RowSet,
 ) -> Vec<Candidate> {
     let candidate = |(passage, fused_rank): (Passage, usize)| {
@@ -145,8 +165,8 @@ fn candidates(
 
 /// `passages` in the order of fusion, none of them read.
 pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
-    let nothing = BTreeMap::new();
-    in_order(candidates(passages, &nothing, &RowSet::default()), &nothing, names)
+    let candidates = candidates(passages, &BTreeMap::new(), &RowSet::default());
+    in_order(candidates, &BTreeMap::new(), names)
 }
 
 /// What has been read of a list that repairs have made longer.
@@ -205,15 +225,17 @@ pub(crate) fn rerank_more(
     let added: Vec<(RowId, String)> =
         passages.iter().filter(is_repaired).map(row_and_text).collect();
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
-    let is_by_tokens = !found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
-    let mut rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
-    if !is_by_tokens {
-        rows.extend(first.iter().map(|(row, _)| *row));
-    }
-    let (mut tokens, degraded) = compared(known, &rows, !is_by_tokens);
-    if is_by_tokens {
-        scores.append(&mut tokens);
-    }
+    let is_read = found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
+    let rows: Vec<RowId> = added.iter().chain(&first).map(|(row, _)| *row).collect();
+    let (compared, degraded) = compared(known, &rows, is_read);
+    let tokens = match compared {
+        Compared::Before(tokens) => tokens,
+        Compared::Instead(mut compared) => {
+            compared.retain(|&row, _| repaired.contains(row));
+            scores.append(&mut compared);
+            BTreeMap::new()
+        }
+    };
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
         let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
         return Added { ranked, switched: false, read: 0, degraded };
@@ -306,13 +328,14 @@ impl Reading<'_> {
     }
 
     /// The same of as many of a list from the top as the plan wants: all of them, or as many as
-    /// the reranker finds enough, if not one leads all others before that. A later page reads what
-    /// the first one has read.
+    /// the reranker finds enough, if not one leads all others before that; half of the first of
+    /// them to begin with, where `halves` says so. A later page reads what the first one has read.
     fn read_enough(
         self,
         reranker: &dyn Reranker,
         head: &[&str],
         priors: &[Prior],
+        halves: bool,
     ) -> (Vec<Score>, Option<String>) {
         let Self { plan, question, .. } = self;
         if plan.thorough {
@@ -323,6 +346,7 @@ impl Reading<'_> {
         };
         let quick = || {
             let first = enough(&[])?;
+            let first = if halves { first.div_ceil(2) } else { first };
             let most = if first < head.len() { QUICK_BUDGET } else { Duration::MAX };
             let budget = plan.budget.map(|budget| budget.min(most));
             let quick = Reading { plan: &RerankPlan { budget, ..plan.clone() }, ..self };
@@ -507,6 +531,19 @@ mod tests {
         let (scored, said) = read(&Turns::of(1), &deadline, None, &reranker);
         assert_eq!(scored, 2);
         assert!(said.starts_with("stopped after 2 of 5 passages: the time"), "{said}");
+    }
+
+    #[test]
+    fn half_is_read_first_where_kept_vectors_have_told_half() {
+        let (turns, deadline) = (Turns::of(1), Deadline::NEVER);
+        let plan =
+            RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
+        let reading = Reading { turns: &turns, plan: &plan, question: "why?", deadline: &deadline };
+        for (first, halves, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
+            let priors = [first, 0.0, 0.0, 0.0, 0.0].map(|it| Prior::new(Score::HALF, Some(it)));
+            let (scores, reason) = reading.read_enough(&counts(9), &["a"; 5], &priors, halves);
+            assert_eq!((scores.len(), reason), (expected, None), "{first} {halves}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{borrow::Borrow, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Allowed, Deadline, Degraded, Error, Fused, Passage, Plan, Question, Ranked, RankedList, Result,
-    Retriever, RetrieverMetric, RowId, Score, SearchFilters, SearchQuery, SearchStrategy, Stage,
+    Retriever, RetrieverMetric, RowId, SearchFilters, SearchQuery, SearchStrategy, Stage,
     TokenSpace,
 };
 
@@ -14,10 +14,11 @@ use crate::{
     graph::answers::{Answers, answers},
     index::{admission::Admission, read_view::ReadView, tokens::asked_tokens},
     search::{
+        blend::WEIGHT_OF_TOKENS_WITHIN,
         diagnostics::{Diagnostics, millis},
         plan::{plan, question},
         pool,
-        rerank::{Known, rerank},
+        rerank::{Compared, Known, rerank},
         retrieve::{Retrieved, run_after, run_independent},
         select::{Selected, cosine, select},
     },
@@ -219,8 +220,8 @@ impl Searcher<'_> {
     ) -> Vec<Ranked> {
         let (question, rerankers) = (&plan.question, &self.state.rerankers);
         let names = self.mention_strength(plan);
-        let token_scores = |rows: &[RowId], is_read| self.token_scores(question, rows, is_read);
-        let known = Known { token_scores: &token_scores, names: &names };
+        let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
+        let known = Known { compare_tokens: &compare, names: &names };
         let reranked =
             rerank(rerankers, plan.rerank.as_ref(), &question.text, passages, known, self.deadline);
         if let Some(reason) = reranked.degraded {
@@ -231,51 +232,58 @@ impl Searcher<'_> {
         reranked.ranked
     }
 
-    /// What the token vectors that are kept say of rows, on the scale of a reranker; the average of
-    /// the others for one that has none.
+    /// What the token vectors that are kept say of rows; the average of the others of one that has
+    /// none.
     ///
-    /// Those of a model of late interaction order what it reads (decision 028). Those of an embedder
-    /// are asked of a list that no reranker reads, if the question is in a language that the corpus
-    /// is not in: within a language a window of each of the first is better read (decision 024).
-    /// Nothing, if the time is up or
-    /// fewer than half of the rows have any of one space.
+    /// Those of a model of late interaction order what a cross-encoder reads (decision 028). What
+    /// none reads, those of the embedder order as reading would if the question is in a language
+    /// that the corpus is not in (decision 024); within a language they count less, since a window
+    /// of each of the first is better read (decision 037). Nothing, if the time is up or fewer than
+    /// half of the rows have any of one space.
     ///
     /// # Errors
     ///
     /// Fails if the vectors cannot be read, or the embedder fails on the question.
-    pub(crate) fn token_scores(
+    pub(crate) fn compare_tokens(
         self,
         question: &Question,
         rows: &[RowId],
         is_read: bool,
-    ) -> Result<BTreeMap<RowId, Score>> {
+    ) -> Result<Compared> {
         let is_text = !question.text.trim().is_empty();
         let Some(embedder) = self.view.embedder.as_deref().filter(|_| is_text) else {
-            return Ok(BTreeMap::new());
+            return Ok(Compared::default());
         };
         let languages = self.state.config.token_vectors.languages().unwrap_or_default();
-        let is_asked = question.cross_lingual && !is_read;
-        let orders = |space: &TokenSpace| is_asked || space.is_late_interaction();
+        let orders = |space: &TokenSpace| !is_read || space.is_late_interaction();
         if !languages.into_iter().filter_map(|one| embedder.token_space(one)).any(orders) {
-            return Ok(BTreeMap::new());
+            return Ok(Compared::default());
         }
         let (store, language) = (&self.state.store, question.language);
         let mut each = asked_tokens(embedder, store, &question.text, language, rows)?;
         each.retain(|one| orders(one.space));
         let most = each.into_iter().max_by_key(|one| one.kept.len());
         let most = most.filter(|one| 2 * one.kept.len() >= rows.len());
-        let Some(asked) = most else { return Ok(BTreeMap::new()) };
+        let Some(asked) = most else { return Ok(Compared::default()) };
         let space = asked.space;
-        let compared: Vec<(RowId, f32)> =
+        let mut found: BTreeMap<RowId, f32> =
             asked.similarities().take_while(|_| !self.deadline.has_passed()).collect();
-        if compared.is_empty() {
-            return Ok(BTreeMap::new());
+        if found.is_empty() {
+            return Ok(Compared::default());
         }
-        let sum: f32 = compared.iter().map(|(_, similarity)| similarity).sum();
-        let average = space.score(sum / compared.len() as f32);
-        let mut scores: BTreeMap<_, _> = rows.iter().map(|&row| (row, average)).collect();
-        scores.extend(compared.into_iter().map(|(row, found)| (row, space.score(found))));
-        Ok(scores)
+        let average = found.values().sum::<f32>() / found.len() as f32;
+        for &row in rows {
+            found.entry(row).or_insert(average);
+        }
+        let found = found.into_iter();
+        let trained = space.is_late_interaction();
+        Ok(if is_read || !(trained || question.cross_lingual) {
+            let weight = if trained { 1.0 } else { WEIGHT_OF_TOKENS_WITHIN };
+            let log_odds = |(row, found)| (row, weight * space.log_odds(found));
+            Compared::Before(found.map(log_odds).collect())
+        } else {
+            Compared::Instead(found.map(|(row, found)| (row, space.score(found))).collect())
+        })
     }
 
     /// How strongly one passage mentions the subject of another, 0–1, by the planned retrievers

@@ -156,16 +156,19 @@ impl TokenSpace {
         Score::clamped(on(self.0.short_range.unwrap_or_else(|| self.cosine_range()), similarity))
     }
 
-    /// The same on the scale of a cross-encoder, as a probability: log-odds of −24.5 for an unrelated
-    /// text and of 17.5 for a perfect match; of −3.125 and 3.125, and beyond them, for a model of late
-    /// interaction.
-    pub fn score(&self, similarity: f32) -> Score {
-        let log_odds = if self.is_late_interaction() {
+    /// The same on the scale of a cross-encoder: log-odds of −24.5 for an unrelated text and of 17.5
+    /// for a perfect match; of −3.125 and 3.125, and beyond them, for a model of late interaction.
+    pub fn log_odds(&self, similarity: f32) -> f32 {
+        if self.is_late_interaction() {
             LATE_LOG_ODDS * (on(self.cosine_range(), similarity) - LATE_EVEN)
         } else {
             LOG_ODDS * (self.relevance(similarity).get() - EVEN)
-        };
-        Score::clamped(1.0 / (1.0 + (-log_odds).exp()))
+        }
+    }
+
+    /// The probability of these [log-odds](Self::log_odds).
+    pub fn score(&self, similarity: f32) -> Score {
+        Score::clamped(1.0 / (1.0 + (-self.log_odds(similarity)).exp()))
     }
 
     /// How well a text says what a question does: each of the question's vectors is compared with
