@@ -207,8 +207,8 @@ impl OnnxEmbedder {
             .map_err(|reason| self.failed(text, reason))
     }
 
-    /// Embeds questions, and remembers the vectors of their tokens.
-    fn embed_questions(&self, texts: &[&str]) -> Result<Array2<f32>> {
+    /// The vectors of questions and of their tokens, which are remembered.
+    fn embed_questions(&self, texts: &[&str]) -> Result<Vec<(Vec<f32>, Array2<f32>)>> {
         let prefix = &self.space.query_prefix;
         let embedded = self.model.run_until(
             texts,
@@ -216,16 +216,13 @@ impl OnnxEmbedder {
             |tokenizer, text| tokenizer.encode_whole(prefix, text),
             |output| self.with_words(&output),
         )?;
-        let mut vectors = Vec::with_capacity(embedded.len());
+        let words = embedded.iter().map(|(_, words)| words.clone());
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        for (text, (vector, words)) in texts.iter().zip(embedded) {
-            vectors.push(vector);
-            asked.push_back(((*text).to_owned(), words));
-        }
+        asked.extend(texts.iter().map(|&text| text.to_owned()).zip(words));
         let old = asked.len().saturating_sub(REMEMBERED);
         asked.drain(..old);
         drop(asked);
-        self.matrix(&vectors)
+        Ok(embedded)
     }
 
     fn remembered(&self, question: &str) -> Option<Array2<f32>> {
@@ -276,7 +273,10 @@ impl Embedder for OnnxEmbedder {
             |tokenizer: &Tokenizer, text: &str| tokenizer.encode(&format!("{prefix}{text}"));
         let read = |output: Output<'_>| self.pooled(&output);
         let vectors = match (role, &self.token_space) {
-            (Role::Query, Some(_)) => return self.embed_questions(texts),
+            (Role::Query, Some(_)) => {
+                let embedded = self.embed_questions(texts);
+                embedded.map(|each| each.into_iter().map(|(vector, _)| vector).collect())
+            }
             (Role::Query, None) => self.model.run_until(texts, &Deadline::NEVER, encode, read),
             (Role::Passage, _) => self.model.run(texts, encode, read),
         }?;
@@ -314,12 +314,8 @@ impl Embedder for OnnxEmbedder {
         let Some(space) = &self.token_space else {
             return Ok(Array2::zeros((0, self.space.dimensions)));
         };
-        let mut words = self.remembered(question);
-        if words.is_none() {
-            self.embed_questions(&[question])?;
-            words = self.remembered(question);
-        }
-        let words = words.unwrap_or_default();
+        let run = || Ok(self.embed_questions(&[question])?.pop().unwrap_or_default().1);
+        let words = self.remembered(question).map_or_else(run, Ok)?;
         Ok(space.centred(Role::Query, language, &words.view()))
     }
 }

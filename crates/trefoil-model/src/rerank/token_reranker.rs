@@ -63,7 +63,7 @@ impl Reranker for TokenReranker {
         passages: &[&str],
         deadline: &Deadline,
     ) -> Result<Vec<Score>> {
-        if passages.is_empty() {
+        if passages.is_empty() || deadline.has_passed() {
             return Ok(Vec::new());
         }
         // Of the run that embedded the question, if it is among the last.

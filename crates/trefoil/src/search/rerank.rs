@@ -91,7 +91,12 @@ pub(crate) fn rerank(
     };
     let rows: Vec<RowId> = passages.iter().take(plan.passages).map(|one| one.chunk.row).collect();
     let (compared, mut degraded) = compared(known, &rows, is_read);
+    // What none of the others reads, the embedder does.
+    let readers: Vec<&Arc<dyn Reranker>> =
+        if is_read { found.all().collect() } else { found.by_tokens.iter().collect() };
     let tokens = match compared {
+        // What is not read stays in the order of fusion.
+        Compared::Before(_) if readers.is_empty() => BTreeMap::new(),
         Compared::Before(tokens) => tokens,
         Compared::Instead(mut scores) => {
             // A later page has the scores that the first one had.
@@ -108,9 +113,9 @@ pub(crate) fn rerank(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
     let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
-    let read = if let Some((reranker, head)) = found.all().find_map(reads) {
+    let read = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
-        // What the embedder reads, its kept vectors have told half of.
+        // What the embedder reads, its kept vectors have told some of.
         let halves = !is_read && !tokens.is_empty();
         reading.read_enough(reranker.as_ref(), head, &priors, halves)
     } else {
@@ -226,15 +231,19 @@ pub(crate) fn rerank_more(
         passages.iter().filter(is_repaired).map(row_and_text).collect();
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let is_read = found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
-    let rows: Vec<RowId> = added.iter().chain(&first).map(|(row, _)| *row).collect();
-    let (compared, degraded) = compared(known, &rows, is_read);
-    let tokens = match compared {
-        Compared::Before(tokens) => tokens,
-        Compared::Instead(mut compared) => {
-            compared.retain(|&row, _| repaired.contains(row));
-            scores.append(&mut compared);
-            BTreeMap::new()
+    let mut rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
+    let (mut told, mut degraded) = compared(known, &rows, is_read);
+    if matches!(told, Compared::Before(_)) {
+        rows.extend(first.iter().map(|(row, _)| *row));
+        (told, degraded) = compared(known, &rows, is_read);
+    } else if let Compared::Instead(told) = &told {
+        for (&row, &score) in told {
+            scores.entry(row).or_insert(score);
         }
+    }
+    let tokens = match told {
+        Compared::Before(tokens) if is_read || found.by_tokens.is_some() => tokens,
+        Compared::Before(_) | Compared::Instead(_) => BTreeMap::new(),
     };
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
         let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);

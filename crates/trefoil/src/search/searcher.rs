@@ -271,18 +271,21 @@ impl Searcher<'_> {
         if found.is_empty() {
             return Ok(Compared::default());
         }
+        let is_whole = found.len() == asked.kept.len();
         let average = found.values().sum::<f32>() / found.len() as f32;
         for &row in rows {
             found.entry(row).or_insert(average);
         }
-        let found = found.into_iter();
         let trained = space.is_late_interaction();
         Ok(if is_read || !(trained || question.cross_lingual) {
+            // A later page could compare more, and order what both show in another way.
+            found.retain(|_, _| is_whole);
             let weight = if trained { 1.0 } else { WEIGHT_OF_TOKENS_WITHIN };
             let log_odds = |(row, found)| (row, weight * space.log_odds(found));
-            Compared::Before(found.map(log_odds).collect())
+            Compared::Before(found.into_iter().map(log_odds).collect())
         } else {
-            Compared::Instead(found.map(|(row, found)| (row, space.score(found))).collect())
+            let score = |(row, found)| (row, space.score(found));
+            Compared::Instead(found.into_iter().map(score).collect())
         })
     }
 
