@@ -67,8 +67,8 @@ impl Reranker for TokenReranker {
             return Ok(Vec::new());
         }
         // Of the run that embedded the question, if it is among the last.
-        let spoken = (self.language_of)(question);
-        let asked = self.embedder.query_tokens(question, spoken, spoken)?;
+        let language = (self.language_of)(question);
+        let asked = self.embedder.query_tokens(question, language, language)?;
         let read = self.embedder.token_vectors(question, passages, WINDOW, deadline)?;
         let score = |(text, read): (&&str, &Array2<f32>)| {
             let language = (self.language_of)(text);

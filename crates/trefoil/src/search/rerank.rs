@@ -115,9 +115,9 @@ pub(crate) fn rerank(
     let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
     let read = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
-        // What the embedder reads, its kept vectors have told some of.
-        let halves = !is_read && !tokens.is_empty();
-        reading.read_enough(reranker.as_ref(), head, &priors, halves)
+        // The embedder's kept vectors have told some of what it would read.
+        let half_first = !is_read && !tokens.is_empty();
+        reading.read_enough(reranker.as_ref(), head, &priors, half_first)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
         (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
@@ -338,13 +338,13 @@ impl Reading<'_> {
 
     /// The same of as many of a list from the top as the plan wants: all of them, or as many as
     /// the reranker finds enough, if not one leads all others before that; half of the first of
-    /// them to begin with, where `halves` says so. A later page reads what the first one has read.
+    /// them to begin with, where `half_first` says so. A later page reads what the first one has read.
     fn read_enough(
         self,
         reranker: &dyn Reranker,
         head: &[&str],
         priors: &[Prior],
-        halves: bool,
+        half_first: bool,
     ) -> (Vec<Score>, Option<String>) {
         let Self { plan, question, .. } = self;
         if plan.thorough {
@@ -355,7 +355,7 @@ impl Reading<'_> {
         };
         let quick = || {
             let first = enough(&[])?;
-            let first = if halves { first.div_ceil(2) } else { first };
+            let first = if half_first { first.div_ceil(2) } else { first };
             let most = if first < head.len() { QUICK_BUDGET } else { Duration::MAX };
             let budget = plan.budget.map(|budget| budget.min(most));
             let quick = Reading { plan: &RerankPlan { budget, ..plan.clone() }, ..self };
@@ -548,10 +548,10 @@ mod tests {
         let plan =
             RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
         let reading = Reading { turns: &turns, plan: &plan, question: "why?", deadline: &deadline };
-        for (first, halves, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
+        for (first, half_first, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
             let priors = [first, 0.0, 0.0, 0.0, 0.0].map(|it| Prior::new(Score::HALF, Some(it)));
-            let (scores, reason) = reading.read_enough(&counts(9), &["a"; 5], &priors, halves);
-            assert_eq!((scores.len(), reason), (expected, None), "{first} {halves}");
+            let (scores, reason) = reading.read_enough(&counts(9), &["a"; 5], &priors, half_first);
+            assert_eq!((scores.len(), reason), (expected, None), "{first} {half_first}");
         }
     }
 

@@ -109,7 +109,7 @@ impl QuestionCodes {
         self.nearest_by(text, portable)
     }
 
-    /// With a way to multiply vectors of a question with that of a token.
+    /// The same by `products`: of vectors of a question with that of a token, each summed.
     #[expect(clippy::inline_always, reason = "it is compiled with the features of its caller")]
     #[inline(always)]
     fn nearest_by(
@@ -273,8 +273,10 @@ mod tests {
                     prop_assert!(vector.dot(&decoded) > 0.97, "{}", vector.dot(&decoded));
                 }
             }
-            for nearest in QuestionCodes::of(&decoded.view()).nearest(&codes) {
-                prop_assert!((nearest - 1.0).abs() < 1e-2 || nearest == 0.0, "{nearest}");
+            let nearest = QuestionCodes::of(&decoded.view()).nearest(&codes);
+            for (vector, nearest) in decoded.rows().into_iter().zip(nearest) {
+                let expected = vector.dot(&vector);
+                prop_assert!((nearest - expected).abs() < 1e-2, "{nearest} {expected}");
             }
         }
 
