@@ -1,18 +1,19 @@
 //! The first passages, read together with the question.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+mod reading;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Deadline, Fused, Passage, Ranked, RerankPlan, Reranker, Result, RowId, RowSet, Score,
 };
 
+pub(crate) use self::reading::{Reading, TIME_IS_UP};
 use crate::{
-    background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, Prior, blend_with, is_settled, lift_named},
+        blend::{NEUTRAL, Prior, blend_with, lift_named},
         relevance::final_scores,
-        turns::Turns,
     },
 };
 
@@ -49,14 +50,6 @@ impl Default for Compared {
 
 /// A reranker that cannot read so many passages from the top leaves the list to one that can.
 const ENOUGH: usize = 10;
-
-/// How long a search with a budget waits for others that read passages. Then the order of fusion is
-/// the better answer.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
-
-/// The most time for reading, unless the search is thorough. Two slow cores need less, a busy
-/// machine may need more.
-const QUICK_BUDGET: Duration = Duration::from_millis(150);
 
 /// Passages in their final order, and why not all were read that should have been.
 #[derive(Debug)]
@@ -314,117 +307,6 @@ fn head<'a, 't>(
     enough.then_some((reranker, head))
 }
 
-/// What reading of passages needs to know.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading<'a> {
-    pub(crate) turns: &'a Turns,
-    pub(crate) plan: &'a RerankPlan,
-    pub(crate) question: &'a str,
-    /// When the search has to end.
-    pub(crate) deadline: &'a Deadline,
-}
-
-impl Reading<'_> {
-    /// Scores of all `texts`, from the top down, until the budget is spent or the search has to
-    /// end; one that cannot be had leaves the order of fusion as it is.
-    pub(crate) fn read(
-        self,
-        reranker: &dyn Reranker,
-        texts: &[&str],
-    ) -> (Vec<Score>, Option<String>) {
-        let read = self.read_while(reranker, texts, |_| Ok(texts.len()));
-        read.unwrap_or_else(|error| (Vec::new(), Some(error.chain())))
-    }
-
-    /// The same of as many of a list from the top as the plan wants: all of them, or as many as
-    /// the reranker finds enough, if not one leads all others before that; half of the first of
-    /// them to begin with, where `half_first` says so. A later page reads what the first one has read.
-    fn read_enough(
-        self,
-        reranker: &dyn Reranker,
-        head: &[&str],
-        priors: &[Prior],
-        half_first: bool,
-    ) -> (Vec<Score>, Option<String>) {
-        let Self { plan, question, .. } = self;
-        if plan.thorough {
-            return self.read(reranker, head);
-        }
-        let enough = |read: &[Score]| {
-            catch_panics("the reranker", || Ok(reranker.enough(question, head, read)))
-        };
-        let quick = || {
-            let first = enough(&[])?;
-            let first = if half_first { first.div_ceil(2) } else { first };
-            let most = if first < head.len() { QUICK_BUDGET } else { Duration::MAX };
-            let budget = plan.budget.map(|budget| budget.min(most));
-            let quick = Reading { plan: &RerankPlan { budget, ..plan.clone() }, ..self };
-            quick.read_while(reranker, head, |read| match plan.limit {
-                Some(limit) => Ok(limit.max(first)),
-                None if read.is_empty() => Ok(first),
-                None if is_settled(priors, read) => Ok(read.len()),
-                None => enough(read),
-            })
-        };
-        quick().unwrap_or_else(|error| (Vec::new(), Some(error.chain())))
-    }
-
-    /// Reads as many as `enough` says, which is asked again with what was read until that is
-    /// enough; the scores, and why they are not all that it wanted.
-    fn read_while(
-        self,
-        reranker: &dyn Reranker,
-        texts: &[&str],
-        enough: impl Fn(&[Score]) -> Result<usize>,
-    ) -> Result<(Vec<Score>, Option<String>)> {
-        let Self { turns, plan, question, deadline: whole } = self;
-        let mut all = enough(&[])?.min(texts.len());
-        if whole.has_passed() {
-            return Ok((Vec::new(), Some(format!("read 0 of {all} passages: {TIME_IS_UP}"))));
-        }
-        catch_panics("the reranker", || reranker.load())?;
-        let deadline = whole.within(plan.budget);
-        let longest_wait = plan.budget.map(|budget| budget.min(LONGEST_WAIT));
-        let Some(_turn) = turns.take(&whole.within(longest_wait)) else {
-            let reason = format!("read 0 of {all} passages: other questions are being read");
-            return Ok((Vec::new(), Some(reason)));
-        };
-        let limit = plan.limit.unwrap_or(usize::MAX);
-        let mut scores = Vec::with_capacity(all);
-        let mut stopped = false;
-        while !stopped && scores.len() < all.min(limit) {
-            if deadline.has_passed() {
-                stopped = true;
-                break;
-            }
-            let batch = texts.get(scores.len()..all.min(limit)).unwrap_or_default();
-            let batch = batch.get(..plan.batch.max(1)).unwrap_or(batch);
-            let score = || reranker.score_until(question, batch, &deadline);
-            let read = catch_panics("the reranker", score)?;
-            stopped = read.len() < batch.len();
-            scores.extend(read);
-            if scores.len() == all {
-                all = all.max(enough(&scores)?.min(texts.len()));
-            }
-        }
-        let read = scores.len();
-        let reason = if stopped && whole.has_passed() {
-            Some(format!("stopped after {read} of {all} passages: {TIME_IS_UP}"))
-        } else if stopped {
-            let millis = plan.budget.as_ref().map_or(0, Duration::as_millis);
-            Some(format!("stopped after {read} of {all} passages, at {millis} ms"))
-        } else if limit < all {
-            Some(format!("read {read} of {all} passages, as for the first page"))
-        } else {
-            None
-        };
-        Ok((scores, reason))
-    }
-}
-
-/// Why something was left out.
-pub(crate) const TIME_IS_UP: &str = "the time of the search was up; raise `timeoutMs`";
-
 /// A passage as a reranker reads it: its headings, an empty line, its text.
 fn readable(passage: &Passage) -> String {
     let chunk = &passage.chunk;
@@ -474,96 +356,174 @@ fn in_order(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::Mutex;
 
-    use trefoil_core::{Cancel, Result};
+    use trefoil_core::{
+        ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, Language, LineSpan, Metadata,
+        StoredChunk,
+    };
 
     use super::*;
 
-    /// Counts what it scores, and gives the search up after so many.
-    #[derive(Debug)]
-    struct Counts {
-        scored: AtomicUsize,
-        gives_up_after: usize,
-        cancel: Cancel,
+    /// Reads two passages if not more are asked for, says ½ of each, and remembers them.
+    #[derive(Debug, Default)]
+    struct Half {
+        read: Mutex<Vec<String>>,
     }
 
-    impl Reranker for Counts {
+    impl Reranker for Half {
         fn model(&self) -> &'static str {
-            "counts"
+            "half"
         }
 
         fn reads(&self, _: &str) -> bool {
             true
         }
 
+        fn enough(&self, _: &str, passages: &[&str], read: &[Score]) -> usize {
+            read.len().max(2).min(passages.len())
+        }
+
         fn score(&self, _: &str, passages: &[&str]) -> Result<Vec<Score>> {
-            let scored = self.scored.fetch_add(passages.len(), Ordering::Relaxed) + passages.len();
-            if scored >= self.gives_up_after {
-                self.cancel.cancel();
-            }
-            Ok(vec![Score::ONE; passages.len()])
+            self.read.lock().unwrap().extend(passages.iter().map(|&text| text.to_owned()));
+            Ok(vec![Score::HALF; passages.len()])
         }
     }
 
-    /// What is read of five passages, and what is said about it.
-    fn read(
-        turns: &Turns,
-        deadline: &Deadline,
-        budget: Option<Duration>,
-        reranker: &Counts,
-    ) -> (usize, String) {
-        let plan = RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget };
-        let reading = Reading { turns, plan: &plan, question: "why?", deadline };
-        let (scores, reason) = reading.read(reranker, &["a"; 5]);
-        assert_eq!(scores.len(), reranker.scored.load(Ordering::Relaxed));
-        (scores.len(), reason.unwrap_or_default())
+    /// Passages with these fused scores in this order; row 0 is the first, and its text `0`.
+    fn passages(combined: &[f32]) -> Vec<Passage> {
+        let passage = |(row, &combined): (u64, &f32)| {
+            let row = RowId::new(row);
+            let chunk = Chunk {
+                level: ChunkLevel::Leaf,
+                ordinal: 0,
+                heading_path: Vec::new(),
+                text: row.get().to_string(),
+                bytes: ByteSpan { start: 0, end: 0 },
+                lines: LineSpan { start: 1, end: 1 },
+                language: Language::Ko,
+            };
+            let file = FileInfo {
+                id: FileId::new("fil_1").unwrap(),
+                path: "1".to_owned(),
+                title: String::new(),
+                date: None,
+                metadata: Metadata::default(),
+                tags: Vec::new(),
+            };
+            let id = ChunkId::new(format!("chk_{:02}", row.get())).unwrap();
+            let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
+            let combined = Score::clamped(combined);
+            Passage { fused: Fused { row, combined, hits: Vec::new() }, chunk }
+        };
+        (0..).zip(combined).map(passage).collect()
     }
 
-    fn counts(gives_up_after: usize) -> Counts {
-        Counts { scored: 0.into(), gives_up_after, cancel: Cancel::default() }
-    }
+    const PLAN: RerankPlan =
+        RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
 
-    #[test]
-    fn nothing_is_read_after_the_end_of_the_search() {
-        let (turns, late) = (Turns::of(1), Deadline::after(Duration::ZERO));
-        let (scored, said) = read(&turns, &late, None, &counts(9));
-        assert_eq!(scored, 0);
-        assert!(said.starts_with("read 0 of 5 passages") && said.contains("timeoutMs"), "{said}");
-        assert_eq!(read(&turns, &Deadline::NEVER, None, &counts(9)), (5, String::new()));
-    }
-
-    #[test]
-    fn the_end_is_looked_for_before_each_passage_of_a_batch() {
-        let reranker = counts(2);
-        let deadline = Deadline::NEVER.with_cancel(reranker.cancel.clone());
-        let (scored, said) = read(&Turns::of(1), &deadline, None, &reranker);
-        assert_eq!(scored, 2);
-        assert!(said.starts_with("stopped after 2 of 5 passages: the time"), "{said}");
-    }
-
-    #[test]
-    fn half_is_read_first_where_kept_vectors_have_told_half() {
-        let (turns, deadline) = (Turns::of(1), Deadline::NEVER);
-        let plan =
-            RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
-        let reading = Reading { turns: &turns, plan: &plan, question: "why?", deadline: &deadline };
-        for (first, half_first, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
-            let priors = [first, 0.0, 0.0, 0.0, 0.0].map(|it| Prior::new(Score::HALF, Some(it)));
-            let (scores, reason) = reading.read_enough(&counts(9), &["a"; 5], &priors, half_first);
-            assert_eq!((scores.len(), reason), (expected, None), "{first} {half_first}");
+    fn found(reader: &Arc<Half>, by_tokens: bool) -> FoundRerankers {
+        let reader: Arc<dyn Reranker> = Arc::clone(reader) as _;
+        if by_tokens {
+            FoundRerankers { by_tokens: Some(reader), ..FoundRerankers::default() }
+        } else {
+            FoundRerankers { rerankers: vec![reader], ..FoundRerankers::default() }
         }
     }
 
+    fn by_row<T: Copy>(told: &[(u64, T)]) -> BTreeMap<RowId, T> {
+        told.iter().map(|&(row, it)| (RowId::new(row), it)).collect()
+    }
+
+    /// The rows of a list in their order, and how many of them have a score of a reader.
+    fn rows(ranked: &[Ranked]) -> (Vec<u64>, usize) {
+        let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
+        (ranked.iter().map(|one| one.passage.chunk.row.get()).collect(), read)
+    }
+
+    const FUSED: [f32; 6] = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4];
+
+    /// What a list of `FUSED` becomes if its token vectors say this: its rows, how many have a score,
+    /// the texts that the reader was given.
+    fn check(
+        compared: impl Fn() -> Compared,
+        by_tokens: bool,
+        limit: Option<usize>,
+        expected: (&[u64], usize, &[&str]),
+    ) {
+        let reader = Arc::new(Half::default());
+        let compare = |_: &[RowId], _| Ok(compared());
+        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0 };
+        let plan = RerankPlan { limit, ..PLAN };
+        let found = found(&reader, by_tokens);
+        let Reranked { ranked, degraded } =
+            rerank(&found, Some(&plan), "why?", passages(&FUSED), known, &Deadline::NEVER);
+        let texts = reader.read.lock().unwrap().clone();
+        let (rows, read) = rows(&ranked);
+        assert_eq!((rows.as_slice(), read), (expected.0, expected.1), "{ranked:?}");
+        assert_eq!(texts, expected.2);
+        assert_eq!(degraded, None);
+    }
+
     #[test]
-    fn without_a_turn_the_order_of_fusion_stays() {
-        let turns = Turns::of(1);
-        let taken = turns.take(&Deadline::NEVER).unwrap();
-        let (scored, said) = read(&turns, &Deadline::NEVER, Some(Duration::ZERO), &counts(9));
-        assert_eq!(scored, 0);
-        assert!(said.contains("other questions"), "{said}");
-        drop(taken);
-        let hour = Some(Duration::from_hours(1));
-        assert_eq!(read(&turns, &Deadline::NEVER, hour, &counts(9)), (5, String::new()));
+    fn token_vectors_order_a_list_before_the_first_are_read() {
+        // A fused score of .1 is worth log-odds of 1.
+        let before = || Compared::Before(by_row(&[(0, -3.0), (1, 0.0), (2, 2.5), (3, 1.6)]));
+        for by_tokens in [false, true] {
+            // Half of two is read first where the embedder reads, and none leads by 6.
+            check(before, by_tokens, None, (&[2, 1, 3, 0, 4, 5], 2, &["2", "1"]));
+        }
+        let far = || Compared::Before(by_row(&[(2, 9.0), (3, 1.0), (0, 0.0)]));
+        check(far, true, None, (&[2, 0, 3, 1, 4, 5], 1, &["2"]));
+        check(far, false, None, (&[2, 0, 3, 1, 4, 5], 2, &["2", "0"]));
+        // A later page reads as many as the first has read.
+        check(far, true, Some(1), (&[2, 0, 3, 1, 4, 5], 1, &["2"]));
+        // Nothing is told of any.
+        check(Compared::default, true, None, (&[0, 1, 2, 3, 4, 5], 2, &["0", "1"]));
+    }
+
+    #[test]
+    fn token_vectors_in_place_of_reading_score_a_list() {
+        let score = Score::clamped;
+        let told = [(0, score(0.01)), (1, score(0.5)), (2, score(0.99)), (3, score(0.5))];
+        let instead = || Compared::Instead(by_row(&told));
+        check(instead, true, None, (&[2, 1, 3, 0, 4, 5], 4, &[]));
+        // A later page has the scores of the first three alone.
+        check(instead, true, Some(3), (&[2, 1, 0, 3, 4, 5], 3, &[]));
+    }
+
+    /// What a list becomes of which row 0 and 1 were read, and to which a repair has added row 5.
+    fn check_added(
+        compared: impl Fn(&[RowId]) -> Compared,
+        by_tokens: bool,
+        expected: (&[u64], usize, &[&str]),
+    ) {
+        let reader = Arc::new(Half::default());
+        let compare = |rows: &[RowId], _| Ok(compared(rows));
+        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0 };
+        let repaired: RowSet = [RowId::new(5)].into_iter().collect();
+        let scores = by_row(&[(0, Score::HALF), (1, Score::HALF)]);
+        let read = Read { scores, repaired: &repaired, known, deadline: &Deadline::NEVER };
+        let found = found(&reader, by_tokens);
+        let added = rerank_more(&found, Some(&PLAN), "why?", passages(&FUSED), read);
+        let (rows, scored) = rows(&added.ranked);
+        assert_eq!((rows.as_slice(), scored), (expected.0, expected.1), "{:?}", added.ranked);
+        assert_eq!(*reader.read.lock().unwrap(), expected.2);
+        assert_eq!((added.switched, added.degraded), (false, None));
+    }
+
+    #[test]
+    fn what_a_repair_adds_is_scored_by_what_scored_the_list() {
+        // Row 5 has the neutral fused score, ½, and not its own .4.
+        let before = |rows: &[RowId]| {
+            Compared::Before(rows.iter().map(|&row| (row, 2.0 * row.get() as f32)).collect())
+        };
+        for by_tokens in [false, true] {
+            check_added(before, by_tokens, (&[5, 1, 0, 4, 3, 2], 3, &["5"]));
+        }
+        let instead = |rows: &[RowId]| {
+            Compared::Instead(rows.iter().map(|&row| (row, Score::clamped(0.999))).collect())
+        };
+        check_added(instead, true, (&[5, 0, 1, 2, 3, 4], 3, &[]));
     }
 }
