@@ -7,13 +7,15 @@ use crate::{Error, Result, Score};
 
 /// Where an item stands in the order of results; what comes first is less.
 ///
-/// The reranked items come first, by their blend; then, and where blends are equal, by
-/// `combined`, newer before older before undated, and by id. Ids differ, so that no two
-/// items stand at one place.
+/// The reranked items come first, by their blend; then those whose token vectors were compared,
+/// by what these and fusion say together; then, and where these are equal, by `combined`, newer
+/// before older before undated, and by id. Ids differ, so that no two items stand at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrderKey {
     /// The blend of fused and rerank score; absent for what was not reranked.
     pub reranked: Option<Score>,
+    /// What its token vectors and the fused score say together; absent where they were not compared.
+    pub compared: Option<Score>,
     /// The fused score.
     pub combined: Score,
     /// Date of the document.
@@ -25,6 +27,7 @@ pub struct OrderKey {
 impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.reranked.cmp(&self.reranked))
+            .then_with(|| other.compared.cmp(&self.compared))
             .then_with(|| other.combined.cmp(&self.combined))
             .then_with(|| other.date.cmp(&self.date))
             .then_with(|| self.id.cmp(&other.id))
@@ -74,7 +77,7 @@ impl Cursor {
 }
 
 /// Version of the text form.
-const FORM: &str = "3";
+const FORM: &str = "4";
 
 /// More candidates than any search looks at.
 const DEEPEST: usize = 100_000;
@@ -87,13 +90,14 @@ const ABSENT: &str = "_";
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { last: OrderKey { reranked, combined, date, id }, .. } = self;
+        let Self { last: OrderKey { reranked, compared, combined, date, id }, .. } = self;
         let bits = |score: Score| format!("{:08x}", score.get().to_bits());
         let or_absent = |part: Option<String>| part.unwrap_or_else(|| ABSENT.to_owned());
         let repairs: Vec<String> = self.repairs.iter().map(usize::to_string).collect();
         let repairs = or_absent((!repairs.is_empty()).then(|| repairs.join("-")));
         write!(f, "{FORM}.{:016x}.{}.{}.", self.fingerprint, self.depth, self.reranked)?;
-        write!(f, "{repairs}.{}.{}.", or_absent(reranked.map(bits)), bits(*combined))?;
+        let [reranked, compared] = [reranked, compared].map(|it| or_absent(it.map(bits)));
+        write!(f, "{repairs}.{reranked}.{compared}.{}.", bits(*combined))?;
         write!(f, "{}.{id}", or_absent(date.map(|date| date.to_string())))
     }
 }
@@ -115,7 +119,7 @@ impl FromStr for Cursor {
 crate::string_conversions!(Cursor);
 
 fn parse(text: &str) -> Option<Cursor> {
-    let mut parts = text.splitn(9, '.');
+    let mut parts = text.splitn(10, '.');
     let mut next = || parts.next();
     if next()? != FORM {
         return None;
@@ -125,13 +129,14 @@ fn parse(text: &str) -> Option<Cursor> {
     let read = next()?.parse().ok().filter(|read| *read <= depth)?;
     let repairs = optional(next()?, counts)?.unwrap_or_default();
     let reranked = optional(next()?, score)?;
+    let compared = optional(next()?, score)?;
     let combined = score(next()?)?;
     let date = optional(next()?, |part| part.parse().ok())?;
     let id = next()?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     let valid = (1..=132).contains(&id.len()) && id.bytes().all(plain);
     valid.then(|| Cursor {
-        last: OrderKey { reranked, combined, date, id: id.to_owned() },
+        last: OrderKey { reranked, compared, combined, date, id: id.to_owned() },
         depth,
         reranked: read,
         repairs,
@@ -164,6 +169,7 @@ mod tests {
     fn key(reranked: Option<f32>, combined: f32, year: Option<i16>, id: &str) -> OrderKey {
         OrderKey {
             reranked: reranked.map(Score::clamped),
+            compared: None,
             combined: Score::clamped(combined),
             date: year.map(|year| jiff::civil::date(year, 1, 1)),
             id: id.to_owned(),
@@ -171,11 +177,15 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_blend_then_combined_then_newer_then_id() {
+    fn the_order_is_blend_then_compared_then_combined_then_newer_then_id() {
+        let compared = |score, key| OrderKey { compared: Some(Score::clamped(score)), ..key };
         let ordered = [
             key(Some(0.9), 0.1, None, "chk_z"),
             key(Some(0.5), 0.9, None, "chk_y"),
             key(Some(0.5), 0.8, None, "chk_x"),
+            compared(0.6, key(None, 0.2, None, "chk_w")),
+            compared(0.4, key(None, 0.9, None, "chk_v")),
+            compared(0.4, key(None, 0.3, None, "chk_u")),
             key(None, 1.0, Some(2020), "chk_c"),
             key(None, 0.7, Some(2026), "chk_b"),
             key(None, 0.7, Some(2020), "chk_a"),
@@ -187,10 +197,13 @@ mod tests {
 
     #[test]
     fn the_text_form_is_fixed() {
-        let last = key(Some(0.5), 1.0, Some(2026), "chk_1a");
+        let last = OrderKey {
+            compared: Some(Score::clamped(0.25)),
+            ..key(Some(0.5), 1.0, Some(2026), "chk_1a")
+        };
         let cursor =
             Cursor { last, depth: 60, reranked: 50, repairs: vec![4, 0], fingerprint: 0xabc };
-        let text = "3.0000000000000abc.60.50.4-0.3f000000.3f800000.2026-01-01.chk_1a";
+        let text = "4.0000000000000abc.60.50.4-0.3f000000.3e800000.3f800000.2026-01-01.chk_1a";
         assert_eq!(cursor.to_string(), text);
         assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
         assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
@@ -200,29 +213,30 @@ mod tests {
     fn what_was_changed_is_refused_by_name() {
         for bad in [
             "",
-            "3",
-            "30",
+            "4",
+            "40",
             "1.0000000000000abc.60._.3f800000._.chk_1",
             "2.0000000000000abc.60.0._.3f800000._.chk_1",
-            "3.abc.60.0._._.3f800000._.chk_1",
-            "3.0000000000000ABC.60.0._._.3f800000._.chk_1",
-            "3.0000000000000abc.+60.0._._.3f800000._.chk_1",
-            "3.0000000000000abc.100001.0._._.3f800000._.chk_1",
-            "3.0000000000000abc.-1.0._._.3f800000._.chk_1",
-            "3.0000000000000abc.60.61._._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0.4-.._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0.-4._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0.04._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0.100001._.3f800000._.chk_1",
-            "3.0000000000000abc.60.0._._.7fc00000._.chk_1",
-            "3.0000000000000abc.60.0._._.40000000._.chk_1",
-            "3.0000000000000abc.60.0._._.bf000000._.chk_1",
-            "3.0000000000000abc.60.0._._.3f800000.2026-02-30.chk_1",
-            "3.0000000000000abc.60.0._._.3f800000.2026-01-01T00:00.chk_1",
-            "3.0000000000000abc.60.0._._.3f800000._.",
-            "3.0000000000000abc.60.0._._.3f800000._.chk_1.",
-            "3.0000000000000abc.60.0._._.3f800000._.chk_é",
-            " 3.0000000000000abc.60.0._._.3f800000._.chk_1",
+            "3.0000000000000abc.60.0._._.3f800000._.chk_1",
+            "4.abc.60.0._._._.3f800000._.chk_1",
+            "4.0000000000000ABC.60.0._._._.3f800000._.chk_1",
+            "4.0000000000000abc.+60.0._._._.3f800000._.chk_1",
+            "4.0000000000000abc.100001.0._._._.3f800000._.chk_1",
+            "4.0000000000000abc.-1.0._._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.61._._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0.4-._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0.-4._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0.04._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0.100001._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0._._._.7fc00000._.chk_1",
+            "4.0000000000000abc.60.0._._._.40000000._.chk_1",
+            "4.0000000000000abc.60.0._._._.bf000000._.chk_1",
+            "4.0000000000000abc.60.0._._._.3f800000.2026-02-30.chk_1",
+            "4.0000000000000abc.60.0._._._.3f800000.2026-01-01T00:00.chk_1",
+            "4.0000000000000abc.60.0._._._.3f800000._.",
+            "4.0000000000000abc.60.0._._._.3f800000._.chk_1.",
+            "4.0000000000000abc.60.0._._._.3f800000._.chk_é",
+            " 4.0000000000000abc.60.0._._._.3f800000._.chk_1",
         ] {
             let error = bad.parse::<Cursor>().unwrap_err();
             assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
@@ -234,12 +248,15 @@ mod tests {
         // Few values, so that ties are common.
         let score = || (0_u8..4).prop_map(|step| f32::from(step) / 3.0);
         (
-            proptest::option::of(score()),
+            [score(), score()].map(proptest::option::of),
             score(),
             proptest::option::of(2024_i16..2027),
             "chk_[0-9]{1,3}",
         )
-            .prop_map(|(reranked, combined, year, id)| key(reranked, combined, year, &id))
+            .prop_map(|([reranked, compared], combined, year, id)| OrderKey {
+                compared: compared.map(Score::clamped),
+                ..key(reranked, combined, year, &id)
+            })
     }
 
     /// A list in order; no two items have one id.

@@ -587,7 +587,7 @@ mod tests {
         });
         let weights = proptest::option::of(weights);
         let cursor = (0.0_f32..=1.0, "chk_[0-9]{1,3}").prop_map(|(combined, id)| Cursor {
-            last: OrderKey { reranked: None, combined: Score::clamped(combined), date: None, id },
+            last: OrderKey { combined: Score::clamped(combined), id, ..OrderKey::default() },
             reranked: 0,
             repairs: Vec::new(),
             depth: 60,

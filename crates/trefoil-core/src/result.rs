@@ -33,6 +33,9 @@ pub struct Ranked {
     pub fused_rank: usize,
     /// Its rank in the final order, from 1.
     pub rank: usize,
+    /// What its token vectors and the fused score say together; nothing where no token vectors
+    /// ordered the list before it was read.
+    pub compared: Option<Score>,
     /// What the reranker says; nothing of a passage that it did not read.
     pub rerank: Option<Score>,
     /// The final score, which does not increase down the order.
@@ -51,6 +54,7 @@ impl Ranked {
         let Passage { fused, chunk } = &self.passage;
         OrderKey {
             reranked: self.rerank.map(|_| self.score),
+            compared: self.compared,
             combined: fused.combined,
             date: chunk.file.date,
             id: chunk.id.to_string(),

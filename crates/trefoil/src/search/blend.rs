@@ -67,6 +67,11 @@ impl Prior {
         }
     }
 
+    /// The same as a score.
+    pub(crate) fn score(self) -> Score {
+        Score::clamped(sigmoid(self.log_odds / TEMPERATURE))
+    }
+
     /// Its log-odds once a reranker has read it.
     fn posterior(self, rerank: Score) -> f32 {
         self.log_odds + self.rerank_weight * logit(rerank)

@@ -94,10 +94,9 @@ mod tests {
 
     fn keys(scores: &[f32]) -> Vec<OrderKey> {
         let key = |(at, &score): (usize, &f32)| OrderKey {
-            reranked: None,
             combined: Score::clamped(score),
-            date: None,
             id: format!("chk_{at}"),
+            ..OrderKey::default()
         };
         scores.iter().enumerate().map(key).collect()
     }

@@ -298,8 +298,7 @@ mod tests {
     #[test]
     fn a_cursor_is_of_one_search_and_brings_its_depth() {
         let mut query = SearchQuery::new("q").unwrap().limit(7);
-        let last =
-            OrderKey { reranked: None, combined: Score::ONE, date: None, id: "chk_1".to_owned() };
+        let last = OrderKey { combined: Score::ONE, id: "chk_1".to_owned(), ..OrderKey::default() };
         let fingerprint = planned(&query).fingerprint;
         let cursor = Cursor {
             last,

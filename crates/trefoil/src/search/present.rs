@@ -183,8 +183,8 @@ impl Listed {
         let of_other = |item: &SearchResultItem| OrderKey {
             reranked: Some(item.score),
             combined: Score::ONE,
-            date: None,
             id: item.id.clone(),
+            ..OrderKey::default()
         };
         let key = match self {
             Self::Other(place) => others.get(*place).map(of_other),

@@ -135,6 +135,8 @@ struct Candidate {
     /// Its place in the order of fusion, from 1.
     fused_rank: usize,
     prior: Prior,
+    /// The prior as a score, where token vectors are part of it.
+    compared: Option<Score>,
 }
 
 /// `passages`, which are in the order of fusion, as they are read: those that `tokens` speak of by
@@ -150,11 +152,12 @@ fn candidates(
         let least = if repaired.contains(row) { NEUTRAL } else { Score::ZERO };
         let tokens = tokens.get(&row).copied();
         let prior = Prior::new(passage.fused.combined.max(least), tokens);
-        Candidate { passage, fused_rank, prior }
+        let compared = tokens.map(|_| prior.score());
+        Candidate { passage, fused_rank, prior, compared }
     };
     let all = passages.into_iter().zip(1..).map(candidate);
-    let is_compared = |one: &Candidate| tokens.contains_key(&one.passage.fused.row);
-    let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) = all.partition(is_compared);
+    let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) =
+        all.partition(|one| one.compared.is_some());
     // The sort is stable.
     compared.sort_by(|a, b| b.prior.log_odds.total_cmp(&a.prior.log_odds));
     compared.extend(others);
@@ -347,9 +350,9 @@ fn in_order(
         .filter_map(|((at, score), rank)| {
             // What was not read is not above what was.
             least = least.min(score);
-            let Candidate { passage, fused_rank, .. } = candidates.get_mut(at)?.take()?;
+            let Candidate { passage, fused_rank, compared, .. } = candidates.get_mut(at)?.take()?;
             let rerank = scores.get(&passage.chunk.row).copied();
-            Some(Ranked { passage, fused_rank, rank, rerank, score: least })
+            Some(Ranked { passage, fused_rank, rank, compared, rerank, score: least })
         })
         .collect()
 }
@@ -358,9 +361,10 @@ fn in_order(
 mod tests {
     use std::sync::Mutex;
 
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
     use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, Language, LineSpan, Metadata,
-        StoredChunk,
+        OrderKey, StoredChunk,
     };
 
     use super::*;
@@ -525,5 +529,35 @@ mod tests {
             Compared::Instead(rows.iter().map(|&row| (row, Score::clamped(0.999))).collect())
         };
         check_added(instead, true, (&[5, 0, 1, 2, 3, 4], 3, &[]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_list_is_in_the_order_of_its_keys(
+            mut combined in proptest::collection::vec(0_u8..8, 0..12),
+            tokens in proptest::collection::btree_map(0_u64..12, -8_i8..8, 0..12),
+            read in proptest::collection::btree_map(0_u64..12, 1_u8..10, 0..12),
+            repaired in proptest::collection::vec(any::<bool>(), 12),
+        ) {
+            combined.sort_unstable_by(|a, b| b.cmp(a));
+            let combined: Vec<f32> = combined.into_iter().map(|it| f32::from(it) / 8.0).collect();
+            let tokens: BTreeMap<RowId, f32> =
+                tokens.into_iter().map(|(row, it)| (RowId::new(row), f32::from(it))).collect();
+            let scores: BTreeMap<RowId, Score> = (read.into_iter())
+                .map(|(row, it)| (RowId::new(row), Score::clamped(f32::from(it) / 10.0)))
+                .collect();
+            let repaired: RowSet = (0..).zip(repaired)
+                .filter_map(|(row, is)| (is && scores.contains_key(&RowId::new(row))).then_some(RowId::new(row)))
+                .collect();
+            let listed = candidates(passages(&combined), &tokens, &repaired);
+            let ranked = in_order(listed, &scores, &|_, _| 0.0);
+            prop_assert_eq!(ranked.len(), combined.len());
+            let keys: Vec<OrderKey> = ranked.iter().map(Ranked::key).collect();
+            let unread = keys.iter().position(|key| key.reranked.is_none()).unwrap_or(keys.len());
+            // What is read is told apart by its id where scores are equal.
+            let is_before = |pair: &[OrderKey]| pair[0].reranked >= pair[1].reranked;
+            prop_assert!(keys[..unread].windows(2).all(is_before), "{:?}", keys);
+            prop_assert!(keys[unread..].windows(2).all(|pair| pair[0] < pair[1]), "{:?}", keys);
+        }
     }
 }

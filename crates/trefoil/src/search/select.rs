@@ -247,7 +247,7 @@ mod tests {
             let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
             let passage = Passage { fused, chunk };
             let score = Score::clamped(score);
-            Ranked { passage, fused_rank: rank, rank, rerank: None, score }
+            Ranked { passage, fused_rank: rank, rank, compared: None, rerank: None, score }
         };
         (1..).zip(passages).map(one).collect()
     }
