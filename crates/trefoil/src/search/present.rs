@@ -182,6 +182,7 @@ impl Listed {
         // seen.
         let of_other = |item: &SearchResultItem| OrderKey {
             reranked: Some(item.score),
+            compared: Some(Score::ONE),
             combined: Score::ONE,
             id: item.id.clone(),
             ..OrderKey::default()

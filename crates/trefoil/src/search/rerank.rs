@@ -2,7 +2,7 @@
 
 mod reading;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use trefoil_core::{
     Deadline, Fused, Passage, Ranked, RerankPlan, Reranker, Result, RowId, RowSet, Score,
@@ -158,8 +158,8 @@ fn candidates(
     let all = passages.into_iter().zip(1..).map(candidate);
     let (mut compared, others): (Vec<Candidate>, Vec<Candidate>) =
         all.partition(|one| one.compared.is_some());
-    // The sort is stable.
-    compared.sort_by(|a, b| b.prior.log_odds.total_cmp(&a.prior.log_odds));
+    // As the keys of results are ordered; the sort is stable.
+    compared.sort_by_key(|one| Reverse(one.compared));
     compared.extend(others);
     compared
 }
