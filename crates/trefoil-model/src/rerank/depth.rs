@@ -8,30 +8,40 @@ use trefoil_core::Score;
 /// About what the window of a model holds, the question included; of Japanese and Korean it holds
 /// a little more.
 const WINDOW_BYTES: usize = 560;
-/// A shorter passage costs as much as one of this length.
-const LEAST_BYTES: usize = 40;
+/// What a passage costs besides its bytes: a run of the model takes as long as so many more.
+const RUN_BYTES: usize = 48;
 /// How many windows are read at once: a round of two cores.
 const ROUND: usize = 2;
-/// How many are read where the first do not settle what is best.
+/// How many are read where the first do not settle what is best, and are about the question.
 const LEAST: usize = 4;
 /// How many at most.
 const MOST: usize = 8;
-/// A passage with this score answers the question: log-odds of 2.
-const ANSWERS: f32 = 0.881;
+/// A passage with this score answers the question: log-odds of 4.
+const ANSWERS: f32 = 0.982;
+/// Where none of four windows has this score, few below answer either: log-odds of 0.
+const MAY_ANSWER: f32 = 0.5;
+/// Where none of two has this score, nothing read is about the question: log-odds of −5.
+const IS_ABOUT: f32 = 0.0067;
 
-/// How many of `passages`, from the top, are read together with `question` whatever is found in
-/// them: as many as fit in four windows.
+/// How many of `passages`, from the top, are read together with `question` if nothing found in them
+/// ends it before: as many as fit in four windows.
 pub(crate) fn at_least(question: &str, passages: &[&str]) -> usize {
     fit(question, passages, LEAST)
 }
 
-/// How many are enough, if the first of them have these scores: what fits in two windows, then in
-/// two more, and so on until one of what was read in four or more answers the question; eight
-/// windows at most.
+/// How many are enough, if the first of them have these scores: what fits in two windows; in four,
+/// if something in those is about the question; and in two more, up to eight, while the best of all
+/// may answer the question and does not surely (decision 038).
 pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize {
-    let answers = |score: &Score| score.get() >= ANSWERS;
-    if read.len() >= at_least(question, passages) && read.iter().any(answers) {
-        return read.len();
+    if let Some(best) = read.iter().max().map(|score| score.get()) {
+        let goes_on = if read.len() < at_least(question, passages) {
+            best >= IS_ABOUT
+        } else {
+            (MAY_ANSWER..ANSWERS).contains(&best)
+        };
+        if !goes_on {
+            return read.len();
+        }
     }
     let mut steps = (ROUND..=MOST).step_by(ROUND).map(|windows| fit(question, passages, windows));
     steps.find(|&fit| fit > read.len()).unwrap_or(read.len())
@@ -40,9 +50,9 @@ pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize
 /// How many of `passages` fit in so many windows, each with the question: at least one a window.
 fn fit(question: &str, passages: &[&str], windows: usize) -> usize {
     let asked = asked(question);
-    let mut left = windows * WINDOW_BYTES;
+    let mut left = windows * (WINDOW_BYTES + RUN_BYTES);
     let fits = |passage: &&&str| {
-        let pair = (passage.len().max(LEAST_BYTES) + asked).min(WINDOW_BYTES);
+        let pair = (passage.len() + asked).min(WINDOW_BYTES) + RUN_BYTES;
         left.checked_sub(pair).inspect(|&rest| left = rest).is_some()
     };
     passages.iter().take_while(fits).count()
@@ -84,13 +94,14 @@ mod tests {
         check(30, &[2_000; 50], [4, 8]);
         check(30, &[560; 50], [4, 8]);
         check(1_000, &[4_000; 50], [4, 8]);
-        check(40, &[160; 50], [11, 22]);
-        check(20, &[0; 100], [37, 74]);
-        check(20, &[40; 100], [37, 74]);
+        // A short one costs its run as well.
+        check(40, &[160; 50], [9, 19]);
+        check(20, &[40; 100], [22, 45]);
+        check(20, &[0; 100], [35, 71]);
     }
 
     #[test]
-    fn more_are_read_until_one_answers() {
+    fn more_are_read_while_one_may_answer() {
         let passages = ["x".repeat(600), "y".repeat(700)].concat().repeat(9);
         let passages: Vec<&str> = (0..9).map(|n| &passages[n..1_000 + n]).collect();
         let wanted = |read: &[f32]| {
@@ -99,9 +110,14 @@ mod tests {
         };
         assert_eq!(wanted(&[]), 2);
         // One that answers is enough of four, not of two.
-        assert_eq!(wanted(&[0.9; 2]), 4);
+        assert_eq!(wanted(&[0.99; 2]), 4);
         assert_eq!(wanted(&[0.8; 4]), 6);
-        assert_eq!(wanted(&[0.8, 0.9, 0.1, 0.1]), 4);
+        assert_eq!(wanted(&[0.8, 0.99, 0.1, 0.1]), 4);
+        // No more is read where none of four is likely to, or none of two is about the question.
+        assert_eq!(wanted(&[0.4; 2]), 4);
+        assert_eq!(wanted(&[0.4; 4]), 4);
+        assert_eq!(wanted(&[0.005, 0.001]), 2);
+        assert_eq!(wanted(&[0.005, 0.01]), 4);
         assert_eq!(wanted(&[0.8; 6]), 8);
         assert_eq!(wanted(&[0.8; 8]), 8);
         // What the clock has stopped may go on.
