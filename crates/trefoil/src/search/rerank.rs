@@ -62,8 +62,8 @@ pub(crate) struct Reranked {
 /// orders it by the blend of all scores, lifted by what the first of them name; what is not read
 /// follows. What is kept of their tokens by a model of late interaction orders passages before
 /// they are read (decision 028), as what is kept by the embedder does where the embedder reads
-/// (decision 037). A list in another language than the question is ordered by what is kept alone, if
-/// that says something; what cannot be compared is read, and `degraded` says why.
+/// (decision 037). A list in another language than the question is ordered by what is kept alone,
+/// if that says something; what cannot be compared is read, and `degraded` says why.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
