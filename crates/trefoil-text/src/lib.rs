@@ -58,4 +58,4 @@ pub use statement::statements;
 pub use tokens::ApproximateTokens;
 pub use variant::variants;
 pub use walk::{Skipped, SourceFile, Walk, WalkOptions, is_within, stored_name, walk};
-pub use word::WordBounds;
+pub use word::{FewWords, WordBounds};

@@ -78,6 +78,12 @@ pub(crate) fn is_nominal_ending(tail: &str) -> bool {
         || particles().any(|(_, one)| tail.strip_prefix(one).is_some_and(is_particle))
 }
 
+/// True if a tail begins with an ending of one syllable that nouns begin with as well, and goes on:
+/// 나무 in 은행나무, 야구 in 한국야구.
+pub(crate) fn may_go_on(tail: &str) -> bool {
+    tail.starts_with(['나', '야', '란']) && tail.chars().nth(1).is_some()
+}
+
 static COPULA: WordList = WordList::new(
     "이란 란 인가 인지 이에요 예요 이야 야 입니 이다 이라 라고 라는 이며 이고 인데 이나 나",
 );

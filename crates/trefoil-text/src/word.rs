@@ -1,6 +1,12 @@
+mod few;
+
 use icu_segmenter::{WordSegmenter, options::WordBreakInvariantOptions};
 
-use crate::{particle::is_nominal_ending, script::Script};
+pub use self::few::FewWords;
+use crate::{
+    particle::{is_nominal_ending, may_go_on},
+    script::Script,
+};
 
 /// A name of this many characters is hardly ever part of another word by chance, where
 /// a text is written without spaces.
@@ -17,21 +23,31 @@ const TELLING_CHARS: usize = 4;
 #[derive(Debug)]
 pub struct WordBounds<'t> {
     text: &'t str,
-    /// Byte offsets at which a dictionary word begins or ends, in order.
-    breaks: Vec<usize>,
+    /// Byte offsets at which a dictionary word begins or ends, in order; if no dictionary is asked,
+    /// one may begin or end anywhere.
+    breaks: Option<Vec<usize>>,
 }
 
 impl<'t> WordBounds<'t> {
     /// The words of `text`.
     pub fn new(text: &'t str) -> Self {
         let segmenter = WordSegmenter::new_auto(WordBreakInvariantOptions::default());
-        Self { text, breaks: segmenter.segment_str(text).collect() }
+        Self { text, breaks: Some(segmenter.segment_str(text).collect()) }
+    }
+
+    /// The same by the scripts alone, which takes no dictionary: Kanji and Hiragana are whole words
+    /// wherever they stand, and in Korean an ending that other nouns begin with is none.
+    pub(crate) fn by_script(text: &'t str) -> Self {
+        Self { text, breaks: None }
     }
 
     /// The dictionary's words in order, spaces and punctuation included: all of the text.
     pub fn words(&self) -> impl Iterator<Item = &'t str> {
-        let ends = self.breaks.iter().skip(1);
-        self.breaks.iter().zip(ends).filter_map(|(&start, &end)| self.text.get(start..end))
+        let breaks = self.breaks.as_deref().unwrap_or_default();
+        breaks
+            .iter()
+            .zip(breaks.iter().skip(1))
+            .filter_map(|(&start, &end)| self.text.get(start..end))
     }
 
     /// True if the bytes `start..end` are one or more whole words.
@@ -71,7 +87,8 @@ impl<'t> WordBounds<'t> {
             Script::Han | Script::Hiragana => long || self.is_break(end),
             Script::Hangul => {
                 let rest = after.find(|c| Script::of(c) != Script::Hangul).unwrap_or(after.len());
-                is_nominal_ending(after.get(..rest).unwrap_or_default())
+                let tail = after.get(..rest).unwrap_or_default();
+                is_nominal_ending(tail) && !(self.breaks.is_none() && may_go_on(tail))
             }
             Script::Spaced | Script::Katakana => false,
             Script::Mark | Script::Other => true,
@@ -79,7 +96,7 @@ impl<'t> WordBounds<'t> {
     }
 
     fn is_break(&self, at: usize) -> bool {
-        self.breaks.binary_search(&at).is_ok()
+        self.breaks.as_ref().is_none_or(|breaks| breaks.binary_search(&at).is_ok())
     }
 }
 
