@@ -2280,6 +2280,8 @@ class RerankPlan(Value):
 
     batch: int
     """Passages of one batch."""
+    compares: bool
+    """Whether token vectors that are kept are compared before: not on a later page if the first one did not."""
     passages: int
     """How many are reranked at most, from the top."""
     thorough: bool
@@ -2291,7 +2293,7 @@ class RerankPlan(Value):
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"batch": self.batch, "passages": self.passages, "thorough": self.thorough}
+        wire: dict[str, Any] = {"batch": self.batch, "compares": self.compares, "passages": self.passages, "thorough": self.thorough}
         if self.budget is not None:
             wire["budget"] = self.budget.to_wire()
         if self.limit is not None:
@@ -3875,6 +3877,7 @@ READER = Reader(
         ]),
         (RerankPlan, [
             ("batch", "batch", None, ...),
+            ("compares", "compares", None, ...),
             ("passages", "passages", None, ...),
             ("thorough", "thorough", None, ...),
             ("budget", "budget", Duration, None),

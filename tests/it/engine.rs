@@ -287,6 +287,39 @@ fn every_fuser_answers() {
 }
 
 #[test]
+fn who_asks_with_a_word_finds_it_as_it_is_written() {
+    for (question, written, alike) in [
+        ("reducer", "A long page on state ends with one reducer.", "Reducers reduce reducers."),
+        ("리듀서", "상태를 다루는 긴 글의 끝에 리듀서가 있다.", "리듀서함수와 리듀서함수"),
+    ] {
+        let documents = [written, alike].map(|text| Document::new(text, text));
+        let ask = |fusion, strategy| {
+            let (_dir, engine) = open(EngineConfig { fusion, ..without_model() });
+            engine.ingest(&documents).unwrap();
+            let query = SearchQuery::new(question).unwrap().strategy(strategy);
+            paths(&engine.search(&query).unwrap())[0].to_owned()
+        };
+        assert_eq!(ask(Fusion::Adaptive, SearchStrategy::Hybrid), written);
+        // Another fusion, and one list alone, is taken as it is.
+        assert_eq!(ask(Fusion::Rrf, SearchStrategy::Hybrid), alike);
+        assert_eq!(ask(Fusion::Adaptive, SearchStrategy::KEYWORD), alike);
+    }
+}
+
+#[test]
+fn a_page_follows_though_what_has_the_word_is_gone() {
+    let (_dir, engine) = open(without_model());
+    let texts = ["Reducers reduce reducers.", "Of all pages this long one has one reducer."];
+    engine.ingest(&texts.map(|text| Document::new(text, text))).unwrap();
+    let query = SearchQuery::new("reducer").unwrap().limit(1);
+    let first = engine.search(&query).unwrap();
+    assert_eq!(paths(&first), [texts[1]]);
+    engine.remove_documents(&[texts[1]]).unwrap();
+    let next = query.cursor(first.next_cursor.clone().unwrap());
+    assert_eq!(paths(&engine.search(&next).unwrap()), [texts[0]]);
+}
+
+#[test]
 fn reciprocal_ranks_are_shown_raw_where_asked_and_score_the_same() {
     let found = |normalize_scores| {
         let mut config = EngineConfig { fusion: Fusion::Rrf, ..without_model() };

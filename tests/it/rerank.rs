@@ -423,6 +423,23 @@ fn what_the_best_passage_names_is_lifted() {
 }
 
 #[test]
+fn where_a_passage_has_the_word_asked_for_reading_counts_half() {
+    let written = "A long page on state ends with one reducer.";
+    let alike = "Reducers reduce reducers.";
+    let unsure = |text: &str| if text.contains("one reducer") { 0.2 } else { 0.8 };
+    let (_dir, engine) = engine(Arc::new(Believes(unsure)), |_| ());
+    engine.ingest(&[written, alike].map(|text| Document::new(text, text))).unwrap();
+    let asked = SearchQuery::new("reducer").unwrap();
+    let found = engine.search(&asked).unwrap();
+    assert_eq!(paths(&found), [written, alike]);
+    let combined: Vec<Score> = found.results.iter().map(|hit| hit.relevance.combined).collect();
+    let read: Vec<Score> = found.results.iter().map(|hit| hit.relevance.rerank.unwrap()).collect();
+    assert_eq!(blend(&combined, &read)[0].index, 1, "{combined:?}");
+    // What is graded is ordered by what is read.
+    assert_eq!(paths(&engine.search(&asked.crag(true)).unwrap())[0], alike);
+}
+
+#[test]
 fn a_reranker_in_a_folder_reads_as_the_same_one_by_its_name() {
     let named = with_model();
     let home = ModelHome::platform().unwrap();

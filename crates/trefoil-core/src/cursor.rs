@@ -53,14 +53,26 @@ pub struct Cursor {
     pub last: OrderKey,
     /// How many candidates the pages are cut from: a deeper search ranks differently.
     pub depth: usize,
-    /// How many passages the first page reranked: the others rerank the same, or none.
-    pub reranked: usize,
-    /// How many passages the first page read for each of the repairs that it tried, in order: the
-    /// others try and read the same. Empty without grading.
-    pub repairs: Vec<usize>,
+    /// What the first page did besides.
+    pub first: FirstPage,
     /// What was asked of what, with all of this but the item: a cursor is of use for the same query
     /// and settings only, and as it was given.
     pub fingerprint: u64,
+}
+
+/// What the first page of a search did as far as its time went, and the others do again: so all
+/// are cut from one order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FirstPage {
+    /// Whether token vectors that are kept were compared.
+    pub compared: bool,
+    /// How many words of a question of few the best passage has; 0 where they are not looked for.
+    pub words: usize,
+    /// How many passages were reranked.
+    pub reranked: usize,
+    /// How many passages were read for each of the repairs that were tried, in order. Empty without
+    /// grading.
+    pub repairs: Vec<usize>,
 }
 
 impl Cursor {
@@ -77,10 +89,13 @@ impl Cursor {
 }
 
 /// Version of the text form.
-const FORM: &str = "4";
+const FORM: &str = "5";
 
 /// More candidates than any search looks at.
 const DEEPEST: usize = 100_000;
+
+/// More words than a question of few has.
+const MOST_WORDS: usize = 9;
 
 /// More repairs than any search tries.
 const MOST_REPAIRS: usize = 16;
@@ -90,12 +105,14 @@ const ABSENT: &str = "_";
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { last: OrderKey { reranked, compared, combined, date, id }, .. } = self;
+        let Self { last: OrderKey { reranked, compared, combined, date, id }, first, .. } = self;
         let bits = |score: Score| format!("{:08x}", score.get().to_bits());
         let or_absent = |part: Option<String>| part.unwrap_or_else(|| ABSENT.to_owned());
-        let repairs: Vec<String> = self.repairs.iter().map(usize::to_string).collect();
+        let repairs: Vec<String> = first.repairs.iter().map(usize::to_string).collect();
         let repairs = or_absent((!repairs.is_empty()).then(|| repairs.join("-")));
-        write!(f, "{FORM}.{:016x}.{}.{}.", self.fingerprint, self.depth, self.reranked)?;
+        let FirstPage { compared: told, words, reranked: read, .. } = first;
+        write!(f, "{FORM}.{:016x}.{}.", self.fingerprint, self.depth)?;
+        write!(f, "{}.{words}.{read}.", u8::from(*told))?;
         let [reranked, compared] = [reranked, compared].map(|it| or_absent(it.map(bits)));
         write!(f, "{repairs}.{reranked}.{compared}.{}.", bits(*combined))?;
         write!(f, "{}.{id}", or_absent(date.map(|date| date.to_string())))
@@ -119,15 +136,19 @@ impl FromStr for Cursor {
 crate::string_conversions!(Cursor);
 
 fn parse(text: &str) -> Option<Cursor> {
-    let mut parts = text.splitn(10, '.');
+    let mut parts = text.splitn(12, '.');
     let mut next = || parts.next();
     if next()? != FORM {
         return None;
     }
     let fingerprint = u64::from_str_radix(next()?, 16).ok()?;
     let depth = next()?.parse().ok().filter(|depth| *depth <= DEEPEST)?;
-    let read = next()?.parse().ok().filter(|read| *read <= depth)?;
-    let repairs = optional(next()?, counts)?.unwrap_or_default();
+    let first = FirstPage {
+        compared: next()?.parse::<u8>().ok().filter(|it| *it < 2)? == 1,
+        words: next()?.parse().ok().filter(|words| *words <= MOST_WORDS)?,
+        reranked: next()?.parse().ok().filter(|read| *read <= depth)?,
+        repairs: optional(next()?, counts)?.unwrap_or_default(),
+    };
     let reranked = optional(next()?, score)?;
     let compared = optional(next()?, score)?;
     let combined = score(next()?)?;
@@ -138,8 +159,7 @@ fn parse(text: &str) -> Option<Cursor> {
     valid.then(|| Cursor {
         last: OrderKey { reranked, compared, combined, date, id: id.to_owned() },
         depth,
-        reranked: read,
-        repairs,
+        first,
         fingerprint,
     })
 }
@@ -201,9 +221,9 @@ mod tests {
             compared: Some(Score::clamped(0.25)),
             ..key(Some(0.5), 1.0, Some(2026), "chk_1a")
         };
-        let cursor =
-            Cursor { last, depth: 60, reranked: 50, repairs: vec![4, 0], fingerprint: 0xabc };
-        let text = "4.0000000000000abc.60.50.4-0.3f000000.3e800000.3f800000.2026-01-01.chk_1a";
+        let first = FirstPage { compared: true, words: 2, reranked: 50, repairs: vec![4, 0] };
+        let cursor = Cursor { last, depth: 60, first, fingerprint: 0xabc };
+        let text = "5.0000000000000abc.60.1.2.50.4-0.3f000000.3e800000.3f800000.2026-01-01.chk_1a";
         assert_eq!(cursor.to_string(), text);
         assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
         assert_eq!(serde_json::to_value(&cursor).unwrap(), text);
@@ -213,30 +233,34 @@ mod tests {
     fn what_was_changed_is_refused_by_name() {
         for bad in [
             "",
-            "4",
-            "40",
+            "5",
+            "50",
             "1.0000000000000abc.60._.3f800000._.chk_1",
             "2.0000000000000abc.60.0._.3f800000._.chk_1",
             "3.0000000000000abc.60.0._._.3f800000._.chk_1",
-            "4.abc.60.0._._._.3f800000._.chk_1",
-            "4.0000000000000ABC.60.0._._._.3f800000._.chk_1",
-            "4.0000000000000abc.+60.0._._._.3f800000._.chk_1",
-            "4.0000000000000abc.100001.0._._._.3f800000._.chk_1",
-            "4.0000000000000abc.-1.0._._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.61._._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.0.4-._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.0.-4._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.0.04._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.0.100001._._.3f800000._.chk_1",
-            "4.0000000000000abc.60.0._._._.7fc00000._.chk_1",
-            "4.0000000000000abc.60.0._._._.40000000._.chk_1",
-            "4.0000000000000abc.60.0._._._.bf000000._.chk_1",
-            "4.0000000000000abc.60.0._._._.3f800000.2026-02-30.chk_1",
-            "4.0000000000000abc.60.0._._._.3f800000.2026-01-01T00:00.chk_1",
-            "4.0000000000000abc.60.0._._._.3f800000._.",
-            "4.0000000000000abc.60.0._._._.3f800000._.chk_1.",
-            "4.0000000000000abc.60.0._._._.3f800000._.chk_é",
-            " 4.0000000000000abc.60.0._._._.3f800000._.chk_1",
+            "4.0000000000000abc.60.0._._._.3f800000._.chk_1",
+            "5.abc.60.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000ABC.60.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.+60.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.100001.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.-1.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.61._._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.0.4-._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.0.-4._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.0.04._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.0.100001._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.7fc00000._.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.40000000._.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.bf000000._.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.3f800000.2026-02-30.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.3f800000.2026-01-01T00:00.chk_1",
+            "5.0000000000000abc.60.0.0.0._._._.3f800000._.",
+            "5.0000000000000abc.60.0.0.0._._._.3f800000._.chk_1.",
+            "5.0000000000000abc.60.0.0.0._._._.3f800000._.chk_é",
+            " 5.0000000000000abc.60.0.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.2.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.60._.0.0._._._.3f800000._.chk_1",
+            "5.0000000000000abc.60.0.10.0._._._.3f800000._.chk_1",
         ] {
             let error = bad.parse::<Cursor>().unwrap_err();
             assert!(matches!(error, Error::InvalidQuery { field: "options.cursor", .. }), "{bad}");
@@ -276,10 +300,12 @@ mod tests {
         fn print_and_parse_agree(
             last in any_key(),
             depth in 0_usize..40_000,
+            compared in any::<bool>(),
             repairs in proptest::collection::vec(0_usize..60, 0..6),
             fingerprint in any::<u64>(),
         ) {
-            let cursor = Cursor { last, depth, reranked: depth / 2, repairs, fingerprint };
+            let first = FirstPage { compared, words: depth % 4, reranked: depth / 2, repairs };
+            let cursor = Cursor { last, depth, first, fingerprint };
             prop_assert_eq!(&cursor, &cursor.to_string().parse::<Cursor>()?);
         }
 
@@ -300,7 +326,7 @@ mod tests {
                 let page = &keys[start..keys.len().min(start + limit)];
                 shown.extend_from_slice(page);
                 let last = page.last().cloned().unwrap();
-                let cursor: Cursor = Cursor { last, depth: 9, reranked: 0, repairs: vec![], fingerprint: 0 }.to_string().parse()?;
+                let cursor: Cursor = Cursor { last, depth: 9, first: FirstPage::default(), fingerprint: 0 }.to_string().parse()?;
                 start = cursor.seen(&keys);
             }
             prop_assert_eq!(shown, keys);
@@ -313,7 +339,7 @@ mod tests {
             kept in proptest::collection::vec(any::<bool>(), 40),
         ) {
             let at = cut.index(keys.len());
-            let cursor = Cursor { last: keys[at].clone(), depth: 9, reranked: 0, repairs: vec![], fingerprint: 0 };
+            let cursor = Cursor { last: keys[at].clone(), depth: 9, first: FirstPage::default(), fingerprint: 0 };
             let after: Vec<OrderKey> = keys.iter().enumerate()
                 .filter(|&(place, _)| place > at || kept[place])
                 .map(|(_, key)| key.clone())

@@ -45,7 +45,7 @@ pub use collection::{Collection, IndexedUnit, MemoryText};
 pub use crag::{
     Correction, CorrectionOutcome, CragAction, CragBasis, CragRelevance, CragReport, CragScore,
 };
-pub use cursor::{Cursor, OrderKey};
+pub use cursor::{Cursor, FirstPage, OrderKey};
 pub use document::{Document, DocumentFormat, Metadata};
 pub use error::{BoxError, Error, ErrorKind, FieldError, Part, Result, WebFailure};
 pub use files::{Contents, Digest, IndexFile, IndexFiles};

@@ -229,6 +229,9 @@ pub struct RerankPlan {
     /// At most so many are scored, whatever `thorough` says: what the first page of the list has
     /// scored. As many as there is time for if absent.
     pub limit: Option<usize>,
+    /// Whether token vectors that are kept are compared before: not on a later page if the first
+    /// one did not.
+    pub compares: bool,
     /// Passages of one batch.
     pub batch: usize,
     /// Time after which no batch is started.

@@ -394,7 +394,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{DateRange, FileId, OrderKey, Score};
+    use crate::{DateRange, FileId, FirstPage, OrderKey, Score};
 
     fn parse(json: &serde_json::Value) -> Result<SearchQuery, serde_json::Error> {
         serde_json::from_value(json.clone())
@@ -588,8 +588,7 @@ mod tests {
         let weights = proptest::option::of(weights);
         let cursor = (0.0_f32..=1.0, "chk_[0-9]{1,3}").prop_map(|(combined, id)| Cursor {
             last: OrderKey { combined: Score::clamped(combined), id, ..OrderKey::default() },
-            reranked: 0,
-            repairs: Vec::new(),
+            first: FirstPage::default(),
             depth: 60,
             fingerprint: 7,
         });

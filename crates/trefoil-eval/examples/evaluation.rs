@@ -145,7 +145,8 @@ impl Tables {
         writeln!(
             text,
             "## Fusers\n\nnDCG@10 of the same lists of the retrievers under every fuser, computed from \
-             the stored lists; the first column repeats what the engine returns.\n\n| collection | {} |\n|---{}|",
+             the stored lists; the first column repeats what the engine returns, but for questions of \
+             one to three words.\n\n| collection | {} |\n|---{}|",
             names.join(" | "),
             "|---:".repeat(names.len())
         )?;

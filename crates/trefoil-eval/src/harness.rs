@@ -409,7 +409,7 @@ mod tests {
             ("compare Elstow with Fenwick", "fenwick"),
             ("overview of the towns that trade salt", "arden"),
             ("who sells salt and fish?", "belmor"),
-            ("Arden", "arden"),
+            ("which of the towns is Arden?", "arden"),
         ];
         let mut towns = Collection {
             name: "towns".to_owned(),

@@ -2,8 +2,8 @@
 //! alone, only this module and the opening of their indexes name them.
 
 use trefoil_core::{
-    After, IndexInput, PlannedRetriever, QueryClassification, QueryType, RankedList, RetrieverId,
-    SearchStrategy, SearchWeights, Stage, Weight,
+    After, Fusion, IndexInput, Plan, PlannedRetriever, QueryClassification, QueryType, RankedList,
+    RetrieverId, SearchStrategy, SearchWeights, Stage, Weight,
 };
 
 /// A retriever that a search can use.
@@ -44,6 +44,13 @@ pub(crate) const fn stage_fed_by(input: IndexInput) -> Stage {
 /// The list that tells which share of the question's information a passage covers.
 pub(crate) fn by_terms(lists: &[RankedList]) -> Option<&RankedList> {
     lists.iter().find(|list| list.retriever() == RetrieverId::KEYWORD)
+}
+
+/// Whether terms are looked for and fused with what others find, as by default.
+pub(crate) fn fuses_terms(plan: &Plan) -> bool {
+    let is_by_terms = |one: &PlannedRetriever| one.id == RetrieverId::KEYWORD;
+    let is_default = plan.fusion == Fusion::Adaptive;
+    is_default && plan.retrievers.len() > 1 && plan.retrievers.iter().any(is_by_terms)
 }
 
 /// The list whose raw scores are cosines.

@@ -174,8 +174,8 @@ pub mod search {
     pub use select::{Exclusion, MMR_LAMBDA, Selected, cosine, diverse, mmr, select};
     pub use trefoil_core::{
         After, All, Answerability, Any, Comparison, Condition, Content, Cursor, DateRange,
-        Embedding, Explanation, Fused, Fuser, Hit, ItemMetadata, KnownName, Lost, Missed,
-        NameLookup, Not, Offsets, Operator, OrderKey, Passage, Plan, PlannedRetriever,
+        Embedding, Explanation, FirstPage, Fused, Fuser, Hit, ItemMetadata, KnownName, Lost,
+        Missed, NameLookup, Not, Offsets, Operator, OrderKey, Passage, Plan, PlannedRetriever,
         QueryClassification, QueryClassifier, QueryRewrite, QueryText, QueryType, Question, Ranked,
         RankedList, Relevance, RerankConfig, RerankPlan, RetrieverHit, RetrieverMetric,
         RetrieverMetrics, RetrieverPlace, RetrieverScores, RrfConfig, SearchEvent,
@@ -202,6 +202,7 @@ pub mod search {
     pub(crate) mod searcher;
     pub(crate) mod select;
     pub(crate) mod turns;
+    mod words;
 }
 
 /// Corrective retrieval: grading of passages, and corrections of weak evidence.

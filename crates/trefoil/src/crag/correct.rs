@@ -114,7 +114,7 @@ impl Searcher<'_> {
         let (mut repairs, mut rewrite) = (Vec::new(), None);
         // Each is tried once: as many rounds as there are corrections, at most. A later page tries
         // those that the first did.
-        let before = search.plan.cursor.as_ref().map(|cursor| cursor.repairs.as_slice());
+        let before = search.plan.cursor.as_ref().map(|cursor| cursor.first.repairs.as_slice());
         let most = before.map_or(usize::MAX, <[usize]>::len);
         for (place, &correction) in search.crag.repairs.iter().enumerate().take(most) {
             if evidence.grade.relevance == CragRelevance::Correct {
@@ -131,7 +131,7 @@ impl Searcher<'_> {
             let tried =
                 self.try_correction(Search { limit, ..search }, correction, &evidence, diagnostics);
             let read = tried.as_ref().ok().and_then(|(_, more)| Some(more.as_ref()?.read));
-            diagnostics.corrections.push(read.unwrap_or_default());
+            diagnostics.first.repairs.push(read.unwrap_or_default());
             match tried {
                 Ok((candidates, more)) => {
                     let kept = more.filter(|more| more.is_no_worse_than(&evidence));
@@ -185,12 +185,14 @@ impl Searcher<'_> {
         let fused = shortlist(fused, plan.candidates, &repaired);
         let unread = all - fused.len();
         let wider = Plan { candidates: fused.len(), ..plan.clone() };
-        let found = self.read(&wider, filters, fused)?;
-        let Added { ranked, switched, read, degraded } =
+        let words = Some(diagnostics.first.words);
+        let found = self.read(&wider, filters, fused, words)?;
+        let Added { ranked, switched, read, compared, degraded } =
             self.rerank_more(search, found.passages, ranked, &repaired);
         if let Some(reason) = degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
+        diagnostics.first.compared |= compared;
         let thresholds = self.thresholds(&plan.question.text, &ranked);
         let more = Findings::new(thresholds, lists, ranked, found.total + unread);
         Ok((candidates, Some(Findings { repaired, switched, read, ..more })))
@@ -210,7 +212,7 @@ impl Searcher<'_> {
         let names = self.mention_strength(search.plan);
         let question = &search.plan.question;
         let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
-        let known = Known { compare_tokens: &compare, names: &names };
+        let known = Known { compare_tokens: &compare, names: &names, reading_weight: 1.0 };
         let read = Read { scores, repaired, known, deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), &question.text, passages, read)
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use trefoil_core::{
-    ChunkId, Deadline, Error, Explanation, Lost, Missed, Plan, Result, SearchQuery,
+    ChunkId, Deadline, Error, Explanation, FirstPage, Lost, Missed, Plan, Result, SearchQuery,
     SearchResultItem, Stage, StagePlace, WhyNot,
 };
 
@@ -88,12 +88,17 @@ impl Engine {
         let of = fused.len();
         let place = fused.iter().position(|hit| hit.row == stored.row);
         let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
+        let read = searcher.read(&plan, &query.filters, fused, None)?;
+        // Where the words of a question of few have put it, if they were looked for.
+        let hits = || read.passages.iter().map(|one| &one.fused).zip(1..);
+        let weighed = hits().find(|(hit, _)| hit.row == stored.row);
+        let hit = weighed.map(|(hit, rank)| (rank, hit.combined)).or(hit);
         let at_fusion = |(rank, score)| StagePlace { stage: Stage::Fuse, rank, score };
         explanation.stages.extend(hit.map(at_fusion));
-        let read = searcher.read(&plan, &query.filters, fused)?;
-        let ranked = searcher.rerank(&plan, read.passages, diagnostics);
+        let total = read.total;
+        let ranked = searcher.rerank(&plan, read, diagnostics);
         let lists = &retrieved.lists;
-        let graded = searcher.correct(request, ranked, read.total, lists, diagnostics);
+        let graded = searcher.correct(request, ranked, total, lists, diagnostics);
         let is_this = |one: &GradedPassage| one.ranked.passage.chunk.row == stored.row;
         if graded.passages.iter().any(is_this) {
             let selected = searcher.select(&plan, graded.passages)?;
@@ -156,7 +161,7 @@ fn kept_or_excluded(
         let reason = why_excluded(*exclusion, &one.ranked, plan);
         return WhyNot { lost_at: Some(Stage::Select), reason, explanation };
     }
-    let page = Page::new(&keys, 0, &[], plan).shown;
+    let page = Page::new(&keys, &FirstPage::default(), plan).shown;
     let (lost_at, reason) = if page.contains(&at) {
         (None, format!("it is result {rank}"))
     } else {

@@ -67,6 +67,12 @@ impl Prior {
         }
     }
 
+    /// The same where what a reader says, and what its kept token vectors do, counts so much, 0–1.
+    pub(crate) fn weighing(combined: Score, tokens: Option<f32>, weight: f32) -> Self {
+        let prior = Self::new(combined, tokens.map(|tokens| weight * tokens));
+        Self { rerank_weight: weight * prior.rerank_weight, ..prior }
+    }
+
     /// The same as a score.
     pub(crate) fn score(self) -> Score {
         Score::clamped(sigmoid(self.log_odds / TEMPERATURE))

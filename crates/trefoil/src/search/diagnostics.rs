@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use trefoil_core::{Degraded, RetrieverMetrics, Stage, StageMetric};
+use trefoil_core::{Degraded, FirstPage, RetrieverMetrics, Stage, StageMetric};
 
 /// What one search tells of itself.
 #[derive(Debug)]
@@ -11,10 +11,8 @@ pub(crate) struct Diagnostics {
     pub(crate) degraded: Vec<Degraded>,
     /// What each retriever did.
     pub(crate) metrics: RetrieverMetrics,
-    /// How many of the fused passages were reranked.
-    pub(crate) reranked: usize,
-    /// How many passages were read for each of the corrections that were tried.
-    pub(crate) corrections: Vec<usize>,
+    /// What later pages do again.
+    pub(crate) first: FirstPage,
     start: Instant,
     lap: Instant,
     stages: Vec<StageMetric>,
@@ -27,8 +25,7 @@ impl Diagnostics {
         Self {
             degraded: Vec::new(),
             metrics: RetrieverMetrics::default(),
-            reranked: 0,
-            corrections: Vec::new(),
+            first: FirstPage::default(),
             start: now,
             lap: now,
             stages: Vec::new(),

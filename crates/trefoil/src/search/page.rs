@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use sha2::{Digest, Sha256};
-use trefoil_core::{Cursor, OrderKey, Plan, SearchQuery};
+use trefoil_core::{Cursor, FirstPage, OrderKey, Plan, SearchQuery};
 
 /// A page of an ordered list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,25 +17,20 @@ pub struct Page {
 impl Page {
     /// The page that `plan` asks for: after its cursor, or without one after its offset. `keys`
     /// are those of all results in their order; passages among them are in the order of keys.
-    /// `reranked` passages were reranked, and as many read for each repair as `repairs` says.
-    pub fn new(keys: &[OrderKey], reranked: usize, repairs: &[usize], plan: &Plan) -> Self {
+    /// `first` is what was done, if it is the first page.
+    pub fn new(keys: &[OrderKey], first: &FirstPage, plan: &Plan) -> Self {
         let start = match &plan.cursor {
             Some(cursor) => seen(cursor, keys),
             None => plan.offset.min(keys.len()),
         };
         let end = keys.len().min(start.saturating_add(plan.limit));
         let last = keys.get(start..end).and_then(<[OrderKey]>::last);
-        // Later pages read what the first did.
-        let (reranked, repairs) = match &plan.cursor {
-            Some(cursor) => (cursor.reranked, cursor.repairs.clone()),
-            None => (reranked, repairs.to_vec()),
-        };
+        let first = plan.cursor.as_ref().map_or(first, |cursor| &cursor.first);
         let next = last.filter(|_| end < keys.len()).map(|last| Cursor {
             last: last.clone(),
             depth: plan.candidates,
-            reranked,
-            fingerprint: cursor_hash(plan.fingerprint, plan.candidates, reranked, &repairs),
-            repairs: repairs.clone(),
+            first: first.clone(),
+            fingerprint: cursor_hash(plan.fingerprint, plan.candidates, first),
         });
         Self { shown: start..end, next }
     }
@@ -54,18 +49,13 @@ fn seen(cursor: &Cursor, keys: &[OrderKey]) -> usize {
 }
 
 /// The fingerprint of a query bound to what a cursor says of its first page.
-pub(crate) fn cursor_hash(
-    fingerprint: u64,
-    depth: usize,
-    reranked: usize,
-    repairs: &[usize],
-) -> u64 {
-    first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {reranked} {repairs:?}")))
+pub(crate) fn cursor_hash(fingerprint: u64, depth: usize, first: &FirstPage) -> u64 {
+    first_bytes(&Sha256::digest(format!("{fingerprint:016x} {depth} {first:?}")))
 }
 
 /// Whether a cursor is of the query with this fingerprint, and as it was given.
 pub(crate) fn is_of(cursor: &Cursor, fingerprint: u64) -> bool {
-    cursor.fingerprint == cursor_hash(fingerprint, cursor.depth, cursor.reranked, &cursor.repairs)
+    cursor.fingerprint == cursor_hash(fingerprint, cursor.depth, &cursor.first)
 }
 
 fn first_bytes(digest: &[u8]) -> u64 {
@@ -107,7 +97,7 @@ mod tests {
         let retrievers = [RetrieverId::KEYWORD.into()];
         let plan =
             plan(&query, question, None, &retrievers, &[], &EngineConfig::default()).unwrap();
-        Page::new(keys, 0, &[], &Plan { cursor, offset, limit, ..plan })
+        Page::new(keys, &FirstPage::default(), &Plan { cursor, offset, limit, ..plan })
     }
 
     #[test]
@@ -170,8 +160,7 @@ mod tests {
         let cursor = Cursor {
             last: keys(&[0.5]).remove(0),
             depth: 60,
-            reranked: 0,
-            repairs: vec![],
+            first: FirstPage::default(),
             fingerprint: 7,
         };
         assert_eq!(of(&|query| query.options.cursor = Some(cursor.clone())), same);

@@ -108,7 +108,8 @@ pub fn plan(
             passages: rerank.top_k,
             thorough,
             // What the first page reranked has to stand where it stood there.
-            limit: options.cursor.as_ref().map(|cursor| cursor.reranked),
+            limit: options.cursor.as_ref().map(|cursor| cursor.first.reranked),
+            compares: options.cursor.as_ref().is_none_or(|cursor| cursor.first.compared),
             batch: rerank.batch_size,
             budget: config.rerank_budget.filter(|_| options.cursor.is_none()),
         }),
@@ -178,7 +179,7 @@ fn majority(corpus: &[(Language, usize)]) -> Language {
 
 #[cfg(test)]
 mod tests {
-    use trefoil_core::{Cursor, OrderKey, QueryClassifier, Score};
+    use trefoil_core::{Cursor, FirstPage, OrderKey, QueryClassifier, Score};
 
     use super::*;
     use crate::{
@@ -300,12 +301,12 @@ mod tests {
         let mut query = SearchQuery::new("q").unwrap().limit(7);
         let last = OrderKey { combined: Score::ONE, id: "chk_1".to_owned(), ..OrderKey::default() };
         let fingerprint = planned(&query).fingerprint;
+        let first = FirstPage { compared: false, words: 1, reranked: 7, repairs: vec![4] };
         let cursor = Cursor {
             last,
             depth: 90,
-            reranked: 7,
-            repairs: vec![4],
-            fingerprint: cursor_hash(fingerprint, 90, 7, &[4]),
+            fingerprint: cursor_hash(fingerprint, 90, &first),
+            first: first.clone(),
         };
         query.options.cursor = Some(cursor.clone());
         query.options.offset = 500;
@@ -313,10 +314,13 @@ mod tests {
         // It reranks what the first page did, and takes the time that this takes.
         let rerank = planned(&query).rerank.unwrap();
         assert_eq!((rerank.passages, rerank.limit, rerank.budget), (50, Some(7), None));
+        assert!(!rerank.compares);
         for changed in [
             Cursor { depth: 900, ..cursor.clone() },
-            Cursor { repairs: vec![4, 4], ..cursor.clone() },
-            Cursor { reranked: 50, ..cursor },
+            Cursor { first: FirstPage { repairs: vec![4, 4], ..first.clone() }, ..cursor.clone() },
+            Cursor { first: FirstPage { reranked: 50, ..first.clone() }, ..cursor.clone() },
+            Cursor { first: FirstPage { compared: true, ..first.clone() }, ..cursor.clone() },
+            Cursor { first: FirstPage { words: 2, ..first }, ..cursor },
         ] {
             let mut query = query.clone();
             query.options.cursor = Some(changed);

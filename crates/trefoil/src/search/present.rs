@@ -46,8 +46,7 @@ impl Searcher<'_> {
         let kept: Vec<&GradedPassage> = selected.kept.iter().collect();
         let total = if plan.selection.passages { total } else { 0 } + others.len();
         let Listing { listed, keys } = Listing::of(&others, &kept);
-        let Page { shown: places, next } =
-            Page::new(&keys, diagnostics.reranked, &diagnostics.corrections, plan);
+        let Page { shown: places, next } = Page::new(&keys, &diagnostics.first, plan);
         let offset = places.start;
         let listed = listed.get(places).unwrap_or_default();
         let passage_places: Vec<usize> = listed.iter().filter_map(Listed::passage).collect();

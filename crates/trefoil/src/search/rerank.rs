@@ -30,6 +30,8 @@ pub(crate) struct Known<'a> {
     pub(crate) compare_tokens: CompareTokens<'a>,
     /// Which passages name what others are about.
     pub(crate) names: Names<'a>,
+    /// How much it counts what token vectors and a reader say, 0–1.
+    pub(crate) reading_weight: f32,
 }
 
 /// What kept token vectors say of rows: the average of the others of one that has none, nothing if
@@ -40,6 +42,12 @@ pub(crate) enum Compared {
     Before(BTreeMap<RowId, f32>),
     /// The score of each, in place of reading.
     Instead(BTreeMap<RowId, Score>),
+}
+
+impl Compared {
+    fn is_something(&self) -> bool {
+        !matches!(self, Self::Before(log_odds) if log_odds.is_empty())
+    }
 }
 
 impl Default for Compared {
@@ -55,6 +63,8 @@ const ENOUGH: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Reranked {
     pub(crate) ranked: Vec<Ranked>,
+    /// Whether token vectors that are kept say something of it.
+    pub(crate) compared: bool,
     pub(crate) degraded: Option<String>,
 }
 
@@ -72,9 +82,9 @@ pub(crate) fn rerank(
     known: Known<'_>,
     deadline: &Deadline,
 ) -> Reranked {
-    let names = known.names;
+    let (names, weight) = (known.names, known.reading_weight);
     let Some(plan) = plan.filter(|_| !passages.is_empty()) else {
-        return Reranked { ranked: unread(passages, names), degraded: None };
+        return Reranked { ranked: unread(passages, names), compared: false, degraded: None };
     };
     let nothing = RowSet::default();
     let is_read = {
@@ -83,7 +93,7 @@ pub(crate) fn rerank(
         found.rerankers.iter().any(|one| head(one, question, &texts).is_some())
     };
     let rows: Vec<RowId> = passages.iter().take(plan.passages).map(|one| one.chunk.row).collect();
-    let (compared, mut degraded) = compared(known, &rows, is_read);
+    let (compared, mut degraded) = compared(known, plan, &rows, is_read);
     // What none of the others reads, the embedder does.
     let readers: Vec<&Arc<dyn Reranker>> =
         if is_read { found.all().collect() } else { found.by_tokens.iter().collect() };
@@ -96,11 +106,13 @@ pub(crate) fn rerank(
             for row in rows.iter().skip(plan.limit.unwrap_or(usize::MAX)) {
                 scores.remove(row);
             }
-            let candidates = candidates(passages, &BTreeMap::new(), &nothing);
-            return Reranked { ranked: in_order(candidates, &scores, names), degraded };
+            let candidates = candidates(passages, &BTreeMap::new(), &nothing, weight);
+            let ranked = in_order(candidates, &scores, names);
+            return Reranked { ranked, compared: true, degraded };
         }
     };
-    let candidates = candidates(passages, &tokens, &nothing);
+    let compared = !tokens.is_empty();
+    let candidates = candidates(passages, &tokens, &nothing, weight);
     let texts: Vec<String> =
         candidates.iter().take(plan.passages).map(|one| readable(&one.passage)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -109,7 +121,7 @@ pub(crate) fn rerank(
     let read = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
         // The embedder's kept vectors have told some of what it would read.
-        let half_first = !is_read && !tokens.is_empty();
+        let half_first = !is_read && compared;
         reading.read_enough(reranker.as_ref(), head, &priors, half_first)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
@@ -117,11 +129,19 @@ pub(crate) fn rerank(
     };
     degraded = degraded.or(read.1);
     let scores = candidates.iter().map(|one| one.passage.chunk.row).zip(read.0).collect();
-    Reranked { ranked: in_order(candidates, &scores, names), degraded }
+    Reranked { ranked: in_order(candidates, &scores, names), compared, degraded }
 }
 
 /// What the token vectors of rows say, or why they say nothing.
-fn compared(known: Known<'_>, rows: &[RowId], is_read: bool) -> (Compared, Option<String>) {
+fn compared(
+    known: Known<'_>,
+    plan: &RerankPlan,
+    rows: &[RowId],
+    is_read: bool,
+) -> (Compared, Option<String>) {
+    if !plan.compares {
+        return (Compared::default(), None);
+    }
     match (known.compare_tokens)(rows, is_read) {
         Ok(compared) => (compared, None),
         Err(error) => (Compared::default(), Some(error.chain())),
@@ -141,17 +161,19 @@ struct Candidate {
 
 /// `passages`, which are in the order of fusion, as they are read: those that `tokens` speak of by
 /// that and their fused score, then the others. Against what repairs found the fused score does not
-/// speak: the question as it was asked could not bring it up.
+/// speak: the question as it was asked could not bring it up. What `tokens` and a reader say counts
+/// `weight`.
 fn candidates(
     passages: Vec<Passage>,
     tokens: &BTreeMap<RowId, f32>,
     repaired: &RowSet,
+    weight: f32,
 ) -> Vec<Candidate> {
     let candidate = |(passage, fused_rank): (Passage, usize)| {
         let row = passage.fused.row;
         let least = if repaired.contains(row) { NEUTRAL } else { Score::ZERO };
         let tokens = tokens.get(&row).copied();
-        let prior = Prior::new(passage.fused.combined.max(least), tokens);
+        let prior = Prior::weighing(passage.fused.combined.max(least), tokens, weight);
         let compared = tokens.map(|_| prior.score());
         Candidate { passage, fused_rank, prior, compared }
     };
@@ -166,7 +188,7 @@ fn candidates(
 
 /// `passages` in the order of fusion, none of them read.
 pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
-    let candidates = candidates(passages, &BTreeMap::new(), &RowSet::default());
+    let candidates = candidates(passages, &BTreeMap::new(), &RowSet::default(), 1.0);
     in_order(candidates, &BTreeMap::new(), names)
 }
 
@@ -189,6 +211,8 @@ pub(crate) struct Added {
     pub(crate) switched: bool,
     /// How many passages were read.
     pub(crate) read: usize,
+    /// Whether token vectors that are kept say something of it.
+    pub(crate) compared: bool,
     /// Why the token vectors that are kept could not be compared.
     pub(crate) degraded: Option<String>,
 }
@@ -205,21 +229,22 @@ pub(crate) fn rerank_more(
     passages: Vec<Passage>,
     Read { mut scores, repaired, known, deadline }: Read<'_>,
 ) -> Added {
-    let names = known.names;
+    let (names, weight) = (known.names, known.reading_weight);
     let is_repaired = |passage: &&Passage| repaired.contains(passage.chunk.row);
     if passages.iter().all(|passage| is_repaired(&passage)) {
         // There was no first list: this is it. What repairs found is all read.
         let plan = plan.map(|plan| RerankPlan { thorough: true, ..plan.clone() });
         let plan = plan.as_ref();
-        let Reranked { ranked, .. } = rerank(found, plan, question, passages, known, deadline);
+        let Reranked { ranked, compared, .. } =
+            rerank(found, plan, question, passages, known, deadline);
         let read = ranked.iter().filter(|one| one.rerank.is_some()).count();
-        return Added { ranked, switched: false, read, degraded: None };
+        return Added { ranked, switched: false, read, compared, degraded: None };
     }
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
-        let candidates = candidates(passages, &BTreeMap::new(), repaired);
+        let candidates = candidates(passages, &BTreeMap::new(), repaired, weight);
         let ranked = in_order(candidates, &scores, names);
-        return Added { ranked, switched: false, read: 0, degraded: None };
+        return Added { ranked, switched: false, read: 0, compared: false, degraded: None };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
     let first: Vec<(RowId, String)> = first.map(row_and_text).collect();
@@ -228,22 +253,23 @@ pub(crate) fn rerank_more(
     let texts: Vec<&str> = first.iter().map(|(_, text)| text.as_str()).collect();
     let is_read = found.rerankers.iter().any(|one| head(one, question, &texts).is_some());
     let mut rows: Vec<RowId> = added.iter().map(|(row, _)| *row).collect();
-    let (mut told, mut degraded) = compared(known, &rows, is_read);
+    let (mut told, mut degraded) = compared(known, plan, &rows, is_read);
     if matches!(told, Compared::Before(_)) {
         rows.extend(first.iter().map(|(row, _)| *row));
-        (told, degraded) = compared(known, &rows, is_read);
+        (told, degraded) = compared(known, plan, &rows, is_read);
     } else if let Compared::Instead(told) = &told {
         for (&row, &score) in told {
             scores.entry(row).or_insert(score);
         }
     }
+    let compared = told.is_something();
     let tokens = match told {
         Compared::Before(tokens) if is_read || found.by_tokens.is_some() => tokens,
         Compared::Before(_) | Compared::Instead(_) => BTreeMap::new(),
     };
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
-        let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
-        return Added { ranked, switched: false, read: 0, degraded };
+        let ranked = in_order(candidates(passages, &tokens, repaired, weight), &scores, names);
+        return Added { ranked, switched: false, read: 0, compared, degraded };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
     let other = || {
@@ -266,8 +292,8 @@ pub(crate) fn rerank_more(
     let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    let ranked = in_order(candidates(passages, &tokens, repaired), &scores, names);
-    Added { ranked, switched, read: added, degraded }
+    let ranked = in_order(candidates(passages, &tokens, repaired, weight), &scores, names);
+    Added { ranked, switched, read: added, compared, degraded }
 }
 
 /// Who read these passages: the first reranker that can, if all of them were read.
@@ -311,7 +337,7 @@ fn head<'a, 't>(
 }
 
 /// A passage as a reranker reads it: its headings, an empty line, its text.
-fn readable(passage: &Passage) -> String {
+pub(crate) fn readable(passage: &Passage) -> String {
     let chunk = &passage.chunk;
     let title = std::iter::once(&chunk.file.title).chain(&chunk.chunk.heading_path);
     let header: Vec<&str> = title.map(String::as_str).filter(|part| !part.is_empty()).collect();
@@ -358,7 +384,7 @@ fn in_order(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Mutex;
 
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -396,35 +422,43 @@ mod tests {
 
     /// Passages with these fused scores in this order; row 0 is the first, and its text `0`.
     fn passages(combined: &[f32]) -> Vec<Passage> {
-        let passage = |(row, &combined): (u64, &f32)| {
-            let row = RowId::new(row);
-            let chunk = Chunk {
-                level: ChunkLevel::Leaf,
-                ordinal: 0,
-                heading_path: Vec::new(),
-                text: row.get().to_string(),
-                bytes: ByteSpan { start: 0, end: 0 },
-                lines: LineSpan { start: 1, end: 1 },
-                language: Language::Ko,
-            };
-            let file = FileInfo {
-                id: FileId::new("fil_1").unwrap(),
-                path: "1".to_owned(),
-                title: String::new(),
-                date: None,
-                metadata: Metadata::default(),
-                tags: Vec::new(),
-            };
-            let id = ChunkId::new(format!("chk_{:02}", row.get())).unwrap();
-            let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
-            let combined = Score::clamped(combined);
-            Passage { fused: Fused { row, combined, hits: Vec::new() }, chunk }
-        };
-        (0..).zip(combined).map(passage).collect()
+        (0..).zip(combined).map(|(row, &it)| passage(row, &row.to_string(), it)).collect()
     }
 
-    const PLAN: RerankPlan =
-        RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
+    /// A passage of this text with this fused score.
+    pub(crate) fn passage(row: u64, text: &str, combined: f32) -> Passage {
+        let row = RowId::new(row);
+        let chunk = Chunk {
+            level: ChunkLevel::Leaf,
+            ordinal: 0,
+            heading_path: Vec::new(),
+            text: text.to_owned(),
+            bytes: ByteSpan { start: 0, end: 0 },
+            lines: LineSpan { start: 1, end: 1 },
+            language: Language::Ko,
+        };
+        let file = FileInfo {
+            id: FileId::new("fil_1").unwrap(),
+            path: "1".to_owned(),
+            title: String::new(),
+            date: None,
+            metadata: Metadata::default(),
+            tags: Vec::new(),
+        };
+        let id = ChunkId::new(format!("chk_{:02}", row.get())).unwrap();
+        let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
+        let combined = Score::clamped(combined);
+        Passage { fused: Fused { row, combined, hits: Vec::new() }, chunk }
+    }
+
+    const PLAN: RerankPlan = RerankPlan {
+        passages: 5,
+        thorough: false,
+        batch: 16,
+        limit: None,
+        compares: true,
+        budget: None,
+    };
 
     fn found(reader: &Arc<Half>, by_tokens: bool) -> FoundRerankers {
         let reader: Arc<dyn Reranker> = Arc::clone(reader) as _;
@@ -457,11 +491,12 @@ mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |_: &[RowId], _| Ok(compared());
-        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0 };
+        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
         let plan = RerankPlan { limit, ..PLAN };
         let found = found(&reader, by_tokens);
-        let Reranked { ranked, degraded } =
+        let Reranked { ranked, compared, degraded } =
             rerank(&found, Some(&plan), "why?", passages(&FUSED), known, &Deadline::NEVER);
+        assert_eq!(compared, (known.compare_tokens)(&[], false).unwrap().is_something());
         let texts = reader.read.lock().unwrap().clone();
         let (rows, read) = rows(&ranked);
         assert_eq!((rows.as_slice(), read), (expected.0, expected.1), "{ranked:?}");
@@ -487,6 +522,33 @@ mod tests {
     }
 
     #[test]
+    fn a_later_page_compares_no_token_vectors_if_the_first_did_not() {
+        let reader = Arc::new(Half::default());
+        let compare = |_: &[RowId], _| panic!("they are not asked for");
+        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
+        let plan = RerankPlan { limit: Some(2), compares: false, ..PLAN };
+        let found = found(&reader, true);
+        let Reranked { ranked, compared, .. } =
+            rerank(&found, Some(&plan), "why?", passages(&FUSED), known, &Deadline::NEVER);
+        assert_eq!((rows(&ranked), compared), ((vec![0, 1, 2, 3, 4, 5], 2), false));
+    }
+
+    #[test]
+    fn what_a_reader_says_counts_as_much_as_it_is_to() {
+        let told = || Compared::Instead(by_row(&[(0, Score::HALF), (1, Score::clamped(0.9))]));
+        for (reading_weight, expected) in [(1.0, [1, 0]), (0.4, [0, 1])] {
+            let reader = Arc::new(Half::default());
+            let compare = |_: &[RowId], _| Ok(told());
+            let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight };
+            let found = found(&reader, true);
+            let passages = passages(&[0.9, 0.75]);
+            let Reranked { ranked, .. } =
+                rerank(&found, Some(&PLAN), "why?", passages, known, &Deadline::NEVER);
+            assert_eq!(rows(&ranked).0, expected, "{reading_weight}");
+        }
+    }
+
+    #[test]
     fn token_vectors_in_place_of_reading_score_a_list() {
         let score = Score::clamped;
         let told = [(0, score(0.01)), (1, score(0.5)), (2, score(0.99)), (3, score(0.5))];
@@ -504,7 +566,7 @@ mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |rows: &[RowId], _| Ok(compared(rows));
-        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0 };
+        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
         let repaired: RowSet = [RowId::new(5)].into_iter().collect();
         let scores = by_row(&[(0, Score::HALF), (1, Score::HALF)]);
         let read = Read { scores, repaired: &repaired, known, deadline: &Deadline::NEVER };
@@ -513,7 +575,7 @@ mod tests {
         let (rows, scored) = rows(&added.ranked);
         assert_eq!((rows.as_slice(), scored), (expected.0, expected.1), "{:?}", added.ranked);
         assert_eq!(*reader.read.lock().unwrap(), expected.2);
-        assert_eq!((added.switched, added.degraded), (false, None));
+        assert_eq!((added.switched, added.compared, added.degraded), (false, true, None));
     }
 
     #[test]
@@ -538,6 +600,7 @@ mod tests {
             tokens in proptest::collection::btree_map(0_u64..12, -8_i8..8, 0..12),
             read in proptest::collection::btree_map(0_u64..12, 1_u8..10, 0..12),
             repaired in proptest::collection::vec(any::<bool>(), 12),
+            weight in 0.0_f32..=1.0,
         ) {
             combined.sort_unstable_by(|a, b| b.cmp(a));
             let combined: Vec<f32> = combined.into_iter().map(|it| f32::from(it) / 8.0).collect();
@@ -549,7 +612,7 @@ mod tests {
             let repaired: RowSet = (0..).zip(repaired)
                 .filter_map(|(row, is)| (is && scores.contains_key(&RowId::new(row))).then_some(RowId::new(row)))
                 .collect();
-            let listed = candidates(passages(&combined), &tokens, &repaired);
+            let listed = candidates(passages(&combined), &tokens, &repaired, weight);
             let ranked = in_order(listed, &scores, &|_, _| 0.0);
             prop_assert_eq!(ranked.len(), combined.len());
             let keys: Vec<OrderKey> = ranked.iter().map(Ranked::key).collect();

@@ -10,7 +10,7 @@ use trefoil_core::{
 
 use crate::{
     background::catch_panics,
-    default_set::Available,
+    default_set::{Available, fuses_terms},
     graph::answers::{Answers, answers},
     index::{admission::Admission, read_view::ReadView, tokens::asked_tokens},
     search::{
@@ -21,6 +21,7 @@ use crate::{
         rerank::{Compared, Known, rerank},
         retrieve::{Retrieved, run_after, run_independent},
         select::{Selected, cosine, select},
+        words::{Weighed, weigh_words},
     },
     state::State,
 };
@@ -50,6 +51,8 @@ pub(crate) struct ReadPassages {
     pub(crate) passages: Vec<Passage>,
     /// Fused candidates that pass the filters, read or not.
     pub(crate) total: usize,
+    /// What they have of a question of few words.
+    pub(crate) weighed: Weighed,
 }
 
 impl Searcher<'_> {
@@ -173,12 +176,14 @@ impl Searcher<'_> {
         failed.filter(|_| lists.is_empty()).map_or(Ok(lists), Err)
     }
 
-    /// Loads the fused rows. Filters are checked once more, against what is stored now.
+    /// Loads the fused rows. Filters are checked once more, against what is stored now. `words` is
+    /// how many of a question of few the best passage of the first list has, for another list.
     pub(crate) fn read(
         self,
         plan: &Plan,
         filters: &SearchFilters,
         mut fused: Vec<Fused>,
+        words: Option<usize>,
     ) -> Result<ReadPassages> {
         let mut total = fused.len();
         fused.truncate(plan.candidates);
@@ -199,6 +204,13 @@ impl Searcher<'_> {
             }
         }
         total -= scored - passages.len();
+        // One list alone, and another fusion, is taken as it is asked for.
+        let weighed = if fuses_terms(plan) {
+            let before = plan.cursor.as_ref().map(|cursor| cursor.first.words);
+            weigh_words(&plan.question.text, &mut passages, words.or(before))
+        } else {
+            Weighed::NOT
+        };
         // Ties: newer first, then by id, whatever the rows are.
         passages.sort_by(|a, b| {
             let date = |passage: &Passage| passage.chunk.file.date;
@@ -208,27 +220,31 @@ impl Searcher<'_> {
                 .then_with(|| date(b).cmp(&date(a)))
                 .then_with(|| a.chunk.id.cmp(&b.chunk.id))
         });
-        Ok(ReadPassages { passages, total })
+        Ok(ReadPassages { passages, total, weighed })
     }
 
     /// Reads the first passages together with the question and puts all in their final order.
     pub(crate) fn rerank(
         self,
         plan: &Plan,
-        passages: Vec<Passage>,
+        ReadPassages { passages, weighed, .. }: ReadPassages,
         diagnostics: &mut Diagnostics,
     ) -> Vec<Ranked> {
         let (question, rerankers) = (&plan.question, &self.state.rerankers);
         let names = self.mention_strength(plan);
         let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
-        let known = Known { compare_tokens: &compare, names: &names };
+        // What a reader says is the evidence that is graded.
+        let reading_weight = if plan.crag.is_some() { 1.0 } else { weighed.reading_weight };
+        let known = Known { compare_tokens: &compare, names: &names, reading_weight };
         let reranked =
             rerank(rerankers, plan.rerank.as_ref(), &question.text, passages, known, self.deadline);
         if let Some(reason) = reranked.degraded {
             diagnostics.degrade(Stage::Rerank, reason);
         }
         let read = reranked.ranked.iter().filter(|one| one.rerank.is_some());
-        diagnostics.reranked = read.count();
+        diagnostics.first.reranked = read.count();
+        diagnostics.first.compared = reranked.compared;
+        diagnostics.first.words = weighed.words;
         reranked.ranked
     }
 
@@ -238,8 +254,8 @@ impl Searcher<'_> {
     /// Those of a model of late interaction order what a cross-encoder reads (decision 028). What
     /// none reads, those of the embedder order as reading would if the question is in a language
     /// that the corpus is not in (decision 024); within a language they count less, since a window
-    /// of each of the first is better read (decision 037). Nothing, if the time is up or fewer than
-    /// half of the rows have any of one space.
+    /// of each of the first is better read (decision 037). Nothing, if the time is up before all are
+    /// compared, or fewer than half of the rows have any of one space.
     ///
     /// # Errors
     ///
@@ -268,18 +284,15 @@ impl Searcher<'_> {
         let space = asked.space;
         let mut found: BTreeMap<RowId, f32> =
             asked.similarities().take_while(|_| !self.deadline.has_passed()).collect();
-        if found.is_empty() {
+        if found.len() < asked.kept.len() {
             return Ok(Compared::default());
         }
-        let is_whole = found.len() == asked.kept.len();
         let average = found.values().sum::<f32>() / found.len() as f32;
         for &row in rows {
             found.entry(row).or_insert(average);
         }
         let trained = space.is_late_interaction();
         Ok(if is_read || !(trained || question.cross_lingual) {
-            // A later page could compare more, and order what both show in another way.
-            found.retain(|_, _| is_whole);
             let weight = if trained { 1.0 } else { WEIGHT_OF_TOKENS_WITHIN };
             let log_odds = |(row, found)| (row, weight * space.log_odds(found));
             Compared::Before(found.into_iter().map(log_odds).collect())

@@ -172,7 +172,14 @@ mod tests {
         budget: Option<Duration>,
         reranker: &Counts,
     ) -> (usize, String) {
-        let plan = RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget };
+        let plan = RerankPlan {
+            passages: 5,
+            thorough: false,
+            batch: 16,
+            limit: None,
+            compares: true,
+            budget,
+        };
         let reading = Reading { turns, plan: &plan, question: "why?", deadline };
         let (scores, reason) = reading.read(reranker, &["a"; 5]);
         assert_eq!(scores.len(), reranker.scored.load(Ordering::Relaxed));
@@ -204,8 +211,14 @@ mod tests {
     #[test]
     fn half_is_read_first_where_kept_vectors_have_told_half() {
         let (turns, deadline) = (Turns::of(1), Deadline::NEVER);
-        let plan =
-            RerankPlan { passages: 5, thorough: false, batch: 16, limit: None, budget: None };
+        let plan = RerankPlan {
+            passages: 5,
+            thorough: false,
+            batch: 16,
+            limit: None,
+            compares: true,
+            budget: None,
+        };
         let reading = Reading { turns: &turns, plan: &plan, question: "why?", deadline: &deadline };
         for (first, half_first, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
             let priors = [first, 0.0, 0.0, 0.0, 0.0].map(|it| Prior::new(Score::HALF, Some(it)));
