@@ -81,7 +81,13 @@ pub(crate) fn repair(dir: &Path, config: &EngineConfig) -> Result<RepairReport> 
     };
     let rebuilt = rebuilt.iter().map(IndexOnDisk::part).collect();
     sync(dir)?;
-    drop(open_to_write(dir, config.clone(), lock, OnMismatch::Refuse)?);
+    let state = open_to_write(dir, config.clone(), lock, OnMismatch::Refuse)?;
+    // Where it was lost which model the vectors are of, it is known only now.
+    if state.leads() {
+        state.store.requeue_embeddings()?;
+        state.replay_all()?;
+    }
+    drop(state);
     let after = verify(dir, config)?;
     Ok(RepairReport { before, set_aside: Some(aside), saved, rebuilt, after })
 }
