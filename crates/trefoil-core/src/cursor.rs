@@ -60,13 +60,13 @@ pub struct Cursor {
     pub fingerprint: u64,
 }
 
-/// What the first page of a search did as far as its time went, and the others do again: so all
-/// are cut from one order.
+/// What the first page of a search did within its time. Later pages repeat it, so that all come
+/// from one order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FirstPage {
-    /// Whether token vectors that are kept were compared.
+    /// Whether token vectors that are kept were compared, of its list or of one that a repair made.
     pub compared: bool,
-    /// How many words of a question of few the best passage has; 0 where they are not looked for.
+    /// How many words of a question of a few a passage has at most; 0 where they are not looked for.
     pub words: usize,
     /// How many passages were reranked.
     pub reranked: usize,

@@ -146,7 +146,8 @@ pub struct RetrieverHit {
 pub struct Fused {
     /// The row.
     pub row: RowId,
-    /// The fused score, 0–1; 1 is first in every retriever that ran.
+    /// The fused score, 0–1; 1 is first in every retriever that ran. Once a passage is read, less if
+    /// it lacks words of a question of a few.
     pub combined: Score,
     /// Who found it, at most once a retriever.
     pub hits: Vec<RetrieverHit>,

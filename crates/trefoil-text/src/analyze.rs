@@ -245,7 +245,7 @@ fn lower_case(word: &str) -> Cow<'_, str> {
 }
 
 /// What follows the apostrophe of an English contraction or genitive.
-fn is_clitic(word: &str) -> bool {
+pub(crate) fn is_clitic(word: &str) -> bool {
     ["s", "t", "d", "m", "ll", "re", "ve"].iter().any(|clitic| word.eq_ignore_ascii_case(clitic))
 }
 

@@ -177,7 +177,7 @@ impl Searcher<'_> {
     }
 
     /// Loads the fused rows. Filters are checked once more, against what is stored now. `words` is
-    /// how many of a question of few the best passage of the first list has, for another list.
+    /// how many words of a question of a few a passage of the first list has at most, for another list.
     pub(crate) fn read(
         self,
         plan: &Plan,
@@ -207,7 +207,7 @@ impl Searcher<'_> {
         // One list alone, and another fusion, is taken as it is asked for.
         let weighed = if fuses_terms(plan) {
             let before = plan.cursor.as_ref().map(|cursor| cursor.first.words);
-            weigh_words(&plan.question.text, &mut passages, words.or(before))
+            weigh_words(&plan.question, &mut passages, words.or(before))
         } else {
             Weighed::NOT
         };
