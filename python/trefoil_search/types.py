@@ -2217,7 +2217,7 @@ class Relevance(Value):
     """Where a score comes from; each part 0–1."""
 
     combined: Score
-    """After fusion; less for a passage that lacks words of a question of a few."""
+    """After fusion; less for a passage that lacks words of a short question."""
     crag: CragScore | None = None
     """What grading says, where it graded the passage."""
     rerank: Score | None = None

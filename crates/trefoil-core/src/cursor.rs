@@ -66,7 +66,7 @@ pub struct Cursor {
 pub struct FirstPage {
     /// Whether token vectors that are kept were compared, of its list or of one that a repair made.
     pub compared: bool,
-    /// How many words of a question of a few a passage has at most; 0 where they are not looked for.
+    /// How many words of a short question a passage has at most; 0 where they are not looked for.
     pub words: usize,
     /// How many passages were reranked.
     pub reranked: usize,
@@ -94,7 +94,7 @@ const FORM: &str = "5";
 /// More candidates than any search looks at.
 const DEEPEST: usize = 100_000;
 
-/// More words than a question of few has.
+/// More words than a short question has.
 const MOST_WORDS: usize = 9;
 
 /// More repairs than any search tries.

@@ -147,7 +147,7 @@ pub struct Fused {
     /// The row.
     pub row: RowId,
     /// The fused score, 0–1; 1 is first in every retriever that ran. Once a passage is read, less if
-    /// it lacks words of a question of a few.
+    /// it lacks words of a short question.
     pub combined: Score,
     /// Who found it, at most once a retriever.
     pub hits: Vec<RetrieverHit>,

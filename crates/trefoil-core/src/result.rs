@@ -393,7 +393,7 @@ impl SearchResultItem {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relevance {
-    /// After fusion; less for a passage that lacks words of a question of a few.
+    /// After fusion; less for a passage that lacks words of a short question.
     pub combined: Score,
     /// What each retriever says; on the wire, each stands next to `combined` under its name.
     #[serde(flatten)]

@@ -155,7 +155,7 @@ impl Profile {
 
 impl FusionSettings {
     /// Fuses lists as an engine with these settings does, before reranking and before it asks the
-    /// passages for the words of a question of few (decision 039). `suited` are the weights that suit
+    /// passages for the words of a short question (decision 039). `suited` are the weights that suit
     /// the type of the question, for settings without weights of their own.
     ///
     /// # Errors

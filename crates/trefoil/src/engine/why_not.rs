@@ -89,7 +89,7 @@ impl Engine {
         let place = fused.iter().position(|hit| hit.row == stored.row);
         let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
         let read = searcher.read(&plan, &query.filters, fused, None)?;
-        // Where the words of a question of few have put it, if they were looked for.
+        // Where the words of a short question have put it, if they were looked for.
         let hits = || read.passages.iter().map(|one| &one.fused).zip(1..);
         let weighed = hits().find(|(hit, _)| hit.row == stored.row);
         let hit = weighed.map(|(hit, rank)| (rank, hit.combined)).or(hit);

@@ -45,8 +45,8 @@ pub(crate) enum Compared {
 }
 
 impl Compared {
-    fn is_something(&self) -> bool {
-        !matches!(self, Self::Before(log_odds) if log_odds.is_empty())
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Before(log_odds) if log_odds.is_empty())
     }
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn rerank_more(
             scores.entry(row).or_insert(score);
         }
     }
-    let compared = told.is_something();
+    let compared = !told.is_empty();
     let tokens = match told {
         Compared::Before(tokens) if is_read || found.by_tokens.is_some() => tokens,
         Compared::Before(_) | Compared::Instead(_) => BTreeMap::new(),
@@ -451,7 +451,7 @@ pub(crate) mod tests {
         Passage { fused: Fused { row, combined, hits: Vec::new() }, chunk }
     }
 
-    const PLAN: RerankPlan = RerankPlan {
+    pub(crate) const PLAN: RerankPlan = RerankPlan {
         passages: 5,
         thorough: false,
         batch: 16,
@@ -496,7 +496,7 @@ pub(crate) mod tests {
         let found = found(&reader, by_tokens);
         let Reranked { ranked, compared, degraded } =
             rerank(&found, Some(&plan), "why?", passages(&FUSED), known, &Deadline::NEVER);
-        assert_eq!(compared, (known.compare_tokens)(&[], false).unwrap().is_something());
+        assert_eq!(compared, !(known.compare_tokens)(&[], false).unwrap().is_empty());
         let texts = reader.read.lock().unwrap().clone();
         let (rows, read) = rows(&ranked);
         assert_eq!((rows.as_slice(), read), (expected.0, expected.1), "{ranked:?}");

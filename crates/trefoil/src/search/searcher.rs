@@ -177,7 +177,7 @@ impl Searcher<'_> {
     }
 
     /// Loads the fused rows. Filters are checked once more, against what is stored now. `words` is
-    /// how many words of a question of a few a passage of the first list has at most, for another list.
+    /// how many words of a short question a passage of the first list has at most, for another list.
     pub(crate) fn read(
         self,
         plan: &Plan,

@@ -138,6 +138,7 @@ mod tests {
     use trefoil_core::{Cancel, Result};
 
     use super::*;
+    use crate::search::rerank::tests::PLAN;
 
     /// Counts what it scores, and gives the search up after so many.
     #[derive(Debug)]
@@ -172,14 +173,7 @@ mod tests {
         budget: Option<Duration>,
         reranker: &Counts,
     ) -> (usize, String) {
-        let plan = RerankPlan {
-            passages: 5,
-            thorough: false,
-            batch: 16,
-            limit: None,
-            compares: true,
-            budget,
-        };
+        let plan = RerankPlan { budget, ..PLAN };
         let reading = Reading { turns, plan: &plan, question: "why?", deadline };
         let (scores, reason) = reading.read(reranker, &["a"; 5]);
         assert_eq!(scores.len(), reranker.scored.load(Ordering::Relaxed));
@@ -211,15 +205,7 @@ mod tests {
     #[test]
     fn half_is_read_first_where_kept_vectors_have_told_half() {
         let (turns, deadline) = (Turns::of(1), Deadline::NEVER);
-        let plan = RerankPlan {
-            passages: 5,
-            thorough: false,
-            batch: 16,
-            limit: None,
-            compares: true,
-            budget: None,
-        };
-        let reading = Reading { turns: &turns, plan: &plan, question: "why?", deadline: &deadline };
+        let reading = Reading { turns: &turns, plan: &PLAN, question: "why?", deadline: &deadline };
         for (first, half_first, expected) in [(4.0, true, 3), (0.0, true, 5), (4.0, false, 5)] {
             let priors = [first, 0.0, 0.0, 0.0, 0.0].map(|it| Prior::new(Score::HALF, Some(it)));
             let (scores, reason) = reading.read_enough(&counts(9), &["a"; 5], &priors, half_first);
