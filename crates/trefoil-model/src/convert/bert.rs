@@ -2,23 +2,33 @@
 //!
 //! What the exporter has written takes a third more time: it masks attention, which one pair a run
 //! does not need, takes its sizes apart at each layer, and its last layer asks for every token,
-//! while the score is that of the first one. The integers stay as they are.
+//! while the score is that of the first one. Besides, tokens that the question attends to least are
+//! left out after half and after three quarters of the layers (decision 040). The integers stay as
+//! they are.
 
 use trefoil_core::Result;
 
 use super::{
-    encoder::{Encoder, Linear, LinearPart, Norm, NormPart, Parts, TO_FLOAT},
-    onnx::{Axis, Element},
+    encoder::{
+        Encoded, Encoder, LAST_AXIS, Linear, LinearPart, Norm, NormPart, Parts, TO_FLOAT,
+        TO_INTEGER,
+    },
+    onnx::{Attribute, Axis, Element, Graph},
     quantized_onnx::{Table, Weights, damaged},
 };
 
 /// That of BERT, which its weights do not tell.
 const NORM_EPSILON: f32 = 1e-12;
 const MOST_LAYERS: usize = 256;
+/// At least so many tokens stay, besides the first: little is won with a pair that short.
+const LEAST_KEPT: usize = 32;
 
-/// The ONNX model: `input_ids` and `token_type_ids` \[batch, sequence\] of i64 to `logits`
-/// \[batch, 1\] of f32. The same weights give the same bytes. `heads` are those of attention, which
-/// the weights do not tell either.
+/// The ONNX model: `input_ids` and `token_type_ids` \[1, sequence\] of i64 to `logits` \[1, 1\] of
+/// f32. The same weights give the same bytes. `heads` are those of attention, which the weights do not
+/// tell either.
+///
+/// After half of the layers a third of the tokens is left out, and after three quarters of them half
+/// of the others; the first and 32 more always stay.
 ///
 /// # Errors
 /// [`trefoil_core::Error::Corrupt`] if a tensor is missing or has another size.
@@ -33,18 +43,92 @@ pub(crate) fn cross_encoder(source: &[u8], heads: usize) -> Result<Vec<u8>> {
     let last = layers.checked_sub(1).ok_or_else(|| damaged("there is no layer"))?;
 
     let mut encoder = Encoder::new(hidden, heads, NORM_EPSILON);
-    let [batch, sequence] = [Axis::Named("batch"), Axis::Named("sequence")];
-    let input = |name| encoder.graph.input(name, Element::Int64, &[batch, sequence]);
+    let [one, sequence] = [Axis::Fixed(1), Axis::Named("sequence")];
+    let input = |name| encoder.graph.input(name, Element::Int64, &[one, sequence]);
     let [ids, types] = ["input_ids", "token_type_ids"].map(input);
-    let mut tokens = bert.embeddings(&mut encoder, &ids, &types)?;
+    let hidden = bert.embeddings(&mut encoder, &ids, &types)?;
+    let pruning = Pruning::declare(&mut encoder.graph);
+    let mut tokens = Tokens { hidden, types };
     for layer in 0..last {
-        tokens = encoder.layer(&bert, layer, &tokens, &tokens)?;
+        let encoded = encoder.layer(&bert, layer, &tokens.hidden, &tokens.hidden)?;
+        let done = layer + 1;
+        let share = [(layers / 2, &pruning.two_thirds), (layers * 3 / 4, &pruning.half)];
+        tokens = match share.into_iter().find(|&(after, _)| after == done) {
+            Some((_, share)) => pruning.kept(&mut encoder.graph, share, &tokens.types, &encoded),
+            None => Tokens { hidden: encoded.hidden, ..tokens },
+        };
     }
-    let first = encoder.graph.op("Slice", &[&tokens, "zero", "one", "one"], &[]);
-    let first = encoder.layer(&bert, last, &tokens, &first)?;
+    let first = encoder.graph.op("Slice", &[&tokens.hidden, "zero", "one", "one"], &[]);
+    let first = encoder.layer(&bert, last, &tokens.hidden, &first)?.hidden;
     let logits = bert.score(&mut encoder, &first)?;
-    encoder.graph.output("logits", Element::Float, &[batch, Axis::Fixed(1)], &logits);
+    encoder.graph.output("logits", Element::Float, &[one, one], &logits);
     Ok(encoder.graph.into_model("bert", "trefoil"))
+}
+
+/// The tokens that a layer goes over.
+struct Tokens {
+    /// Their vectors, \[1, tokens, hidden\].
+    hidden: String,
+    /// 0 for those of the question, the first of all among them, 1 for those of the passage;
+    /// \[1, tokens\].
+    types: String,
+}
+
+/// Constants of the graph that choose which tokens stay.
+struct Pruning {
+    one: String,
+    half: String,
+    two_thirds: String,
+    end: String,
+    least: String,
+    first: String,
+    heads_and_queries: String,
+    heads_and_tokens: String,
+}
+
+impl Pruning {
+    fn declare(graph: &mut Graph) -> Self {
+        Self {
+            one: graph.floats("kept.one", &[], &[1.0]),
+            half: graph.floats("kept.half", &[], &[0.5]),
+            two_thirds: graph.floats("kept.two_thirds", &[], &[2.0 / 3.0]),
+            end: graph.tensor("kept.end", Element::Int64, &[1], &i64::MAX.to_le_bytes()),
+            least: graph.sizes("kept.least", &[LEAST_KEPT]),
+            first: graph.tensor("kept.first", Element::Int64, &[1, 1], &0_i64.to_le_bytes()),
+            heads_and_queries: graph.sizes("kept.heads_queries", &[1, 2]),
+            heads_and_tokens: graph.sizes("kept.heads_tokens", &[1, 3]),
+        }
+    }
+
+    /// The first of the tokens, which the score is made of, and that share of the others that those of
+    /// the question attend to most, summed up over heads and tokens. A later layer needs no order of
+    /// them: their places are in their vectors.
+    fn kept(&self, graph: &mut Graph, share: &str, types: &str, encoded: &Encoded) -> Tokens {
+        let passage = graph.op("Cast", &[types], &[TO_FLOAT]);
+        let question = graph.op("Sub", &[&self.one, &passage], &[]);
+        let question = graph.op("Unsqueeze", &[&question, &self.heads_and_tokens], &[]);
+        let attended = graph.op("Mul", &[&encoded.attention, &question], &[]);
+        let summed = [Attribute::Int("keepdims", 0)];
+        let attended = graph.op("ReduceSum", &[&attended, &self.heads_and_queries], &summed);
+        let others = graph.op("Slice", &[&attended, "one", &self.end, "one"], &[]);
+
+        let sizes = graph.op("Shape", &[&others], &[]);
+        let all = graph.op("Gather", &[&sizes, "one"], &[]);
+        let others_count = graph.op("Cast", &[&all], &[TO_FLOAT]);
+        let kept_share = graph.op("Mul", &[&others_count, share], &[]);
+        let kept_share = graph.op("Ceil", &[&kept_share], &[]);
+        let kept_share = graph.op("Cast", &[&kept_share], &[TO_INTEGER]);
+        let count = graph.op("Max", &[&kept_share, &self.least], &[]);
+        let count = graph.op("Min", &[&count, &all], &[]);
+        let [_, places] = graph.op_n("TopK", &[&others, &count], &[LAST_AXIS]);
+        let places = graph.op("Add", &[&places, "one"], &[]);
+        let second = [Attribute::Int("axis", 1)];
+        let places = graph.op("Concat", &[&self.first, &places], &second);
+        let places = graph.op("Squeeze", &[&places, "zero"], &[]);
+        let [hidden, types] = [encoded.hidden.as_str(), types]
+            .map(|all| graph.op("Gather", &[all, &places], &second));
+        Tokens { hidden, types }
+    }
 }
 
 struct Bert<'a> {
@@ -198,6 +282,8 @@ mod tests {
 
     #[test]
     fn a_pair_is_scored_without_a_mask() {
+        // Of two layers one leaves tokens out, of four two do.
+        cross_encoder(&tiny(4, ""), 2).unwrap();
         let source = tiny(2, "");
         let model = cross_encoder(&source, 2).unwrap();
         assert_eq!(model, cross_encoder(&source, 2).unwrap());

@@ -24,7 +24,7 @@ pub(crate) fn model(weights: &Weights<'_>, quantization: Quantization) -> Result
     let ids = encoder.graph.input("input_ids", Element::Int64, &sequence);
     let mut hidden = e5.embeddings(&mut encoder, &ids)?;
     for layer in 0..sizes.layers {
-        hidden = encoder.layer(&e5, layer, &hidden, &hidden)?;
+        hidden = encoder.layer(&e5, layer, &hidden, &hidden)?.hidden;
     }
     let [batch, length] = sequence;
     let shape = [batch, length, Axis::Fixed(sizes.hidden)];

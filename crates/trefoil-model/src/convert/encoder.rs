@@ -11,6 +11,8 @@ use super::onnx::{Attribute, Element, Graph};
 
 /// Type number of 32-bit floats in a `Cast`.
 pub(crate) const TO_FLOAT: Attribute<'static> = Attribute::Int("to", Element::Float as i64);
+/// That of 64-bit integers.
+pub(crate) const TO_INTEGER: Attribute<'static> = Attribute::Int("to", Element::Int64 as i64);
 pub(crate) const LAST_AXIS: Attribute<'static> = Attribute::Int("axis", -1);
 
 /// x·W + b.
@@ -90,6 +92,15 @@ impl NormPart {
     }
 }
 
+/// What a layer makes of tokens: names of values in the graph.
+#[derive(Debug)]
+pub(crate) struct Encoded {
+    /// Their vectors, \[batch, queries, hidden\].
+    pub(crate) hidden: String,
+    /// How much each attends to each, \[batch, heads, queries, tokens\]; a row sums up to 1.
+    pub(crate) attention: String,
+}
+
 /// One layer of a model.
 struct Layer<'a, P> {
     parts: &'a P,
@@ -137,9 +148,9 @@ impl Encoder {
         number: usize,
         hidden: &str,
         queries: &str,
-    ) -> Result<String> {
+    ) -> Result<Encoded> {
         let layer = Layer { parts, number };
-        let attended = self.attention(&layer, hidden, queries)?;
+        let [attended, attention] = self.attention(&layer, hidden, queries)?;
         let attended = layer.linear(self, LinearPart::AttentionOutput, &attended)?;
         let sum = self.graph.op("Add", &[queries, &attended], &[]);
         let hidden = layer.norm(self, NormPart::Attention, &sum)?;
@@ -148,16 +159,17 @@ impl Encoder {
         let wide = self.graph.op("Gelu", &[&wide], &[]);
         let narrow = layer.linear(self, LinearPart::Output, &wide)?;
         let sum = self.graph.op("Add", &[&hidden, &narrow], &[]);
-        layer.norm(self, NormPart::FeedForward, &sum)
+        let hidden = layer.norm(self, NormPart::FeedForward, &sum)?;
+        Ok(Encoded { hidden, attention })
     }
 
-    /// softmax(QKᵀ/√d)·V over every head.
+    /// softmax(QKᵀ/√d)·V over every head, and the softmax.
     fn attention(
         &mut self,
         layer: &Layer<'_, impl Parts>,
         hidden: &str,
         queries: &str,
-    ) -> Result<String> {
+    ) -> Result<[String; 2]> {
         let query = layer.linear(self, LinearPart::Query, queries)?;
         let key = layer.linear(self, LinearPart::Key, hidden)?;
         let value = layer.linear(self, LinearPart::Value, hidden)?;
@@ -180,7 +192,7 @@ impl Encoder {
         let attended = graph.op("MatMul", &[&weights, &value], &[]);
         let attended =
             graph.op("Transpose", &[&attended], &[Attribute::Ints("perm", &[0, 2, 1, 3])]);
-        Ok(graph.op("Reshape", &[&attended, &joined], &[]))
+        Ok([graph.op("Reshape", &[&attended, &joined], &[]), weights])
     }
 
     /// x·W + b, in the arithmetic of W.
