@@ -16,7 +16,7 @@ use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
 use trefoil::{EngineConfig, Fusion, search::FusionSettings, text::language_of};
 use trefoil_eval::{
-    Breakdown, BreakdownTable, Collection, Harness, Metric, Report, RetrieverLists,
+    Answered, Breakdown, BreakdownTable, Collection, Harness, Metric, Report, RetrieverLists,
 };
 
 const QUALITY: &str = "docs/EVALUATION.md";
@@ -47,15 +47,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         let collection = Collection::read(folder, language_of)?;
         eprintln!("{}", collection.name);
         if costs {
-            tables.costs.push(fused.measure(&collection)?.report);
+            let report = fused.measure(&collection)?.report;
+            note_degraded(&collection, report.degraded());
+            tables.costs.push(report);
             continue;
         }
-        let lists = fused.retriever_lists(&collection)?;
+        let lists = retriever_lists(&fused, &collection)?;
         tables.precision.push(Breakdown::of(&lists, Metric::Ndcg(10)));
         tables.fusers.push(fusers(&lists)?);
         tables.recall.push(Breakdown::of(&lists, Metric::Recall(5)));
         if rerank > 0 {
-            let lists = reranked.retriever_lists(&collection)?;
+            let lists = retriever_lists(&reranked, &collection)?;
             tables.reranked.push(Breakdown::of(&lists, Metric::Ndcg(10)));
             tables.reranked_recall.push(Breakdown::of(&lists, Metric::Recall(5)));
         }
@@ -66,6 +68,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", tables.costs()?);
     }
     Ok(())
+}
+
+/// The lists of a collection's questions. Says what did not run.
+fn retriever_lists(
+    harness: &Harness,
+    collection: &Collection,
+) -> trefoil::Result<Vec<RetrieverLists>> {
+    let Answered { answers, degraded } = harness.retriever_lists(collection)?;
+    note_degraded(collection, degraded.iter().map(String::as_str));
+    Ok(answers)
+}
+
+fn note_degraded<'r>(collection: &Collection, reasons: impl Iterator<Item = &'r str>) {
+    for reason in reasons {
+        eprintln!("{}: {reason}", collection.name);
+    }
 }
 
 /// Every fuser with the weights that suit the type of each question, and its name.

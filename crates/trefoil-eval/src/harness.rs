@@ -50,6 +50,15 @@ pub struct Measured {
     pub report: Report,
 }
 
+/// Answers to the questions of a collection, and what did not run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered<T> {
+    /// One or more for each question.
+    pub answers: Vec<T>,
+    /// What did not run, such as a retriever without its model, or was not indexed; each once.
+    pub degraded: Vec<String>,
+}
+
 /// Documents that a ranking holds.
 const DEPTH: usize = 100;
 /// Pages of 100 chunks that are turned for them.
@@ -119,10 +128,12 @@ impl Harness {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn retriever_lists(&self, collection: &Collection) -> Result<Vec<RetrieverLists>> {
+    pub fn retriever_lists(&self, collection: &Collection) -> Result<Answered<RetrieverLists>> {
         let index = Index::open(&self.indexes, &self.unhurried(), collection)?;
         let queries = self.queries(collection);
-        queries.par_iter().map(|query| self.lists_of(&index, collection, query)).collect()
+        let lists = queries.par_iter().map(|query| self.lists_of(&index, collection, query));
+        let answers = lists.collect::<Result<_>>()?;
+        Ok(Answered { answers, degraded: index.degraded() })
     }
 
     fn lists_of(
@@ -381,7 +392,7 @@ mod tests {
         assert!(latency.p50 > 0.0 && latency.stages.contains_key("keyword"));
         assert!(report.index_mb.is_some_and(|size| size > 0.0));
         // A retriever that cannot run does not go unsaid.
-        assert!(report.configuration.contains_key("degraded"));
+        assert!(report.degraded().any(|reason| reason.starts_with("semantic: ")), "{report:?}");
         // The second time nothing is indexed: the first figures are shown.
         let second = harness(dir.path()).measure(&birds()).unwrap();
         assert_eq!((&second.run, &second.evaluation), (&first.run, &first.evaluation));
@@ -441,7 +452,8 @@ mod tests {
         let mut harness = Harness { rerank: false, ..harness(dir.path()) };
         harness.config.fusion = fusion.clone();
         let towns = towns();
-        let lists = harness.retriever_lists(&towns).unwrap();
+        let Answered { answers: lists, degraded } = harness.retriever_lists(&towns).unwrap();
+        assert!(degraded.iter().any(|reason| reason.starts_with("semantic: ")), "{degraded:?}");
         let engine = harness.engine_of(&towns).unwrap();
         let scores = |asked: &RetrieverLists, weights| -> BTreeMap<String, Score> {
             let settings = trefoil::search::FusionSettings {

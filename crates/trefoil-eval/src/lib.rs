@@ -65,7 +65,7 @@ pub use gate::assert_gate;
 #[cfg(feature = "engine")]
 pub use gate::{CaseReport, FloorReport, Gate, GateReport, Ranks};
 #[cfg(feature = "engine")]
-pub use harness::{Harness, Measured, samples};
+pub use harness::{Answered, Harness, Measured, samples};
 pub use language_means::{language_means, questions, write_language_means};
 pub use lists::{RetrieverLists, StoredHit, StoredList};
 pub use metric::Metric;

@@ -92,6 +92,12 @@ pub struct Ingest {
 }
 
 impl Report {
+    /// What did not run, such as a retriever without its model, or was not indexed; each once.
+    pub fn degraded(&self) -> impl Iterator<Item = &str> {
+        let reasons = self.configuration.get("degraded").and_then(Value::as_array);
+        reasons.into_iter().flatten().filter_map(Value::as_str)
+    }
+
     /// Quality: every mean with its interval, over all questions and over those of each
     /// language and kind. The rest is for the caller to fill in.
     pub fn of(collection: &Collection, evaluation: &Evaluation) -> Self {

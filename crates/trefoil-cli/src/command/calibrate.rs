@@ -7,13 +7,13 @@ use trefoil::{
     text::language_of,
 };
 use trefoil_eval::{
-    CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase, Sample,
-    TokenSamples, calibrate, calibrate_grades, language_means, questions, samples,
+    Answered, CalibrationBounds, CalibrationTable, Collection, GradeTable, Harness, RetrievalCase,
+    Sample, TokenSamples, calibrate, calibrate_grades, language_means, questions, samples,
     write_language_means, write_token_space,
 };
 
-use super::Outcome;
-use crate::{args::CalibrateArgs, settings::Settings};
+use super::{Outcome, eval, fill};
+use crate::{args::CalibrateArgs, console::Console, settings::Settings};
 
 /// The largest share of either class that a grade may take for the other.
 const GRADE_ERRORS: f64 = 0.1;
@@ -42,14 +42,16 @@ pub(super) fn run(args: &CalibrateArgs, settings: Settings) -> anyhow::Result<Ou
             collections.push(Collection::read(source, language_of)?);
         } else {
             settings.console.status(format_args!("{}: asking the index", source.display()));
-            all.extend(of_cases(source, &index, &config)?);
+            all.extend(of_cases(source, &index, &config, settings.console)?);
         }
     }
     let harness =
         Harness { thorough: true, queries: args.queries, ..Harness::new(config.clone(), indexes) };
     for collection in &collections {
         settings.console.status(format_args!("{}: asking", collection.name));
-        all.extend(harness.samples(collection, &collections)?);
+        let Answered { answers, degraded } = harness.samples(collection, &collections)?;
+        eval::note_degraded(collection, degraded, settings.console);
+        all.extend(answers);
     }
     let (calibrations, mut refused) = by_language(&all, model_name(&config.model).as_deref());
     let mut grades = Vec::new();
@@ -132,9 +134,15 @@ fn embedder(settings: &Settings) -> anyhow::Result<OnnxEmbedder> {
     Ok(OnnxEmbedder::open(&settings.home, &source, threads)?)
 }
 
-fn of_cases(file: &Path, index: &Path, config: &EngineConfig) -> anyhow::Result<Vec<Sample>> {
+fn of_cases(
+    file: &Path,
+    index: &Path,
+    config: &EngineConfig,
+    console: Console,
+) -> anyhow::Result<Vec<Sample>> {
     let cases = RetrievalCase::read(file)?;
     let engine = Engine::open_read_only(index, config.clone())?;
+    fill::note_missing_model(&engine, console)?;
     Ok(samples(&engine, &cases)?)
 }
 

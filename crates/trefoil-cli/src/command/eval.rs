@@ -1,9 +1,12 @@
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use trefoil::{Error, Fusion, text::language_of};
 use trefoil_eval::{
-    Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric, ReportTable,
-    Run,
+    Answered, Breakdown, BreakdownTable, Collection, Comparison, Evaluation, Harness, Metric,
+    ReportTable, Run,
 };
 
 use super::Outcome;
@@ -32,6 +35,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Outcom
             collection.answerable().count()
         ));
         let measured = harness.measure(&collection)?;
+        note_degraded(&collection, measured.report.degraded(), settings.console);
         if let Some(path) = &args.run {
             measured.run.write(of_collection(path, &collection.name, args.collections.len()))?;
         }
@@ -48,7 +52,8 @@ fn retrievers(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::R
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
         console.status(format_args!("{}: asking every retriever", collection.name));
-        let lists = harness.retriever_lists(&collection)?;
+        let Answered { answers: lists, degraded } = harness.retriever_lists(&collection)?;
+        note_degraded(&collection, &degraded, console);
         for metric in [Metric::Ndcg(10), Metric::Recall(5)] {
             breakdowns.push(Breakdown::of(&lists, metric));
         }
@@ -62,6 +67,17 @@ fn retrievers(args: &EvalArgs, harness: &Harness, console: Console) -> anyhow::R
         print(format_args!("{metric}\n\n{}\n", BreakdownTable(&of_metric.collect::<Vec<_>>())))?;
     }
     Ok(Outcome::Found)
+}
+
+/// Says what did not run, such as a retriever without its model: the figures are without it.
+pub(super) fn note_degraded(
+    collection: &Collection,
+    reasons: impl IntoIterator<Item: fmt::Display>,
+    console: Console,
+) {
+    for reason in reasons {
+        console.note(format_args!("{}: {reason}", collection.name));
+    }
 }
 
 fn harness(args: &EvalArgs, settings: &Settings) -> anyhow::Result<Harness> {

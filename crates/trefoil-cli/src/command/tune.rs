@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use trefoil::{search::FusionSettings, text::language_of};
-use trefoil_eval::{Collection, Harness, RetrieverLists, Tuning, leave_one_out, tune};
+use trefoil_eval::{Answered, Collection, Harness, RetrieverLists, Tuning, leave_one_out, tune};
 
 use super::{Outcome, eval};
 use crate::{args::TuneArgs, settings::Settings};
@@ -77,7 +77,9 @@ fn ask(args: &TuneArgs, settings: &Settings) -> anyhow::Result<Vec<RetrieverList
     for folder in &args.collections {
         let collection = Collection::read(folder, language_of)?;
         settings.console.status(format_args!("{}: asking every retriever", collection.name));
-        asked.extend(harness.retriever_lists(&collection)?);
+        let Answered { answers, degraded } = harness.retriever_lists(&collection)?;
+        eval::note_degraded(&collection, degraded, settings.console);
+        asked.extend(answers);
     }
     if let Some(lists) = &args.lists {
         RetrieverLists::write(&asked, lists)?;

@@ -9,7 +9,7 @@ use trefoil::{
 };
 
 use crate::{
-    Collection, Harness, RetrievalCase, RetrieverLists, Sample, gibberish,
+    Answered, Collection, Harness, RetrievalCase, RetrieverLists, Sample, gibberish,
     harness::{cut, passages_for, spread},
 };
 
@@ -21,8 +21,8 @@ impl Harness {
     ///
     /// # Errors
     /// Those of the engine.
-    pub fn samples(&self, collection: &Collection, all: &[Collection]) -> Result<Vec<Sample>> {
-        let lists = self.retriever_lists(collection)?;
+    pub fn samples(&self, collection: &Collection, all: &[Collection]) -> Result<Answered<Sample>> {
+        let Answered { answers: lists, degraded } = self.retriever_lists(collection)?;
         let engine = self.engine_of(collection)?;
         let mut samples: Vec<Sample> = Vec::new();
         for one in &lists {
@@ -44,7 +44,7 @@ impl Harness {
         let asked: Result<Vec<Sample>> =
             probes.par_iter().map(|text| sample(&engine, text, &anywhere, false)).collect();
         samples.extend(asked?);
-        Ok(samples)
+        Ok(Answered { answers: samples, degraded })
     }
 }
 
