@@ -1085,6 +1085,8 @@ class EntityView(Value):
 class Explanation(Value):
     """How a passage came to its place: what each retriever said, and where each stage put it."""
 
+    missing_words: list[str]
+    """Words of a short question that it lacks. If another passage has more of them, it loses a share of its fused score. Empty if it lacks none, and where words are not looked for: in a longer question, in a passage in another language or below the first fifty, and without the default fusion of the keyword list with others."""
     retrievers: list[RetrieverHit]
     """What the retrievers that found it say."""
     stages: list[StagePlace]
@@ -1092,7 +1094,7 @@ class Explanation(Value):
 
     def to_wire(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        wire: dict[str, Any] = {"retrievers": [one.to_wire() for one in self.retrievers], "stages": [one.to_wire() for one in self.stages]}
+        wire: dict[str, Any] = {"missingWords": self.missing_words, "retrievers": [one.to_wire() for one in self.retrievers], "stages": [one.to_wire() for one in self.stages]}
         return wire
 
 
@@ -3521,6 +3523,7 @@ READER = Reader(
             ("related", "related", [RelatedEntity], ...),
         ]),
         (Explanation, [
+            ("missing_words", "missingWords", None, ...),
             ("retrievers", "retrievers", [RetrieverHit], ...),
             ("stages", "stages", [StagePlace], ...),
         ]),

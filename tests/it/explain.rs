@@ -92,3 +92,20 @@ fn results_say_how_they_came_to_their_place_if_asked() {
         );
     }
 }
+
+#[test]
+fn what_lacks_a_word_of_a_short_question_says_so() {
+    let (_dir, engine) = engine();
+    let options = SearchOptions { explain: true, ..SearchOptions::default() };
+    let query = SearchQuery::new("walrus heron").unwrap().replace_options(options);
+    let found = engine.search(&query).unwrap();
+    let best = &found.results[0];
+    let missing = &best.explanation.as_ref().unwrap().missing_words;
+    assert_eq!(missing, &["heron"]);
+    let id = best.id.parse().unwrap();
+    assert_eq!(&engine.why_not(&query, &id).unwrap().explanation.missing_words, missing);
+    let sentence =
+        SearchQuery { text: "where is a walrus without a heron?".parse().unwrap(), ..query };
+    let found = engine.search(&sentence).unwrap();
+    assert_eq!(found.results[0].explanation.as_ref().unwrap().missing_words, [""; 0]);
+}

@@ -455,7 +455,8 @@ pub(crate) struct WhyNotArgs {
     reason = "each is an independent switch of the command line"
 )]
 pub(crate) struct SearchArgs {
-    /// The question, 1–1,000 characters; quotes and operators have no special meaning
+    /// The question, 1–1,000 characters. Of one to three words, passages that have them as they are
+    /// written come first. Quotes and operators have no special meaning
     pub(crate) query: String,
     /// How many results, 1–100
     #[arg(short = 'n', long, default_value_t = 10)]

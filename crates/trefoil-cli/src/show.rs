@@ -78,7 +78,9 @@ fn explanation(explanation: &Explanation) -> Vec<String> {
         let StagePlace { stage, rank, score: value } = place;
         format!("{:<9} rank {rank:>3}  {}", stage.to_string(), score(*value))
     });
-    retrievers.chain(stages).collect()
+    let missing = (!explanation.missing_words.is_empty())
+        .then(|| format!("{:<9} {}", "lacks", printable(&explanation.missing_words.join(" · "))));
+    retrievers.chain(stages).chain(missing).collect()
 }
 
 /// How the entities of a question hang together, each step with a passage that shows it.

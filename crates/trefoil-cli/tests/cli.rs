@@ -478,6 +478,8 @@ fn a_lost_passage_is_traced_to_the_stage_that_lost_it() {
     let place = Place::indexed();
     let found = place.run(&["search", "when does the tide turn", "--explain"]).expect(0);
     assert_shown!("search_explain", found.shown());
+    let short = place.run(&["search", "tide walrus", "--explain"]).expect(0).stdout;
+    assert!(short.contains("lacks     walrus"), "{short}");
     let why = |passage: &str, code| place.run(&["why-not", "tide", passage]).expect(code).stdout;
     assert!(why("docs/en/tides.md", 0).starts_with("found: it is result 1"));
     assert!(why("docs/ko/ondol.md", 1).starts_with("lost at fuse: the keyword retriever finds"));

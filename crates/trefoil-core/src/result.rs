@@ -22,6 +22,8 @@ pub struct Passage {
     pub fused: Fused,
     /// What it says.
     pub chunk: Arc<StoredChunk>,
+    /// Words of a short question that it lacks; empty if it lacks none, or was not asked for them.
+    pub missing_words: Vec<String>,
 }
 
 /// A passage at its place in the final order.
@@ -51,7 +53,7 @@ impl Ranked {
 
     /// Its place among all results of the question, to cut pages by.
     pub fn key(&self) -> OrderKey {
-        let Passage { fused, chunk } = &self.passage;
+        let Passage { fused, chunk, .. } = &self.passage;
         OrderKey {
             reranked: self.rerank.map(|_| self.score),
             compared: self.compared,

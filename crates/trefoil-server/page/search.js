@@ -152,7 +152,9 @@ export function show(main, query, go) {
       event.preventDefault();
       try {
         const lost = await post("/v1/why-not", { query: asked(undefined), path: path.value.trim() });
-        told.textContent = `${lost.lostAt ? `${say("lostAt")}: ${lost.lostAt}` : say("kept")} — ${lost.reason}`;
+        const lacks = lost.explanation.missingWords;
+        const words = lacks.length ? ` ${say("lacks")}: ${lacks.join(" · ")}` : "";
+        told.textContent = `${lost.lostAt ? `${say("lostAt")}: ${lost.lostAt}` : say("kept")} — ${lost.reason}${words}`;
       } catch (error) { told.textContent = `${say("failed")}: ${error.message}`; }
     } }, path, el("button", {}, say("find"))), told);
   }
@@ -194,8 +196,10 @@ function reasons(item) {
   const rows = Object.entries(relevance).filter(([, value]) => typeof value === "number")
     .map(([name, value]) => [name, two(value), ranks.get(name)?.rank?.toString() ?? "–"]);
   const walked = (explanation?.stages ?? []).map((one) => [one.stage, String(one.rank), two(one.score)]);
+  const lacks = explanation?.missingWords ?? [];
   return el("div", {}, table([say("by"), say("score"), say("rank")], rows, say("retriever")),
-    walked.length ? table([say("stage"), say("rank"), say("score")], walked, say("stages")) : null);
+    walked.length ? table([say("stage"), say("rank"), say("score")], walked, say("stages")) : null,
+    lacks.length ? el("p", { class: "quiet" }, `${say("lacks")}: ${lacks.join(" · ")}`) : null);
 }
 
 function stages(found) {

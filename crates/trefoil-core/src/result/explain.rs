@@ -11,6 +11,11 @@ pub struct Explanation {
     pub retrievers: Vec<RetrieverPlace>,
     /// Where each stage put it, in order.
     pub stages: Vec<StagePlace>,
+    /// Words of a short question that it lacks. If another passage has more of them, it loses a share
+    /// of its fused score. Empty if it lacks none, and where words are not looked for: in a longer
+    /// question, in a passage in another language or below the first fifty, and without the default
+    /// fusion of the keyword list with others.
+    pub missing_words: Vec<String>,
 }
 
 /// A passage in the list of one retriever.

@@ -93,7 +93,7 @@ const fn month() -> u8 {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Search {
-    /// The question or key words, 1–1,000 characters, in any of the languages.
+    /// The question or key words, 1–1,000 characters, in any of the languages. Of one to three words, passages that have them as they are written come first.
     pub(crate) query: String,
     /// Most hits.
     #[serde(default = "eight")]

@@ -90,9 +90,11 @@ impl Engine {
         let hit = place.and_then(|place| Some((place + 1, fused.get(place)?.combined)));
         let read = searcher.read(&plan, &query.filters, fused, None)?;
         // Where the words of a short question have put it, if they were looked for.
-        let hits = || read.passages.iter().map(|one| &one.fused).zip(1..);
-        let weighed = hits().find(|(hit, _)| hit.row == stored.row);
-        let hit = weighed.map(|(hit, rank)| (rank, hit.combined)).or(hit);
+        let mut passages = read.passages.iter().zip(1..);
+        let weighed = passages.find(|(one, _)| one.fused.row == stored.row);
+        let hit = weighed.map(|(one, rank)| (rank, one.fused.combined)).or(hit);
+        let missing = weighed.map(|(one, _)| one.missing_words.clone());
+        explanation.missing_words = missing.unwrap_or_default();
         let at_fusion = |(rank, score)| StagePlace { stage: Stage::Fuse, rank, score };
         explanation.stages.extend(hit.map(at_fusion));
         let total = read.total;

@@ -13,7 +13,8 @@ pub(crate) fn explanation(graded: &GradedPassage, rank: usize) -> Explanation {
     stages.extend(ranked.rerank.map(|score| at(Stage::Rerank, ranked.rank, score)));
     stages.extend(grade.as_ref().map(|grade| at(Stage::Grade, ranked.rank, grade.confidence)));
     stages.push(at(Stage::Present, rank, ranked.score));
-    Explanation { retrievers: fused.hits.clone(), stages }
+    let missing_words = ranked.passage.missing_words.clone();
+    Explanation { retrievers: fused.hits.clone(), stages, missing_words }
 }
 
 pub(crate) fn why_excluded(exclusion: Exclusion, ranked: &Ranked, plan: &Plan) -> String {
@@ -40,7 +41,7 @@ pub(crate) fn why_excluded(exclusion: Exclusion, ranked: &Ranked, plan: &Plan) -
 
 pub(crate) fn in_lists(lists: &[RankedList], row: RowId) -> Explanation {
     let retrievers = lists.iter().filter_map(|list| list.hit(row)).collect();
-    Explanation { retrievers, stages: Vec::new() }
+    Explanation { retrievers, ..Explanation::default() }
 }
 
 /// Which retrievers looked how far.

@@ -448,7 +448,8 @@ pub(crate) mod tests {
         let id = ChunkId::new(format!("chk_{:02}", row.get())).unwrap();
         let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
         let combined = Score::clamped(combined);
-        Passage { fused: Fused { row, combined, hits: Vec::new() }, chunk }
+        let fused = Fused { row, combined, hits: Vec::new() };
+        Passage { fused, chunk, missing_words: Vec::new() }
     }
 
     pub(crate) const PLAN: RerankPlan = RerankPlan {

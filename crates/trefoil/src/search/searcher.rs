@@ -200,7 +200,7 @@ impl Searcher<'_> {
                 admission.admits(chunk)
                     && typed.as_ref().is_none_or(|rows| rows.contains(chunk.row))
             }) {
-                passages.push(Passage { fused, chunk });
+                passages.push(Passage { fused, chunk, missing_words: Vec::new() });
             }
         }
         total -= scored - passages.len();

@@ -245,7 +245,7 @@ mod tests {
             let id = ChunkId::new(format!("chk_{rank}")).unwrap();
             let fused = Fused { row, combined: Score::ZERO, hits: Vec::new() };
             let chunk = Arc::new(StoredChunk { row, id, file: Arc::new(file), chunk });
-            let passage = Passage { fused, chunk };
+            let passage = Passage { fused, chunk, missing_words: Vec::new() };
             let score = Score::clamped(score);
             Ranked { passage, fused_rank: rank, rank, compared: None, rerank: None, score }
         };

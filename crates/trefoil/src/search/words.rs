@@ -45,13 +45,18 @@ pub(crate) fn weigh_words(
     let speaks = |passage: &Passage| {
         question.cross_lingual || passage.chunk.chunk.language == question.language
     };
-    let count = |one: &Passage| speaks(one).then(|| words.count_in(&readable(one)));
-    let counts: Vec<Option<usize>> = passages.iter().take(ASKED).map(count).collect();
+    let (asked, below) = passages.split_at_mut(ASKED.min(passages.len()));
+    let mut counts: Vec<Option<usize>> = Vec::with_capacity(asked.len());
+    for passage in &mut *asked {
+        let missing = speaks(passage).then(|| words.missing_in(&readable(passage)));
+        counts.push(missing.as_ref().map(|missing| all - missing.len()));
+        passage.missing_words = missing.unwrap_or_default();
+    }
     let most_here = || counts.iter().copied().flatten().max().unwrap_or_default();
     let most = most.unwrap_or_else(most_here).min(all);
     let kept = |words: usize| 1.0 - OF_THE_WORDS * (1.0 - words as f32 / all as f32);
-    let below = std::iter::repeat(Some(0));
-    for (passage, count) in passages.iter_mut().zip(counts.into_iter().chain(below)) {
+    let below = below.iter_mut().map(|one| (one, Some(0)));
+    for (passage, count) in asked.iter_mut().zip(counts).chain(below) {
         let combined = &mut passage.fused.combined;
         let count = count.unwrap_or(most).min(most);
         *combined = Score::clamped(combined.get() * (kept(count) / kept(most)));
@@ -97,6 +102,27 @@ mod tests {
         check("where a reducer has its place", &texts, (&[0.9, 0.5], 1.0));
         check("?", &texts, (&[0.9, 0.5], 1.0));
         check("heron", &[], (&[], 1.0));
+    }
+
+    #[test]
+    fn a_passage_tells_what_it_lacks() {
+        let texts = [("Reducers and reducing", 0.9), ("A reducer of state", 0.5)];
+        let mut passages = passages(&texts);
+        weigh_words(&asked("the reducer state"), &mut passages, None);
+        let missing = passages.iter().map(|one| one.missing_words.join(" "));
+        assert_eq!(missing.collect::<Vec<String>>(), ["reducer state", ""]);
+        let nothing_missing = |question: &Question, texts: &[(&str, f32)]| {
+            let mut passages = self::passages(texts);
+            weigh_words(question, &mut passages, None);
+            passages.last().unwrap().missing_words.is_empty()
+        };
+        // A sentence, a passage in another language, and one below those that are asked.
+        assert!(!nothing_missing(&asked("reducer"), &texts[..1]));
+        assert!(nothing_missing(&asked("what is a reducer for?"), &texts[..1]));
+        let english = Question { language: Language::En, ..asked("reducer") };
+        assert!(nothing_missing(&english, &texts[..1]));
+        assert!(!nothing_missing(&asked("heron"), &[("a walrus", 0.5); ASKED]));
+        assert!(nothing_missing(&asked("heron"), &[("a walrus", 0.5); ASKED + 1]));
     }
 
     #[test]
@@ -170,7 +196,9 @@ mod tests {
             let mut after = before.clone();
             let weighed = weigh_words(&asked(&question), &mut after, None);
             let words = FewWords::of(&question);
-            let count = |one: &Passage| words.as_ref().map(|it| it.count_in(&one.chunk.chunk.text));
+            let count = |one: &Passage| {
+                words.as_ref().map(|it| it.len() - it.missing_in(&one.chunk.chunk.text).len())
+            };
             let most = before.iter().filter_map(count).max().unwrap_or_default();
             let has_all = words.as_ref().is_some_and(|it| it.len() == most);
             prop_assert_eq!((weighed.words, weighed.reading_weight < 1.0), (most, has_all));
