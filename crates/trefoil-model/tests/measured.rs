@@ -57,18 +57,18 @@ fn the_scale_of_the_default_reranker_is_found_again() {
     assert_eq!(reranking.unwrap().scores, RerankerScores::Logits);
 }
 
-/// The card in the manifest says .74 to .865, of English alone; here few texts are compared, and
-/// those of each language in which it happens to pass.
+/// The card in the manifest says .75 to .9, because passages that were found for a question are
+/// nearer than these are. Those of each language in which it happens to pass are compared.
 #[test]
 fn the_range_of_the_default_model_of_late_interaction_is_found_again() {
     let AddedModel { card, check, .. } = added(
         "answerai-colbert-small-v1",
         "name = 'colbert'\nrole = 'late-interaction'\nlicense = 'Apache-2.0'\nmax-tokens = 300\n\
          [late-interaction]\ndimensions = 384\nquery-marker = '[unused0]'\n\
-         passage-marker = '[unused1]'\nquery-tokens = 32\nmask-token = '[MASK]'\n",
+         passage-marker = '[unused1]'\n",
     );
     let [low, high] = check.range;
-    assert!((low - 0.74).abs() < 0.03 && (high - 0.865).abs() < 0.02, "{check:?}");
+    assert!((low - 0.7).abs() < 0.03 && (high - 0.9).abs() < 0.02, "{check:?}");
     assert!(card.languages.contains(&"en".to_owned()), "{card:?}");
     assert!(check.languages[0].found >= 50, "{check:?}");
 }
