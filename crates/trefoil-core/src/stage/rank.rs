@@ -98,6 +98,14 @@ pub trait Reranker: Debug + Send + Sync {
         passages.len()
     }
 
+    /// Whether the scores of all that a search has `read` tell which passage is better; they do by
+    /// default. A model that finds nothing about the question in any of them says no: then all
+    /// count as the best of them, so that the order of fusion stays.
+    fn orders(&self, read: &[Score]) -> bool {
+        let _ = read;
+        true
+    }
+
     /// Loads the model, if it is not loaded: once a process, and not part of any time budget.
     ///
     /// # Errors

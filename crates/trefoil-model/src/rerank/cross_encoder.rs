@@ -1,6 +1,6 @@
 use trefoil_core::{Deadline, Error, Reranker, Result, Score};
 
-use super::depth::enough;
+use super::depth::{enough, is_about};
 use crate::{
     card::{Card, ModelRole, RerankerScores, RerankingCard},
     home::ModelHome,
@@ -67,6 +67,11 @@ impl Reranker for OnnxReranker {
     /// As many as fit in two windows, and more of them until one answers the question.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
         enough(question, passages, read)
+    }
+
+    /// Where none has log-odds of −5, they differ by chance.
+    fn orders(&self, read: &[Score]) -> bool {
+        is_about(read)
     }
 
     fn load(&self) -> Result<()> {

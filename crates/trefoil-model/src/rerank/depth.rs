@@ -20,8 +20,11 @@ const MOST: usize = 8;
 const ANSWERS: f32 = 0.982;
 /// Where none of four windows has this score, few below answer either: log-odds of 0.
 const MAY_ANSWER: f32 = 0.5;
-/// Where none of two has this score, nothing read is about the question: log-odds of −5.
+/// Where nothing has this score, nothing read is about the question: log-odds of −5.
 const IS_ABOUT: f32 = 0.0067;
+/// A question is long that takes more than a third of a window: less of a passage fits in, and such
+/// questions gained nothing by more than one round (decision 042).
+const LONG: usize = WINDOW_BYTES / 3;
 
 /// How many of `passages`, from the top, are read together with `question` if nothing found in them
 /// ends it before: as many as fit in four windows.
@@ -31,11 +34,14 @@ pub(crate) fn at_least(question: &str, passages: &[&str]) -> usize {
 
 /// How many are enough, if the first of them have these scores: what fits in two windows; in four,
 /// if something in those is about the question; and in two more, up to eight, while the best of all
-/// may answer the question and does not surely (decision 038).
+/// may answer the question and does not surely (decision 038). For a long question two windows are
+/// enough.
 pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize {
     if let Some(best) = read.iter().max().map(|score| score.get()) {
-        let goes_on = if read.len() < at_least(question, passages) {
-            best >= IS_ABOUT
+        let goes_on = if is_long(question) {
+            read.len() < fit(question, passages, ROUND)
+        } else if read.len() < at_least(question, passages) {
+            is_about(read)
         } else {
             (MAY_ANSWER..ANSWERS).contains(&best)
         };
@@ -45,6 +51,15 @@ pub(crate) fn enough(question: &str, passages: &[&str], read: &[Score]) -> usize
     }
     let mut steps = (ROUND..=MOST).step_by(ROUND).map(|windows| fit(question, passages, windows));
     steps.find(|&fit| fit > read.len()).unwrap_or(read.len())
+}
+
+/// Whether something of what was read, with these scores, is about the question.
+pub(crate) fn is_about(read: &[Score]) -> bool {
+    read.iter().any(|score| score.get() >= IS_ABOUT)
+}
+
+fn is_long(question: &str) -> bool {
+    question.len() > LONG
 }
 
 /// How many of `passages` fit in so many windows, each with the question: at least one a window.
@@ -93,11 +108,28 @@ mod tests {
         // A window holds no more of a longer passage or a longer question.
         check(30, &[2_000; 50], [4, 8]);
         check(30, &[560; 50], [4, 8]);
-        check(1_000, &[4_000; 50], [4, 8]);
+        check(186, &[4_000; 50], [4, 8]);
         // A short one costs its run as well.
         check(40, &[160; 50], [9, 19]);
         check(20, &[40; 100], [22, 45]);
         check(20, &[0; 100], [35, 71]);
+    }
+
+    #[test]
+    fn two_windows_are_enough_for_a_long_question() {
+        check(187, &[4_000; 50], [4, 2]);
+        check(1_000, &[4_000; 50], [4, 2]);
+        check(187, &[80; 50], [7, 3]);
+        check(187, &[4_000], [1, 1]);
+    }
+
+    #[test]
+    fn what_is_about_nothing_tells_nothing() {
+        let read = |scores: &[f32]| {
+            is_about(&scores.iter().copied().map(Score::clamped).collect::<Vec<_>>())
+        };
+        assert!(!read(&[]) && !read(&[0.0, 0.006]));
+        assert!(read(&[0.0, 0.007]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use trefoil_core::{
 
 pub(crate) use self::reading::{Reading, TIME_IS_UP};
 use crate::{
+    background::catch_panics,
     models::FoundRerankers,
     search::{
         blend::{NEUTRAL, Prior, blend_with, lift_named},
@@ -107,7 +108,7 @@ pub(crate) fn rerank(
                 scores.remove(row);
             }
             let candidates = candidates(passages, &BTreeMap::new(), &nothing, weight);
-            let ranked = in_order(candidates, &scores, names);
+            let ranked = in_order(candidates, &Told::in_order(scores), names);
             return Reranked { ranked, compared: true, degraded };
         }
     };
@@ -118,18 +119,19 @@ pub(crate) fn rerank(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
     let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
-    let read = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
+    let rows = candidates.iter().map(|one| one.passage.chunk.row);
+    let (told, unread) = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
         // The embedder's kept vectors have told some of what it would read.
         let half_first = !is_read && compared;
-        reading.read_enough(reranker.as_ref(), head, &priors, half_first)
+        let (scores, unread) = reading.read_enough(reranker.as_ref(), head, &priors, half_first);
+        (Told::by(reranker.as_ref(), rows.zip(scores).collect()), unread)
     } else {
         let none = || "no reranker reads the languages found".to_owned();
-        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
+        (Told::default(), Some(found.missing.clone().unwrap_or_else(none)))
     };
-    degraded = degraded.or(read.1);
-    let scores = candidates.iter().map(|one| one.passage.chunk.row).zip(read.0).collect();
-    Reranked { ranked: in_order(candidates, &scores, names), compared, degraded }
+    degraded = degraded.or(unread);
+    Reranked { ranked: in_order(candidates, &told, names), compared, degraded }
 }
 
 /// What the token vectors of rows say, or why they say nothing.
@@ -145,6 +147,34 @@ fn compared(
     match (known.compare_tokens)(rows, is_read) {
         Ok(compared) => (compared, None),
         Err(error) => (Compared::default(), Some(error.chain())),
+    }
+}
+
+/// What a reranker says of passages.
+#[derive(Debug, Default)]
+struct Told {
+    scores: BTreeMap<RowId, Score>,
+    /// What each of them counts as, where they do not tell which passage is better.
+    level: Option<Score>,
+}
+
+impl Told {
+    /// The scores that a reranker gave.
+    fn by(reranker: &dyn Reranker, scores: BTreeMap<RowId, Score>) -> Self {
+        let all: Vec<Score> = scores.values().copied().collect();
+        let orders = catch_panics("the reranker", || Ok(reranker.orders(&all))).unwrap_or(true);
+        let level = if orders { None } else { all.into_iter().max() };
+        Self { scores, level }
+    }
+
+    /// Scores that tell which passage is better.
+    const fn in_order(scores: BTreeMap<RowId, Score>) -> Self {
+        Self { scores, level: None }
+    }
+
+    /// What a passage that was read counts as.
+    fn counts(&self, row: RowId) -> Option<Score> {
+        self.scores.get(&row).map(|&score| self.level.unwrap_or(score))
     }
 }
 
@@ -189,7 +219,7 @@ fn candidates(
 /// `passages` in the order of fusion, none of them read.
 pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
     let candidates = candidates(passages, &BTreeMap::new(), &RowSet::default(), 1.0);
-    in_order(candidates, &BTreeMap::new(), names)
+    in_order(candidates, &Told::default(), names)
 }
 
 /// What has been read of a list that repairs have made longer.
@@ -243,7 +273,7 @@ pub(crate) fn rerank_more(
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
         let candidates = candidates(passages, &BTreeMap::new(), repaired, weight);
-        let ranked = in_order(candidates, &scores, names);
+        let ranked = in_order(candidates, &Told::in_order(scores), names);
         return Added { ranked, switched: false, read: 0, compared: false, degraded: None };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
@@ -268,7 +298,8 @@ pub(crate) fn rerank_more(
         Compared::Before(_) | Compared::Instead(_) => BTreeMap::new(),
     };
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
-        let ranked = in_order(candidates(passages, &tokens, repaired, weight), &scores, names);
+        let candidates = candidates(passages, &tokens, repaired, weight);
+        let ranked = in_order(candidates, &Told::in_order(scores), names);
         return Added { ranked, switched: false, read: 0, compared, degraded };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
@@ -292,7 +323,8 @@ pub(crate) fn rerank_more(
     let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    let ranked = in_order(candidates(passages, &tokens, repaired, weight), &scores, names);
+    let told = Told::by(reranker.as_ref(), scores);
+    let ranked = in_order(candidates(passages, &tokens, repaired, weight), &told, names);
     Added { ranked, switched, read: added, compared, degraded }
 }
 
@@ -349,20 +381,19 @@ pub(crate) fn readable(passage: &Passage) -> String {
 }
 
 /// What was read by the blend of what was known and the reranker's score, and by what the first of
-/// it name; then the rest.
-fn in_order(
-    candidates: Vec<Candidate>,
-    scores: &BTreeMap<RowId, Score>,
-    names: Names<'_>,
-) -> Vec<Ranked> {
-    let score = |at: usize| scores.get(&candidates.get(at)?.passage.chunk.row).copied();
+/// it name, if the scores tell which is better; then the rest.
+fn in_order(candidates: Vec<Candidate>, told: &Told, names: Names<'_>) -> Vec<Ranked> {
+    let score = |at: usize| told.counts(candidates.get(at)?.passage.chunk.row);
     let (read, rest): (Vec<usize>, Vec<usize>) =
         (0..candidates.len()).partition(|&at| score(at).is_some());
     let row = |index: usize| Some(candidates.get(*read.get(index)?)?.passage.chunk.row);
     let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
     let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
     let priors = read.iter().filter_map(|&at| candidates.get(at)).map(|one| one.prior);
-    let blended = lift_named(blend_with(priors, &rerank), names);
+    let mut blended = blend_with(priors, &rerank);
+    if told.level.is_none() {
+        blended = lift_named(blended, names);
+    }
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
     let unread = rest.iter().filter_map(|&at| candidates.get(at));
     let fused: Vec<Fused> = unread.map(|one| one.passage.fused.clone()).collect();
@@ -377,7 +408,7 @@ fn in_order(
             // What was not read is not above what was.
             least = least.min(score);
             let Candidate { passage, fused_rank, compared, .. } = candidates.get_mut(at)?.take()?;
-            let rerank = scores.get(&passage.chunk.row).copied();
+            let rerank = told.scores.get(&passage.chunk.row).copied();
             Some(Ranked { passage, fused_rank, rank, compared, rerank, score: least })
         })
         .collect()
@@ -387,7 +418,7 @@ fn in_order(
 pub(crate) mod tests {
     use std::sync::Mutex;
 
-    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, proptest};
     use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, Language, LineSpan, Metadata,
         OrderKey, StoredChunk,
@@ -417,6 +448,49 @@ pub(crate) mod tests {
         fn score(&self, _: &str, passages: &[&str]) -> Result<Vec<Score>> {
             self.read.lock().unwrap().extend(passages.iter().map(|&text| text.to_owned()));
             Ok(vec![Score::HALF; passages.len()])
+        }
+    }
+
+    /// Says more of each row than of the one before; its scores tell nothing below so much.
+    #[derive(Debug)]
+    struct Rising(f32);
+
+    impl Reranker for Rising {
+        fn model(&self) -> &'static str {
+            "rising"
+        }
+
+        fn reads(&self, _: &str) -> bool {
+            true
+        }
+
+        fn orders(&self, read: &[Score]) -> bool {
+            read.iter().any(|score| score.get() >= self.0)
+        }
+
+        fn score(&self, _: &str, passages: &[&str]) -> Result<Vec<Score>> {
+            let row = |text: &&str| text.parse::<f32>().unwrap();
+            Ok(passages.iter().map(|text| Score::clamped((1.0 + row(text)) / 10.0)).collect())
+        }
+    }
+
+    #[test]
+    fn scores_that_tell_nothing_leave_the_order_of_fusion() {
+        for (least, expected) in [(0.25, [2, 1, 0]), (0.35, [0, 1, 2])] {
+            let compare = |_: &[RowId], _| Ok(Compared::default());
+            // The first names the last.
+            let names = |from: RowId, to: RowId| f32::from((from.get(), to.get()) == (0, 2));
+            let known = Known { compare_tokens: &compare, names: &names, reading_weight: 1.0 };
+            let reranker: Arc<dyn Reranker> = Arc::new(Rising(least));
+            let found = FoundRerankers { rerankers: vec![reranker], ..FoundRerankers::default() };
+            let passages = passages(&[0.52, 0.51, 0.5]);
+            let Reranked { ranked, .. } =
+                rerank(&found, Some(&PLAN), "?", passages, known, &Deadline::NEVER);
+            assert_eq!(rows(&ranked), (expected.to_vec(), 3), "{least}");
+            // What the reranker said stays known, and the level of the scores with it.
+            let best = ranked.iter().filter_map(|one| one.rerank).max();
+            assert_eq!(best, Some(Score::clamped(0.3)));
+            assert!(ranked[0].score < Score::HALF, "{}", ranked[0].score);
         }
     }
 
@@ -602,6 +676,7 @@ pub(crate) mod tests {
             read in proptest::collection::btree_map(0_u64..12, 1_u8..10, 0..12),
             repaired in proptest::collection::vec(any::<bool>(), 12),
             weight in 0.0_f32..=1.0,
+            level in proptest::option::of(Just(())),
         ) {
             combined.sort_unstable_by(|a, b| b.cmp(a));
             let combined: Vec<f32> = combined.into_iter().map(|it| f32::from(it) / 8.0).collect();
@@ -614,7 +689,8 @@ pub(crate) mod tests {
                 .filter_map(|(row, is)| (is && scores.contains_key(&RowId::new(row))).then_some(RowId::new(row)))
                 .collect();
             let listed = candidates(passages(&combined), &tokens, &repaired, weight);
-            let ranked = in_order(listed, &scores, &|_, _| 0.0);
+            let level = level.and_then(|()| scores.values().max().copied());
+            let ranked = in_order(listed, &Told { scores, level }, &|_, _| 0.0);
             prop_assert_eq!(ranked.len(), combined.len());
             let keys: Vec<OrderKey> = ranked.iter().map(Ranked::key).collect();
             let unread = keys.iter().position(|key| key.reranked.is_none()).unwrap_or(keys.len());
