@@ -279,6 +279,8 @@ fn kept_token_vectors_tell_what_answers_a_question() {
             .enumerate()
     {
         let asked = embedder.query_tokens(question, Language::En, Language::En).unwrap();
+        // Its words and its question mark, a marker and both ends; no masks (decision 041).
+        assert_eq!(asked.nrows(), question.split(' ').count() + 4, "{question}");
         let asked = QuestionCodes::of(&asked.view());
         let near = |codes| space.similarity_of_codes(&asked, codes);
         let near: Vec<f32> = codes.iter().flatten().map(near).collect();

@@ -99,8 +99,8 @@ pub trait Reranker: Debug + Send + Sync {
     }
 
     /// Whether the scores of all that a search has `read` tell which passage is better; they do by
-    /// default. A model that finds nothing about the question in any of them says no: then all
-    /// count as the best of them, so that the order of fusion stays.
+    /// default. A model that finds nothing about the question in any of them says no: then the
+    /// order of fusion stays. What is graded is ordered by its scores all the same.
     fn orders(&self, read: &[Score]) -> bool {
         let _ = read;
         true

@@ -64,7 +64,8 @@ impl Reranker for OnnxReranker {
         reads(self.english_only, text)
     }
 
-    /// As many as fit in two windows, and more of them until one answers the question.
+    /// As many as fit in two windows, and more of them while the best may answer the question and
+    /// none leads; two windows for a long question.
     fn enough(&self, question: &str, passages: &[&str], read: &[Score]) -> usize {
         enough(question, passages, read)
     }

@@ -26,8 +26,8 @@ const IS_ABOUT: f32 = 0.0067;
 /// questions gained nothing by more than one round (decision 042).
 const LONG: usize = WINDOW_BYTES / 3;
 
-/// How many of `passages`, from the top, are read together with `question` if nothing found in them
-/// ends it before: as many as fit in four windows.
+/// How many of `passages`, from the top, are read together with `question` if neither its length nor
+/// what is found in them ends it before: as many as fit in four windows.
 pub(crate) fn at_least(question: &str, passages: &[&str]) -> usize {
     fit(question, passages, LEAST)
 }

@@ -212,7 +212,8 @@ impl Searcher<'_> {
         let names = self.mention_strength(search.plan);
         let question = &search.plan.question;
         let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
-        let known = Known { compare_tokens: &compare, names: &names, reading_weight: 1.0 };
+        let (reading_weight, graded) = (1.0, true);
+        let known = Known { compare_tokens: &compare, names: &names, reading_weight, graded };
         let read = Read { scores, repaired, known, deadline: search.deadline };
         rerank_more(&self.state.rerankers, plan.as_ref(), &question.text, passages, read)
     }

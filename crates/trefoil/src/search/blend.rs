@@ -114,6 +114,11 @@ pub(crate) fn blend_with(
         .collect()
 }
 
+/// The same scores in the order before reading, where they do not tell which passage is better.
+pub(crate) fn in_prior_order(blended: Vec<Blended>) -> Vec<Blended> {
+    blended.into_iter().zip(0..).map(|(one, index)| Blended { index, ..one }).collect()
+}
+
 /// Lifts passages that the first two name: what answers one half of a question names what the
 /// other half is about, and a cross-encoder, which reads each passage alone, cannot know.
 ///

@@ -13,7 +13,7 @@ use crate::{
     background::catch_panics,
     models::FoundRerankers,
     search::{
-        blend::{NEUTRAL, Prior, blend_with, lift_named},
+        blend::{NEUTRAL, Prior, blend_with, in_prior_order, lift_named},
         relevance::final_scores,
     },
 };
@@ -33,6 +33,8 @@ pub(crate) struct Known<'a> {
     pub(crate) names: Names<'a>,
     /// How much it counts what token vectors and a reader say, 0–1.
     pub(crate) reading_weight: f32,
+    /// Whether what is read is graded: then it is ordered by what the reader says of it.
+    pub(crate) graded: bool,
 }
 
 /// What kept token vectors say of rows: the average of the others of one that has none, nothing if
@@ -74,7 +76,9 @@ pub(crate) struct Reranked {
 /// follows. What is kept of their tokens by a model of late interaction orders passages before
 /// they are read (decision 028), as what is kept by the embedder does where the embedder reads
 /// (decision 037). A list in another language than the question is ordered by what is kept alone,
-/// if that says something; what cannot be compared is read, and `degraded` says why.
+/// if that says something; what cannot be compared is read, and `degraded` says why. Where all was
+/// read and its scores do not tell which passage is better ([`Reranker::orders`]), the order before
+/// reading stays.
 pub(crate) fn rerank(
     found: &FoundRerankers,
     plan: Option<&RerankPlan>,
@@ -108,7 +112,7 @@ pub(crate) fn rerank(
                 scores.remove(row);
             }
             let candidates = candidates(passages, &BTreeMap::new(), &nothing, weight);
-            let ranked = in_order(candidates, &Told::in_order(scores), names);
+            let ranked = in_order(candidates, &scores, Some(names));
             return Reranked { ranked, compared: true, degraded };
         }
     };
@@ -119,19 +123,24 @@ pub(crate) fn rerank(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let reads = |one| head(one, question, &texts);
     let priors: Vec<Prior> = candidates.iter().map(|one| one.prior).collect();
-    let rows = candidates.iter().map(|one| one.passage.chunk.row);
-    let (told, unread) = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
+    let mut lift = Some(names);
+    let (read, unread) = if let Some((reranker, head)) = readers.into_iter().find_map(reads) {
         let reading = Reading { turns: &found.turns, plan, question, deadline };
         // The embedder's kept vectors have told some of what it would read.
         let half_first = !is_read && compared;
-        let (scores, unread) = reading.read_enough(reranker.as_ref(), head, &priors, half_first);
-        (Told::by(reranker.as_ref(), rows.zip(scores).collect()), unread)
+        let (read, unread) = reading.read_enough(reranker.as_ref(), head, &priors, half_first);
+        let orders = || catch_panics("the reranker", || Ok(reranker.orders(&read)));
+        // What was cut short may have come to something that tells.
+        let orders = if known.graded || unread.is_some() { Ok(true) } else { orders() };
+        lift = lift.filter(|_| orders.as_ref().is_ok_and(|&orders| orders));
+        (read, unread.or_else(|| orders.err().map(|error| error.chain())))
     } else {
         let none = || "no reranker reads the languages found".to_owned();
-        (Told::default(), Some(found.missing.clone().unwrap_or_else(none)))
+        (Vec::new(), Some(found.missing.clone().unwrap_or_else(none)))
     };
     degraded = degraded.or(unread);
-    Reranked { ranked: in_order(candidates, &told, names), compared, degraded }
+    let scores = candidates.iter().map(|one| one.passage.chunk.row).zip(read).collect();
+    Reranked { ranked: in_order(candidates, &scores, lift), compared, degraded }
 }
 
 /// What the token vectors of rows say, or why they say nothing.
@@ -147,34 +156,6 @@ fn compared(
     match (known.compare_tokens)(rows, is_read) {
         Ok(compared) => (compared, None),
         Err(error) => (Compared::default(), Some(error.chain())),
-    }
-}
-
-/// What a reranker says of passages.
-#[derive(Debug, Default)]
-struct Told {
-    scores: BTreeMap<RowId, Score>,
-    /// What each of them counts as, where they do not tell which passage is better.
-    level: Option<Score>,
-}
-
-impl Told {
-    /// The scores that a reranker gave.
-    fn by(reranker: &dyn Reranker, scores: BTreeMap<RowId, Score>) -> Self {
-        let all: Vec<Score> = scores.values().copied().collect();
-        let orders = catch_panics("the reranker", || Ok(reranker.orders(&all))).unwrap_or(true);
-        let level = if orders { None } else { all.into_iter().max() };
-        Self { scores, level }
-    }
-
-    /// Scores that tell which passage is better.
-    const fn in_order(scores: BTreeMap<RowId, Score>) -> Self {
-        Self { scores, level: None }
-    }
-
-    /// What a passage that was read counts as.
-    fn counts(&self, row: RowId) -> Option<Score> {
-        self.scores.get(&row).map(|&score| self.level.unwrap_or(score))
     }
 }
 
@@ -219,7 +200,7 @@ fn candidates(
 /// `passages` in the order of fusion, none of them read.
 pub(crate) fn unread(passages: Vec<Passage>, names: Names<'_>) -> Vec<Ranked> {
     let candidates = candidates(passages, &BTreeMap::new(), &RowSet::default(), 1.0);
-    in_order(candidates, &Told::default(), names)
+    in_order(candidates, &BTreeMap::new(), Some(names))
 }
 
 /// What has been read of a list that repairs have made longer.
@@ -273,7 +254,7 @@ pub(crate) fn rerank_more(
     // A list that was not read has no scorer.
     let Some(plan) = plan.filter(|_| !scores.is_empty()) else {
         let candidates = candidates(passages, &BTreeMap::new(), repaired, weight);
-        let ranked = in_order(candidates, &Told::in_order(scores), names);
+        let ranked = in_order(candidates, &scores, Some(names));
         return Added { ranked, switched: false, read: 0, compared: false, degraded: None };
     };
     let first = passages.iter().filter(|passage| !is_repaired(passage)).take(plan.passages);
@@ -299,7 +280,7 @@ pub(crate) fn rerank_more(
     };
     let Some((before, _)) = found.all().find_map(|one| head(one, question, &texts)) else {
         let candidates = candidates(passages, &tokens, repaired, weight);
-        let ranked = in_order(candidates, &Told::in_order(scores), names);
+        let ranked = in_order(candidates, &scores, Some(names));
         return Added { ranked, switched: false, read: 0, compared, degraded };
     };
     let reads = |one: &Arc<dyn Reranker>| added.iter().all(|(_, text)| one.reads(text));
@@ -323,8 +304,7 @@ pub(crate) fn rerank_more(
     let (read, _) = reading.read(reranker.as_ref(), &texts);
     let added = read.len();
     scores.extend(wanted.iter().map(|(row, _)| *row).zip(read));
-    let told = Told::by(reranker.as_ref(), scores);
-    let ranked = in_order(candidates(passages, &tokens, repaired, weight), &told, names);
+    let ranked = in_order(candidates(passages, &tokens, repaired, weight), &scores, Some(names));
     Added { ranked, switched, read: added, compared, degraded }
 }
 
@@ -381,19 +361,25 @@ pub(crate) fn readable(passage: &Passage) -> String {
 }
 
 /// What was read by the blend of what was known and the reranker's score, and by what the first of
-/// it name, if the scores tell which is better; then the rest.
-fn in_order(candidates: Vec<Candidate>, told: &Told, names: Names<'_>) -> Vec<Ranked> {
-    let score = |at: usize| told.counts(candidates.get(at)?.passage.chunk.row);
+/// it name; in the order before reading, if there are no names to lift by. Then the rest.
+fn in_order(
+    candidates: Vec<Candidate>,
+    scores: &BTreeMap<RowId, Score>,
+    names: Option<Names<'_>>,
+) -> Vec<Ranked> {
+    let score = |at: usize| scores.get(&candidates.get(at)?.passage.chunk.row).copied();
     let (read, rest): (Vec<usize>, Vec<usize>) =
         (0..candidates.len()).partition(|&at| score(at).is_some());
     let row = |index: usize| Some(candidates.get(*read.get(index)?)?.passage.chunk.row);
-    let names = |from, to| row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to));
     let rerank: Vec<Score> = read.iter().filter_map(|&at| score(at)).collect();
     let priors = read.iter().filter_map(|&at| candidates.get(at)).map(|one| one.prior);
-    let mut blended = blend_with(priors, &rerank);
-    if told.level.is_none() {
-        blended = lift_named(blended, names);
-    }
+    let blended = blend_with(priors, &rerank);
+    let blended = match names {
+        Some(names) => lift_named(blended, |from, to| {
+            row(from).zip(row(to)).map_or(0.0, |(from, to)| names(from, to))
+        }),
+        None => in_prior_order(blended),
+    };
     let head = blended.iter().filter_map(|one| Some((*read.get(one.index)?, one.score)));
     let unread = rest.iter().filter_map(|&at| candidates.get(at));
     let fused: Vec<Fused> = unread.map(|one| one.passage.fused.clone()).collect();
@@ -408,7 +394,7 @@ fn in_order(candidates: Vec<Candidate>, told: &Told, names: Names<'_>) -> Vec<Ra
             // What was not read is not above what was.
             least = least.min(score);
             let Candidate { passage, fused_rank, compared, .. } = candidates.get_mut(at)?.take()?;
-            let rerank = told.scores.get(&passage.chunk.row).copied();
+            let rerank = scores.get(&passage.chunk.row).copied();
             Some(Ranked { passage, fused_rank, rank, compared, rerank, score: least })
         })
         .collect()
@@ -418,7 +404,7 @@ fn in_order(candidates: Vec<Candidate>, told: &Told, names: Names<'_>) -> Vec<Ra
 pub(crate) mod tests {
     use std::sync::Mutex;
 
-    use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
     use trefoil_core::{
         ByteSpan, Chunk, ChunkId, ChunkLevel, FileId, FileInfo, Language, LineSpan, Metadata,
         OrderKey, StoredChunk,
@@ -475,23 +461,31 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn scores_that_tell_nothing_leave_the_order_of_fusion() {
-        for (least, expected) in [(0.25, [2, 1, 0]), (0.35, [0, 1, 2])] {
+    fn scores_that_tell_nothing_leave_the_order_before_reading() {
+        let ranked = |least, graded, budget| {
             let compare = |_: &[RowId], _| Ok(Compared::default());
             // The first names the last.
             let names = |from: RowId, to: RowId| f32::from((from.get(), to.get()) == (0, 2));
-            let known = Known { compare_tokens: &compare, names: &names, reading_weight: 1.0 };
+            let known =
+                Known { compare_tokens: &compare, names: &names, reading_weight: 1.0, graded };
             let reranker: Arc<dyn Reranker> = Arc::new(Rising(least));
             let found = FoundRerankers { rerankers: vec![reranker], ..FoundRerankers::default() };
+            let plan = RerankPlan { limit: budget, ..PLAN };
             let passages = passages(&[0.52, 0.51, 0.5]);
-            let Reranked { ranked, .. } =
-                rerank(&found, Some(&PLAN), "?", passages, known, &Deadline::NEVER);
-            assert_eq!(rows(&ranked), (expected.to_vec(), 3), "{least}");
-            // What the reranker said stays known, and the level of the scores with it.
-            let best = ranked.iter().filter_map(|one| one.rerank).max();
-            assert_eq!(best, Some(Score::clamped(0.3)));
-            assert!(ranked[0].score < Score::HALF, "{}", ranked[0].score);
-        }
+            rerank(&found, Some(&plan), "?", passages, known, &Deadline::NEVER).ranked
+        };
+        let scores = |ranked: &[Ranked]| ranked.iter().map(|one| one.score).collect::<Vec<_>>();
+        let told = ranked(0.25, false, None);
+        assert_eq!(rows(&told), (vec![2, 1, 0], 3));
+        let untold = ranked(0.35, false, None);
+        assert_eq!(rows(&untold), (vec![0, 1, 2], 3));
+        // What the reader said stays known, and as few as before have a high score.
+        let said = untold.iter().map(|one| one.rerank.unwrap().get()).collect::<Vec<_>>();
+        assert_eq!(said, [0.1, 0.2, 0.3]);
+        assert_eq!(scores(&untold), scores(&told));
+        // What is graded keeps the order of its grades, and so does what was not all read.
+        assert_eq!(rows(&ranked(0.35, true, None)).0, [2, 1, 0]);
+        assert_eq!(rows(&ranked(0.35, false, Some(2))).0, [1, 0, 2]);
     }
 
     /// Passages with these fused scores in this order; row 0 is the first, and its text `0`.
@@ -566,7 +560,12 @@ pub(crate) mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |_: &[RowId], _| Ok(compared());
-        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
+        let known = Known {
+            compare_tokens: &compare,
+            names: &|_, _| 0.0,
+            reading_weight: 1.0,
+            graded: false,
+        };
         let plan = RerankPlan { limit, ..PLAN };
         let found = found(&reader, by_tokens);
         let Reranked { ranked, compared, degraded } =
@@ -600,7 +599,12 @@ pub(crate) mod tests {
     fn a_later_page_compares_no_token_vectors_if_the_first_did_not() {
         let reader = Arc::new(Half::default());
         let compare = |_: &[RowId], _| panic!("they are not asked for");
-        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
+        let known = Known {
+            compare_tokens: &compare,
+            names: &|_, _| 0.0,
+            reading_weight: 1.0,
+            graded: false,
+        };
         let plan = RerankPlan { limit: Some(2), compares: false, ..PLAN };
         let found = found(&reader, true);
         let Reranked { ranked, compared, .. } =
@@ -614,7 +618,12 @@ pub(crate) mod tests {
         for (reading_weight, expected) in [(1.0, [1, 0]), (0.4, [0, 1])] {
             let reader = Arc::new(Half::default());
             let compare = |_: &[RowId], _| Ok(told());
-            let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight };
+            let known = Known {
+                compare_tokens: &compare,
+                names: &|_, _| 0.0,
+                reading_weight,
+                graded: false,
+            };
             let found = found(&reader, true);
             let passages = passages(&[0.9, 0.75]);
             let Reranked { ranked, .. } =
@@ -641,7 +650,12 @@ pub(crate) mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |rows: &[RowId], _| Ok(compared(rows));
-        let known = Known { compare_tokens: &compare, names: &|_, _| 0.0, reading_weight: 1.0 };
+        let known = Known {
+            compare_tokens: &compare,
+            names: &|_, _| 0.0,
+            reading_weight: 1.0,
+            graded: false,
+        };
         let repaired: RowSet = [RowId::new(5)].into_iter().collect();
         let scores = by_row(&[(0, Score::HALF), (1, Score::HALF)]);
         let read = Read { scores, repaired: &repaired, known, deadline: &Deadline::NEVER };
@@ -676,7 +690,7 @@ pub(crate) mod tests {
             read in proptest::collection::btree_map(0_u64..12, 1_u8..10, 0..12),
             repaired in proptest::collection::vec(any::<bool>(), 12),
             weight in 0.0_f32..=1.0,
-            level in proptest::option::of(Just(())),
+            orders: bool,
         ) {
             combined.sort_unstable_by(|a, b| b.cmp(a));
             let combined: Vec<f32> = combined.into_iter().map(|it| f32::from(it) / 8.0).collect();
@@ -689,8 +703,7 @@ pub(crate) mod tests {
                 .filter_map(|(row, is)| (is && scores.contains_key(&RowId::new(row))).then_some(RowId::new(row)))
                 .collect();
             let listed = candidates(passages(&combined), &tokens, &repaired, weight);
-            let level = level.and_then(|()| scores.values().max().copied());
-            let ranked = in_order(listed, &Told { scores, level }, &|_, _| 0.0);
+            let ranked = in_order(listed, &scores, orders.then_some(&|_, _| 0.0));
             prop_assert_eq!(ranked.len(), combined.len());
             let keys: Vec<OrderKey> = ranked.iter().map(Ranked::key).collect();
             let unread = keys.iter().position(|key| key.reranked.is_none()).unwrap_or(keys.len());

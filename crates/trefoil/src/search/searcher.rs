@@ -234,8 +234,9 @@ impl Searcher<'_> {
         let names = self.mention_strength(plan);
         let compare = |rows: &[RowId], is_read| self.compare_tokens(question, rows, is_read);
         // What a reader says is the evidence that is graded.
-        let reading_weight = if plan.crag.is_some() { 1.0 } else { weighed.reading_weight };
-        let known = Known { compare_tokens: &compare, names: &names, reading_weight };
+        let graded = plan.crag.is_some();
+        let reading_weight = if graded { 1.0 } else { weighed.reading_weight };
+        let known = Known { compare_tokens: &compare, names: &names, reading_weight, graded };
         let reranked =
             rerank(rerankers, plan.rerank.as_ref(), &question.text, passages, known, self.deadline);
         if let Some(reason) = reranked.degraded {
