@@ -462,15 +462,14 @@ pub(crate) mod tests {
 
     #[test]
     fn scores_that_tell_nothing_leave_the_order_before_reading() {
-        let ranked = |least, graded, budget| {
+        let ranked = |least, graded, limit| {
             let compare = |_: &[RowId], _| Ok(Compared::default());
             // The first names the last.
             let names = |from: RowId, to: RowId| f32::from((from.get(), to.get()) == (0, 2));
-            let known =
-                Known { compare_tokens: &compare, names: &names, reading_weight: 1.0, graded };
+            let known = Known { names: &names, graded, ..known(&compare) };
             let reranker: Arc<dyn Reranker> = Arc::new(Rising(least));
             let found = FoundRerankers { rerankers: vec![reranker], ..FoundRerankers::default() };
-            let plan = RerankPlan { limit: budget, ..PLAN };
+            let plan = RerankPlan { limit, ..PLAN };
             let passages = passages(&[0.52, 0.51, 0.5]);
             rerank(&found, Some(&plan), "?", passages, known, &Deadline::NEVER).ranked
         };
@@ -529,6 +528,11 @@ pub(crate) mod tests {
         budget: None,
     };
 
+    /// Nothing but what token vectors say.
+    fn known(compare_tokens: CompareTokens<'_>) -> Known<'_> {
+        Known { compare_tokens, names: &|_, _| 0.0, reading_weight: 1.0, graded: false }
+    }
+
     fn found(reader: &Arc<Half>, by_tokens: bool) -> FoundRerankers {
         let reader: Arc<dyn Reranker> = Arc::clone(reader) as _;
         if by_tokens {
@@ -560,12 +564,7 @@ pub(crate) mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |_: &[RowId], _| Ok(compared());
-        let known = Known {
-            compare_tokens: &compare,
-            names: &|_, _| 0.0,
-            reading_weight: 1.0,
-            graded: false,
-        };
+        let known = known(&compare);
         let plan = RerankPlan { limit, ..PLAN };
         let found = found(&reader, by_tokens);
         let Reranked { ranked, compared, degraded } =
@@ -599,12 +598,7 @@ pub(crate) mod tests {
     fn a_later_page_compares_no_token_vectors_if_the_first_did_not() {
         let reader = Arc::new(Half::default());
         let compare = |_: &[RowId], _| panic!("they are not asked for");
-        let known = Known {
-            compare_tokens: &compare,
-            names: &|_, _| 0.0,
-            reading_weight: 1.0,
-            graded: false,
-        };
+        let known = known(&compare);
         let plan = RerankPlan { limit: Some(2), compares: false, ..PLAN };
         let found = found(&reader, true);
         let Reranked { ranked, compared, .. } =
@@ -618,12 +612,7 @@ pub(crate) mod tests {
         for (reading_weight, expected) in [(1.0, [1, 0]), (0.4, [0, 1])] {
             let reader = Arc::new(Half::default());
             let compare = |_: &[RowId], _| Ok(told());
-            let known = Known {
-                compare_tokens: &compare,
-                names: &|_, _| 0.0,
-                reading_weight,
-                graded: false,
-            };
+            let known = Known { reading_weight, ..known(&compare) };
             let found = found(&reader, true);
             let passages = passages(&[0.9, 0.75]);
             let Reranked { ranked, .. } =
@@ -650,12 +639,7 @@ pub(crate) mod tests {
     ) {
         let reader = Arc::new(Half::default());
         let compare = |rows: &[RowId], _| Ok(compared(rows));
-        let known = Known {
-            compare_tokens: &compare,
-            names: &|_, _| 0.0,
-            reading_weight: 1.0,
-            graded: false,
-        };
+        let known = known(&compare);
         let repaired: RowSet = [RowId::new(5)].into_iter().collect();
         let scores = by_row(&[(0, Score::HALF), (1, Score::HALF)]);
         let read = Read { scores, repaired: &repaired, known, deadline: &Deadline::NEVER };
