@@ -50,7 +50,7 @@ impl Letters {
         let means = || TokenMeans::from([(Language::En, vec![0.0; LETTERS.len()])]);
         Arc::new(Self {
             space: EmbeddingSpace::of_caller("letters", "test", LETTERS.len()),
-            tokens: TokenSpace::new(means(), means(), [0.0, 1.0]).unwrap(),
+            tokens: TokenSpace::new(means(), means(), [0.0, 1.0], None).unwrap(),
             passages: AtomicUsize::new(0),
             is_broken: AtomicBool::new(false),
         })

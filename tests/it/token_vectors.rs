@@ -38,7 +38,7 @@ impl Foxes {
         let means = || TokenMeans::from([(Language::En, vec![0.0, 0.0])]);
         Self {
             space: EmbeddingSpace::of_caller("foxes", "test", 2),
-            tokens: TokenSpace::new(means(), means(), [0.0, 1.0]).unwrap(),
+            tokens: TokenSpace::new(means(), means(), [0.0, 1.0], None).unwrap(),
             fails: AtomicBool::new(false),
         }
     }

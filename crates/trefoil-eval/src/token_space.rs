@@ -95,7 +95,7 @@ impl TokenSamples {
             }
         }
         let (questions, passages) = (questions.means(), passages.means());
-        let space = TokenSpace::new(questions.clone(), passages.clone(), [0.0, 1.0])?;
+        let space = TokenSpace::new(questions.clone(), passages.clone(), [0.0, 1.0], None)?;
         let code = |(name, text, vectors): &(&str, &str, Array2<f32>)| {
             let centred = space.centred(Role::Passage, language_of(text), &vectors.view());
             ((*name).to_owned(), TokenCodes::of(&centred.view()))
@@ -126,7 +126,7 @@ impl TokenSamples {
         #[expect(clippy::cast_possible_truncation, reason = "a cosine")]
         let unrelated = mean(&others) as f32;
         let range = [unrelated, perfect.unwrap_or_default()].map(|x| (x * 100.0).round() / 100.0);
-        TokenSpace::new(questions, passages, range)
+        TokenSpace::new(questions, passages, range, None)
     }
 }
 

@@ -162,6 +162,15 @@ impl Card {
             if whole < embedding.dimensions {
                 return Err("`dimensions` must be at most `model-dimensions`");
             }
+            if embedding.token_output.as_ref().is_some_and(String::is_empty) {
+                return Err("`token-output` must be the name of an output");
+            }
+            let is_sha256 = |text: &String| {
+                text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+            };
+            if !embedding.space_sha256.as_ref().is_none_or(is_sha256) {
+                return Err("`space-sha256` must be 64 hexadecimal digits");
+            }
             if !rises(&embedding.cosine_range, -1.0, 1.0)
                 || !rises(&embedding.short_cosine_range, -1.0, 1.0)
             {

@@ -82,10 +82,12 @@ impl OnnxEmbedder {
             pooling,
             query_prefix,
             passage_prefix,
+            space_sha256,
             quantization,
             cosine_range,
             short_cosine_range,
             dense,
+            token_output,
         }) = embedding
         else {
             return Err(Error::InvalidConfig {
@@ -105,8 +107,14 @@ impl OnnxEmbedder {
         let width = model_dimensions.unwrap_or(dimensions);
         let projection = Projection::load(model.folder(), &dense, width)?;
         let language_means = LanguageMeans::of_model(&name, model.folder(), dimensions)?;
-        let token_space = TokenSpace::of_model(&name, model.folder(), dimensions)?;
-        let mut sha256 = model.sha256()?;
+        // The built-in one is of the vectors of the default model's output for tokens.
+        let with_output = token_output.as_ref().map_or("", |_| name.as_str());
+        let mut token_space = TokenSpace::of_model(with_output, model.folder(), dimensions)?;
+        if let Some(output) = token_output {
+            let made_by = format!("{} {output}", model.sha256()?);
+            token_space = token_space.map(|space| space.made_by(made_by));
+        }
+        let mut sha256 = space_sha256.map_or_else(|| model.sha256(), Ok)?;
         if output.is_some() || !dense.is_empty() {
             // Another output, or another way from it to the vector, is another space.
             let layers = dense.iter().map(|layer| format!("{} {:?}", layer.file, layer.activation));
@@ -157,16 +165,11 @@ impl OnnxEmbedder {
         deadline: &Deadline,
     ) -> Result<Vec<Array2<f32>>> {
         let prefix = self.prefix(Role::Passage);
-        let dimensions = self.space.dimensions;
         self.model.run_until(
             texts,
             deadline,
             |tokenizer, text| tokenizer.encode_words(prefix, question, text, length),
-            |Output { text, tokens, shape, numbers }| {
-                let failed = |reason| self.failed(text, reason);
-                let vectors = token_matrix(dimensions, shape, numbers).map_err(failed)?;
-                word_vectors(&vectors, &tokens.places).map_err(failed)
-            },
+            |output| self.words(&output),
         )
     }
 
@@ -181,24 +184,28 @@ impl OnnxEmbedder {
         self.model.run(
             texts,
             |tokenizer, text| tokenizer.encode_whole(prefix, text),
-            |output| Ok(self.with_words(&output)?.1),
+            |output| self.words(&output),
         )
     }
 
     /// The unit vector of a text and the unit vectors of its words, of one run of the model.
     fn with_words(&self, output: &Output<'_, Words>) -> Result<(Vec<f32>, Array2<f32>)> {
-        let Output { text, tokens, shape, numbers } = output;
-        let words = token_matrix(self.space.dimensions, shape, numbers)
-            .and_then(|vectors| word_vectors(&vectors, &tokens.places))
-            .map_err(|reason| self.failed(text, reason))?;
-        Ok((self.pooled(output)?, words))
+        Ok((self.pooled(output)?, self.words(output)?))
+    }
+
+    /// The unit vectors of a text's words.
+    fn words(&self, output: &Output<'_, Words>) -> Result<Array2<f32>> {
+        let vectors = output.of_tokens.unwrap_or(output.tensor);
+        token_matrix(self.space.dimensions, vectors)
+            .and_then(|vectors| word_vectors(&vectors, &output.tokens.places))
+            .map_err(|reason| self.failed(output.text, format!("vectors of tokens: {reason}")))
     }
 
     /// The unit vector of a text.
     fn pooled<E>(&self, output: &Output<'_, E>) -> Result<Vec<f32>> {
-        let Output { text, shape, numbers, .. } = output;
+        let Output { text, tensor, .. } = *output;
         let width = self.projection.takes().unwrap_or(self.width);
-        pool(self.space.pooling, width, shape, numbers)
+        pool(self.space.pooling, width, tensor)
             .and_then(|pooled| {
                 let mut vector = self.projection.apply(pooled);
                 vector.truncate(self.space.dimensions);

@@ -96,7 +96,7 @@ mod tests {
         let read = means("multilingual-e5-small", 2).unwrap().unwrap();
         assert_eq!(read.languages().collect::<Vec<_>>(), [Language::En, Language::Ja]);
         assert_eq!(means("another", 2).unwrap(), Some(read));
-        let space = TokenSpace::new(mean.clone(), mean, [0.1, 0.5]).unwrap();
+        let space = TokenSpace::new(mean.clone(), mean, [0.1, 0.5], None).unwrap();
         assert_eq!(tokens("multilingual-e5-small", 2).unwrap(), Some(space));
         let error = means("another", 384).unwrap_err().to_string();
         assert!(error.contains("2 numbers") && error.contains("384"), "{error}");

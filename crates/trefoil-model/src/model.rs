@@ -14,7 +14,7 @@ use crate::{
     parallel,
     session::{
         InputOutput, Sessions,
-        output::{OutputChoice, POOLED, TOKENS},
+        output::{OutputChoice, POOLED, TOKENS, Tensor},
     },
     tokenizer::{Tokenizer, TokenizerFile, Tokens},
     weights::Weights,
@@ -50,10 +50,10 @@ pub(crate) struct Output<'a, E = Tokens> {
     pub(crate) text: &'a str,
     /// What the model was fed.
     pub(crate) tokens: &'a E,
-    /// Shape of its output, the batch of one included.
-    pub(crate) shape: &'a [i64],
-    /// Numbers of its output, the last axis fastest.
-    pub(crate) numbers: &'a [f32],
+    /// Its output.
+    pub(crate) tensor: Tensor<'a>,
+    /// Its output with the vectors of tokens, where that is another one.
+    pub(crate) of_tokens: Option<Tensor<'a>>,
 }
 
 impl Model {
@@ -111,7 +111,8 @@ impl Model {
             })?;
         }
         let weights = Weights::new(folder, card.sha256.clone(), files);
-        let io = InputOutput { decoder: card.decoder, output: output(&card) };
+        let token_output = card.embedding.as_ref().and_then(|one| one.token_output.clone());
+        let io = InputOutput { decoder: card.decoder, output: output(&card), token_output };
         let model = Self {
             folder: folder.to_owned(),
             tokenizer_sha256,
@@ -211,8 +212,8 @@ impl Model {
             let tokens = tokens_of(index)?;
             let mut loan = self.sessions.borrow(Purpose::Batch, &Deadline::NEVER)?;
             let session = loan.as_mut().and_then(Loan::thing).ok_or_else(not_lent)?;
-            session.run(tokens.as_ref(), |shape, numbers| {
-                read(index, Output { text: text(index), tokens, shape, numbers })
+            session.run(tokens.as_ref(), |tensor, of_tokens| {
+                read(index, Output { text: text(index), tokens, tensor, of_tokens })
             })
         })
     }
@@ -248,8 +249,8 @@ impl Model {
                 let text = texts.get(index).copied().unwrap_or_default();
                 let tokens = &encode(&tokenizer, text)?;
                 let session = loan.thing().ok_or_else(not_lent)?;
-                session.run(tokens.as_ref(), |shape, numbers| {
-                    read(Output { text, tokens, shape, numbers })
+                session.run(tokens.as_ref(), |tensor, of_tokens| {
+                    read(Output { text, tokens, tensor, of_tokens })
                 })
             },
         )

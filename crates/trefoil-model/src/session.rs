@@ -22,7 +22,7 @@ use trefoil_core::{Deadline, Error, Part, Result};
 
 use self::{
     input::{Counters, Input},
-    output::{OutputChoice, numbers},
+    output::{OutputChoice, Tensor, named},
     signature::{Signature, Slot},
 };
 use crate::{
@@ -58,6 +58,8 @@ pub(crate) struct Sessions {
 pub(crate) struct InputOutput {
     pub(crate) decoder: Option<DecoderCard>,
     pub(crate) output: OutputChoice,
+    /// The output with the vectors of tokens, where that is another one.
+    pub(crate) token_output: Option<String>,
 }
 
 /// A session and what it is fed.
@@ -65,9 +67,10 @@ pub(crate) struct Loaded {
     session: Session,
     inputs: Vec<Input>,
     output: String,
+    token_output: Option<String>,
     counters: Counters,
-    /// Numbers of an output that are not 32 bits long, made so.
-    buffer: Vec<f32>,
+    /// Numbers of the two outputs that are not 32 bits long, made so.
+    buffers: [Vec<f32>; 2],
 }
 
 /// Why a session could not be opened.
@@ -215,22 +218,26 @@ impl Loaded {
         };
         let inputs = Input::all(&signature.inputs, io.decoder.as_ref());
         let output = io.output.of(&signature.outputs);
-        let (inputs, output) =
-            inputs.and_then(|inputs| Ok((inputs, output?))).map_err(Refusal::Unusable)?;
-        let (counters, buffer) = (Counters::default(), Vec::new());
-        Ok(Self { session, inputs, output, counters, buffer })
+        let token_output = io.token_output.as_ref();
+        let token_output = token_output.map(|name| named("token-output", name, &signature.outputs));
+        let (inputs, output, token_output) = inputs
+            .and_then(|inputs| Ok((inputs, output?, token_output.transpose()?)))
+            .map_err(Refusal::Unusable)?;
+        let (counters, buffers) = (Counters::default(), <[Vec<f32>; 2]>::default());
+        Ok(Self { session, inputs, output, token_output, counters, buffers })
     }
 
-    /// Runs one text; `read` is given the shape and the numbers of the model's output.
+    /// Runs one text; `read` is given the model's output, and that with the vectors of tokens, where
+    /// that is another one.
     ///
     /// # Errors
     /// [`Error::Backend`], and what `read` returns.
     pub(crate) fn run<T>(
         &mut self,
         tokens: &Tokens,
-        read: impl FnOnce(&[i64], &[f32]) -> Result<T>,
+        read: impl FnOnce(Tensor<'_>, Option<Tensor<'_>>) -> Result<T>,
     ) -> Result<T> {
-        let Self { session, inputs, output, counters, buffer } = self;
+        let Self { session, inputs, output, token_output, counters, buffers } = self;
         let failed = |error: ort::Error| Error::backend(Part::Model, "run", error);
         counters.reach(tokens.ids.len());
         let values: Vec<_> = inputs
@@ -239,10 +246,15 @@ impl Loaded {
             .collect::<ort::Result<_>>()
             .map_err(failed)?;
         let outputs = session.run(values).map_err(failed)?;
-        let value = outputs.get(output.as_str()).ok_or_else(|| {
-            Error::backend(Part::Model, "run", format!("there is no output `{output}`"))
-        })?;
-        numbers(value, buffer, read).map_err(failed)?
+        let value = |name: &str| {
+            let missing = || format!("there is no output `{name}`");
+            outputs.get(name).ok_or_else(|| Error::backend(Part::Model, "run", missing()))
+        };
+        let [first, second] = buffers;
+        let output = Tensor::of(value(output)?, first).map_err(failed)?;
+        let of_tokens = token_output.as_deref().map(value).transpose()?;
+        let of_tokens = of_tokens.map(|value| Tensor::of(value, second)).transpose();
+        read(output, of_tokens.map_err(failed)?)
     }
 }
 

@@ -8,7 +8,7 @@
 )]
 
 use serde::Deserialize;
-use trefoil_core::{Embedder, Error, Role, TokenCounter};
+use trefoil_core::{Embedder, Error, Language, Role, TokenCounter, TokenSpace};
 use trefoil_model::{ModelHome, ModelSource, OnnxEmbedder, PullOptions};
 
 /// What the f32 model and the tokenizer of the reference implementation say.
@@ -161,7 +161,31 @@ fn a_folder_works_and_damage_in_it_is_an_error() {
     copy("model.onnx");
     copy("tokenizer.json");
     assert_eq!(embed().unwrap().dim(), (1, 384));
-    assert_eq!(open().unwrap().space().sha256, embedder(1).space().sha256);
+    // Without a name of its own the space has that of the file, and no means of tokens are built in.
+    let (own, real_space) = (open().unwrap(), embedder(1).space().sha256.clone());
+    assert_ne!(own.space().sha256, real_space);
+    assert!(own.token_space(Language::Ja).is_none());
+    let named = format!(
+        "{}space-sha256 = '{real_space}'\n",
+        card.replace("DIM", "384").replace("mine", "multilingual-e5-small")
+    );
+    write("card.toml", named.as_bytes());
+    assert_eq!(open().unwrap().space().sha256, real_space);
+    assert!(open().unwrap().token_space(Language::Ja).is_none(), "it names no output for them");
+    write("card.toml", format!("{named}token-output = 'token_vectors'\n").as_bytes());
+    let [one, same] = [open().unwrap(), embedder(1)]
+        .map(|embedder| embedder.token_space(Language::Ja).map(TokenSpace::fingerprint));
+    assert!(one.is_some() && one == same, "{one:?} {same:?}");
+    let words = open().unwrap().word_vectors(Role::Passage, &["text"]).unwrap();
+    write("card.toml", format!("{named}token-output = 'last_hidden_state'\n").as_bytes());
+    let last = open().unwrap();
+    assert_ne!(last.word_vectors(Role::Passage, &["text"]).unwrap(), words);
+    assert_ne!(last.token_space(Language::Ja).map(TokenSpace::fingerprint), same);
+    write("card.toml", format!("{named}token-output = 'logits'\n").as_bytes());
+    let error = embed().unwrap_err().to_string();
+    assert!(error.contains("`logits`") && error.contains("set `token-output`"), "{error}");
+    write("card.toml", named.replace(&real_space, "abc").as_bytes());
+    assert!(open().is_err());
 
     write("card.toml", card.replace("DIM", "383").as_bytes());
     assert!(matches!(embed(), Err(Error::EmbeddingFailed { .. })));

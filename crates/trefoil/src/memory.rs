@@ -292,7 +292,7 @@ impl MemoryCollection<'_> {
         for asked in asked_tokens(embedder.as_ref(), &state.store, &text, language_of(&text), rows)?
         {
             let space = asked.space;
-            let found = asked.similarities();
+            let found = asked.short_similarities();
             scores.extend(found.map(|(row, found)| (row, space.short_relevance(found))));
         }
         Ok(scores)

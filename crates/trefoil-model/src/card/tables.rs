@@ -22,6 +22,15 @@ pub struct EmbeddingCard {
     /// What is put before a passage.
     #[serde(default)]
     pub passage_prefix: String,
+    /// The output with the vectors that are compared token by token, where it is another one than
+    /// that which is pooled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_output: Option<String>,
+    /// The SHA-256 that names its vectors, those of tokens aside; that of the files if absent. A
+    /// file that gives the same vectors as an earlier one has that of the earlier one, so that
+    /// indexes stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space_sha256: Option<String>,
     /// Arithmetic of the matrix products.
     pub quantization: Quantization,
     /// The cosines that count as unrelated and as a perfect match: the mean of questions

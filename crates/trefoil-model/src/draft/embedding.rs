@@ -100,6 +100,8 @@ impl Drafting<'_> {
             pooling,
             query_prefix,
             passage_prefix,
+            token_output: None,
+            space_sha256: None,
             quantization: self.header.quantization(),
             cosine_range: None,
             short_cosine_range: None,

@@ -3,6 +3,8 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use trefoil_core::Pooling;
 
+use crate::session::output::Tensor;
+
 /// The unit vectors of the words at `places`, one a row; of a text without words, of all tokens.
 pub(crate) fn word_vectors(
     vectors: &ArrayView2<'_, f32>,
@@ -20,15 +22,14 @@ pub(crate) fn word_vectors(
 
 /// One vector of the model's output: token vectors \[1, tokens, width\], or a vector that the
 /// model has pooled itself \[1, width\].
-pub(crate) fn pool(
-    pooling: Pooling,
-    width: usize,
-    shape: &[i64],
-    numbers: &[f32],
-) -> Result<Vec<f32>, String> {
-    let (pooled, vectors) = match *shape {
-        [1, found] => (true, token_matrix(width, &[1, 1, found], numbers)?),
-        _ => (false, token_matrix(width, shape, numbers)?),
+pub(crate) fn pool(pooling: Pooling, width: usize, tensor: Tensor<'_>) -> Result<Vec<f32>, String> {
+    let Tensor { shape, numbers } = tensor;
+    let one_row: [i64; 3];
+    let (pooled, vectors) = if let [1, found] = *shape {
+        one_row = [1, 1, found];
+        (true, token_matrix(width, Tensor { shape: &one_row, numbers })?)
+    } else {
+        (false, token_matrix(width, tensor)?)
     };
     let mut rows = vectors.rows().into_iter();
     let (first, last) = (vectors.rows().into_iter().next(), vectors.rows().into_iter().next_back());
@@ -56,11 +57,11 @@ pub(crate) fn pool(
 }
 
 /// The model's output \[1, tokens, width\] as a matrix, one token a row.
-pub(crate) fn token_matrix<'n>(
+pub(crate) fn token_matrix(
     width: usize,
-    shape: &[i64],
-    numbers: &'n [f32],
-) -> Result<ArrayView2<'n, f32>, String> {
+    tensor: Tensor<'_>,
+) -> Result<ArrayView2<'_, f32>, String> {
+    let Tensor { shape, numbers } = tensor;
     let expected =
         || format!("its output has the shape {shape:?}, expected tokens of {width} dimensions");
     let [1, tokens, found] = *shape else { return Err(expected()) };
@@ -99,13 +100,16 @@ mod tests {
 
     #[test]
     fn each_pooling_takes_what_it_says() {
-        let pooled = |pooling| pool(pooling, 2, &[1, 3, 2], &TOKENS);
+        let pooled = |pooling| pool(pooling, 2, Tensor { shape: &[1, 3, 2], numbers: &TOKENS });
         assert_eq!(pooled(Pooling::Cls).unwrap(), [1.0, 2.0]);
         assert_eq!(pooled(Pooling::LastToken).unwrap(), [5.0, 7.0]);
         assert_eq!(pooled(Pooling::Mean).unwrap(), [9.0, 13.0], "as a sum");
         assert!(pooled(Pooling::None).unwrap_err().contains("set `pooling`"));
         for pooling in [Pooling::Cls, Pooling::LastToken, Pooling::Mean, Pooling::None] {
-            assert_eq!(pool(pooling, 2, &[1, 2], &[3.0, 4.0]).unwrap(), [3.0, 4.0]);
+            assert_eq!(
+                pool(pooling, 2, Tensor { shape: &[1, 2], numbers: &[3.0, 4.0] }).unwrap(),
+                [3.0, 4.0]
+            );
         }
     }
 
@@ -120,7 +124,10 @@ mod tests {
             (&[1, -3, 2], 2),
             (&[1, 4, 2], 2),
         ] {
-            assert!(pool(Pooling::Mean, width, shape, &TOKENS).is_err(), "{shape:?}");
+            assert!(
+                pool(Pooling::Mean, width, Tensor { shape, numbers: &TOKENS }).is_err(),
+                "{shape:?}"
+            );
         }
     }
 

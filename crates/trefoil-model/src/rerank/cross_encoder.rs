@@ -5,6 +5,7 @@ use crate::{
     card::{Card, ModelRole, RerankerScores, RerankingCard},
     home::ModelHome,
     model::{Model, ModelSource, Output},
+    session::output::Tensor,
 };
 
 /// Tokens of a passage that are read, those of the question included.
@@ -117,8 +118,8 @@ impl OnnxReranker {
             passages,
             deadline,
             |tokenizer, passage| tokenizer.encode_pair(question, passage, WINDOW),
-            |Output { text, shape, numbers, .. }| {
-                self.log_odds(shape, numbers).map_err(|reason| Error::RerankFailed {
+            |Output { text, tensor, .. }| {
+                self.log_odds(tensor).map_err(|reason| Error::RerankFailed {
                     model: self.name.clone(),
                     bytes: text.len(),
                     reason,
@@ -128,7 +129,8 @@ impl OnnxReranker {
     }
 
     /// The output of the model as log-odds. The error is a reason.
-    fn log_odds(&self, shape: &[i64], numbers: &[f32]) -> Result<f32, String> {
+    fn log_odds(&self, tensor: Tensor<'_>) -> Result<f32, String> {
+        let Tensor { shape, numbers } = tensor;
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err("its output is not finite".to_owned());
         }

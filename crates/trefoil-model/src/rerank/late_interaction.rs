@@ -11,6 +11,7 @@ use crate::{
     embedder::pool::{token_matrix, unit},
     home::ModelHome,
     model::{Model, ModelSource, Output},
+    session::output::Tensor,
     tokenizer::{Fill, Marking, Words},
 };
 
@@ -160,8 +161,8 @@ impl LateInteractionReranker {
 
     /// What is compared of what the model says of a text.
     fn read(&self, output: &Output<'_, Words>) -> Result<Array2<f32>> {
-        let Output { text, tokens, shape, numbers } = output;
-        self.compared(&tokens.places, shape, numbers).map_err(|reason| Error::RerankFailed {
+        let Output { text, tokens, tensor, .. } = output;
+        self.compared(&tokens.places, *tensor).map_err(|reason| Error::RerankFailed {
             model: self.name.clone(),
             bytes: text.len(),
             reason,
@@ -203,15 +204,11 @@ impl LateInteractionReranker {
     }
 
     /// The unit vectors of the tokens at `places`, projected. The error is a reason.
-    fn compared(
-        &self,
-        places: &[usize],
-        shape: &[i64],
-        numbers: &[f32],
-    ) -> Result<Array2<f32>, String> {
+    fn compared(&self, places: &[usize], tensor: Tensor<'_>) -> Result<Array2<f32>, String> {
         let width = self.projection.takes().unwrap_or(self.card.dimensions);
-        let vectors = token_matrix(width, shape, numbers)?;
+        let vectors = token_matrix(width, tensor)?;
         if places.iter().any(|&place| place >= vectors.nrows()) {
+            let shape = tensor.shape;
             return Err(format!("its output has the shape {shape:?}, fewer rows than tokens"));
         }
         let mut vectors = self.projection.apply_rows(vectors.select(Axis(0), places));

@@ -27,15 +27,7 @@ impl OutputChoice {
     pub(crate) fn of(&self, outputs: &[Slot]) -> Result<String, String> {
         let find = |name: &str| outputs.iter().find(|slot| slot.name == name);
         let chosen = match self {
-            Self::Named(name) => {
-                return match find(name) {
-                    Some(slot) => Ok(slot.name.clone()),
-                    None => Err(format!(
-                        "it has no output `{name}` but {}; set `output` in its card",
-                        names(outputs)
-                    )),
-                };
-            }
+            Self::Named(name) => return named("output", name, outputs),
             Self::Preferred(preferred) => preferred.iter().find_map(|name| find(name)),
             Self::First => None,
         };
@@ -44,20 +36,35 @@ impl OutputChoice {
     }
 }
 
-/// Gives `read` the shape and the numbers of a tensor; `buffer` is for numbers that have to be
-/// made 32 bits long.
-pub(crate) fn numbers<T>(
-    value: &DynValue,
-    buffer: &mut Vec<f32>,
-    read: impl FnOnce(&[i64], &[f32]) -> T,
-) -> ort::Result<T> {
-    if let Ok((shape, halves)) = Value::try_extract_tensor::<f16>(value) {
-        buffer.clear();
-        buffer.extend(halves.iter().map(|half| half.to_f32()));
-        return Ok(read(shape, buffer));
+/// The name that a key of the card has, if there is an output of that name. The error is a reason,
+/// with the next step.
+pub(crate) fn named(key: &str, name: &str, outputs: &[Slot]) -> Result<String, String> {
+    if outputs.iter().any(|slot| slot.name == name) {
+        return Ok(name.to_owned());
     }
-    let (shape, numbers) = value.try_extract_tensor::<f32>()?;
-    Ok(read(shape, numbers))
+    Err(format!("it has no output `{name}` but {}; set `{key}` in its card", names(outputs)))
+}
+
+/// What a model gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tensor<'a> {
+    /// Its shape, the batch of one included.
+    pub(crate) shape: &'a [i64],
+    /// Its numbers, the last axis fastest.
+    pub(crate) numbers: &'a [f32],
+}
+
+impl<'a> Tensor<'a> {
+    /// Reads a value; `buffer` is for numbers that have to be made 32 bits long.
+    pub(crate) fn of(value: &'a DynValue, buffer: &'a mut Vec<f32>) -> ort::Result<Self> {
+        if let Ok((shape, halves)) = Value::try_extract_tensor::<f16>(value) {
+            buffer.clear();
+            buffer.extend(halves.iter().map(|half| half.to_f32()));
+            return Ok(Self { shape, numbers: buffer });
+        }
+        let (shape, numbers) = value.try_extract_tensor::<f32>()?;
+        Ok(Self { shape, numbers })
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,12 @@ impl AskedTokens<'_> {
         let similarity = |codes| self.space.similarity_of_codes(&self.asked, codes);
         self.kept.iter().map(move |(row, codes)| (*row, similarity(codes)))
     }
+
+    /// The same of sentences and turns of a conversation.
+    pub(crate) fn short_similarities(&self) -> impl Iterator<Item = (RowId, f32)> {
+        let similarity = |codes| self.space.short_similarity_of_codes(&self.asked, codes);
+        self.kept.iter().map(move |(row, codes)| (*row, similarity(codes)))
+    }
 }
 
 /// The token vectors of those of `rows` that have some, and the question as it is asked of them.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::{Role, TokenCodes, token_codes::QuestionCodes};
 use crate::{Error, Language, Result, Score};
 
-/// Log-odds between an unrelated text and a perfect match, and where they are even. Chosen, with the
-/// half of the tokens that counts, in sight of the collections that are reported (decision 024).
-const LOG_ODDS: f32 = 42.0;
-const EVEN: f32 = 7.0 / 12.0;
+/// Log-odds between an unrelated text and a perfect match, and where they are even. Chosen in sight
+/// of the collections that are reported (decision 043).
+const LOG_ODDS: f32 = 36.0;
+const EVEN: f32 = 0.65;
 /// The same of a model of late interaction (decision 028).
 const LATE_LOG_ODDS: f32 = 6.25;
 const LATE_EVEN: f32 = 0.5;
@@ -42,14 +42,17 @@ pub struct TokenSpace(Constants);
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Constants {
     cosine_range: [f32; 2],
+    /// The range of sentences, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    short_cosine_range: Option<[f32; 2]>,
     question: TokenMeans,
     passage: TokenMeans,
     /// Which model of late interaction they are of, if they are of one.
     #[serde(skip)]
     late_interaction: Option<String>,
-    /// The range of sentences, where it is another one.
+    /// What makes them, where the space of the embedder does not tell.
     #[serde(skip)]
-    short_range: Option<[f32; 2]>,
+    made_by: String,
 }
 
 /// The mean vector of the tokens of texts in each language.
@@ -57,18 +60,31 @@ pub type TokenMeans = BTreeMap<Language, Vec<f32>>;
 
 impl TokenSpace {
     /// Takes the mean vectors of the tokens of questions and of passages, and the
-    /// [similarities](Self::similarity) that count as unrelated and as a perfect match.
+    /// [similarities](Self::similarity) that count as unrelated and as a perfect match; those of
+    /// [sentences](Self::short_similarity_of_codes) too, if they differ.
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] without a mean on a side, for means of several lengths or a number
     /// that is not finite, or a range that does not rise.
-    pub fn new(question: TokenMeans, passage: TokenMeans, cosine_range: [f32; 2]) -> Result<Self> {
-        let (late_interaction, short_range) = (None, None);
-        Constants { cosine_range, question, passage, late_interaction, short_range }.try_into()
+    pub fn new(
+        question: TokenMeans,
+        passage: TokenMeans,
+        cosine_range: [f32; 2],
+        short_cosine_range: Option<[f32; 2]>,
+    ) -> Result<Self> {
+        Constants {
+            cosine_range,
+            short_cosine_range,
+            question,
+            passage,
+            late_interaction: None,
+            made_by: String::new(),
+        }
+        .try_into()
     }
 
     /// The space of the vectors of a model of late interaction, such as `ColBERT`: `model` says
-    /// which, so that another one's are told apart; `short_range` is the range of sentences and
+    /// which, so that another one's are told apart; `short_cosine_range` is the range of sentences and
     /// turns of a conversation, if it is another one than that of passages.
     ///
     /// # Errors
@@ -77,11 +93,25 @@ impl TokenSpace {
         model: impl Into<String>,
         dimensions: usize,
         cosine_range: [f32; 2],
-        short_range: Option<[f32; 2]>,
+        short_cosine_range: Option<[f32; 2]>,
     ) -> Result<Self> {
         let nothing = || TokenMeans::from([(Language::En, vec![0.0; dimensions])]);
-        let (question, passage, late_interaction) = (nothing(), nothing(), Some(model.into()));
-        Constants { cosine_range, question, passage, late_interaction, short_range }.try_into()
+        Constants {
+            cosine_range,
+            short_cosine_range,
+            question: nothing(),
+            passage: nothing(),
+            late_interaction: Some(model.into()),
+            made_by: String::new(),
+        }
+        .try_into()
+    }
+
+    /// The same space of vectors that something else makes than the embedder's own space tells,
+    /// such as another output of its model: they are kept under another fingerprint.
+    #[must_use]
+    pub fn made_by(self, what: impl Into<String>) -> Self {
+        Self(Constants { made_by: what.into(), ..self.0 })
     }
 
     /// Whether the vectors were trained to be compared: then they order texts in the language of
@@ -103,6 +133,11 @@ impl TokenSpace {
         self.0.cosine_range
     }
 
+    /// The same of sentences and turns of a conversation.
+    pub fn short_cosine_range(&self) -> [f32; 2] {
+        self.0.short_cosine_range.unwrap_or(self.0.cosine_range)
+    }
+
     /// How many numbers a vector has.
     pub fn dimensions(&self) -> usize {
         self.0.passage.values().next().map_or(0, Vec::len)
@@ -117,7 +152,8 @@ impl TokenSpace {
             let numbers = mean.iter().flat_map(|x| x.to_le_bytes());
             language.code().bytes().chain(numbers)
         });
-        format!("int4:{:08x}", crc32fast::hash(&means.collect::<Vec<u8>>()))
+        let of = means.chain(self.0.made_by.bytes());
+        format!("int4:{:08x}", crc32fast::hash(&of.collect::<Vec<u8>>()))
     }
 
     /// `vectors` of a text in a language, one a row, each of length 1, less the mean of that side,
@@ -153,17 +189,16 @@ impl TokenSpace {
 
     /// The same for sentences and turns of a conversation.
     pub fn short_relevance(&self, similarity: f32) -> Score {
-        Score::clamped(on(self.0.short_range.unwrap_or_else(|| self.cosine_range()), similarity))
+        Score::clamped(on(self.short_cosine_range(), similarity))
     }
 
-    /// The same on the scale of a cross-encoder: log-odds of −24.5 for an unrelated text and of 17.5
-    /// for a perfect match; of −3.125 and 3.125, and beyond them, for a model of late interaction.
+    /// The same on the scale of a cross-encoder, beyond the ends of the range too: log-odds of −23.4
+    /// for an unrelated text and of 12.6 for a perfect match; of −3.125 and 3.125 for a model of late
+    /// interaction.
     pub fn log_odds(&self, similarity: f32) -> f32 {
-        if self.is_late_interaction() {
-            LATE_LOG_ODDS * (on(self.cosine_range(), similarity) - LATE_EVEN)
-        } else {
-            LOG_ODDS * (self.relevance(similarity).get() - EVEN)
-        }
+        let (log_odds, even) =
+            if self.is_late_interaction() { (LATE_LOG_ODDS, LATE_EVEN) } else { (LOG_ODDS, EVEN) };
+        log_odds * (on(self.cosine_range(), similarity) - even)
     }
 
     /// The probability of these [log-odds](Self::log_odds).
@@ -175,33 +210,42 @@ impl TokenSpace {
     /// the text's nearest (late interaction), and the mean of those cosines is taken; −1 to 1. Both
     /// are [centred](Self::centred), one vector a row; 0 where one of the two has none.
     ///
-    /// Of an embedder's vectors only the half of the question's that is matched worst counts. A text
-    /// about the same thing that lacks what is asked for matches most of a question well and misses
-    /// some of it, which the mean of all would hide. Source: Khattab, Zaharia: `ColBERT`, SIGIR 2020,
-    /// where it is the sum over all, of vectors that are trained for it.
+    /// Source: Khattab, Zaharia: `ColBERT`, SIGIR 2020, where it is the sum, of vectors that are
+    /// trained for it.
     pub fn similarity(&self, question: &ArrayView2<'_, f32>, text: &ArrayView2<'_, f32>) -> f32 {
         if text.is_empty() || question.is_empty() || text.ncols() != question.ncols() {
             return 0.0;
         }
         let cosines = question.dot(&text.t());
         let nearest = |row: ArrayView1<'_, f32>| row.iter().copied().fold(-1.0_f32, f32::max);
-        self.mean(cosines.rows().into_iter().map(nearest).collect())
+        mean(&cosines.rows().into_iter().map(nearest).collect::<Vec<f32>>())
     }
 
     /// The same with the vectors of a text as they are kept.
     pub fn similarity_of_codes(&self, question: &QuestionCodes, text: &TokenCodes) -> f32 {
         let nearest = question.nearest(text);
-        if nearest.is_empty() { 0.0 } else { self.mean(nearest) }
+        if nearest.is_empty() { 0.0 } else { mean(&nearest) }
     }
 
-    /// The mean of what counts of the cosines of a question's vectors.
-    fn mean(&self, mut nearest: Vec<f32>) -> f32 {
+    /// The same for sentences and turns of a conversation: of an embedder's vectors only the half of
+    /// the question's that is matched worst counts. A sentence that lacks some of what is asked for
+    /// says something else. A long text has some token that is near to any, so that there the mean
+    /// of all tells more (decision 043).
+    pub fn short_similarity_of_codes(&self, question: &QuestionCodes, text: &TokenCodes) -> f32 {
+        let mut nearest = question.nearest(text);
+        if nearest.is_empty() {
+            return 0.0;
+        }
         if !self.is_late_interaction() {
             nearest.sort_by(f32::total_cmp);
             nearest.truncate(nearest.len().div_ceil(2));
         }
-        nearest.iter().sum::<f32>() / nearest.len() as f32
+        mean(&nearest)
     }
+}
+
+fn mean(numbers: &[f32]) -> f32 {
+    numbers.iter().sum::<f32>() / numbers.len() as f32
 }
 
 /// Where a number stands between 0, the first of the range, and 1, its end.
@@ -212,22 +256,23 @@ fn on([unrelated, perfect]: [f32; 2], similarity: f32) -> f32 {
 impl TryFrom<Constants> for TokenSpace {
     type Error = Error;
     fn try_from(constants: Constants) -> Result<Self> {
-        let Constants { cosine_range, question, passage, short_range, .. } = &constants;
+        let Constants { cosine_range, question, passage, short_cosine_range, .. } = &constants;
         let [unrelated, perfect] = *cosine_range;
         let length = passage.values().next().map_or(0, Vec::len);
         let means = || question.values().chain(passage.values());
-        let is_finite = means().flatten().chain(cosine_range).all(|x| x.is_finite());
+        let ranges = cosine_range.iter().chain(short_cosine_range.iter().flatten());
+        let is_finite = means().flatten().chain(ranges).all(|x| x.is_finite());
         let is_whole =
             !question.is_empty() && length > 0 && means().all(|mean| mean.len() == length);
-        let rises = unrelated < perfect && short_range.is_none_or(|[low, high]| low < high);
+        let rises = unrelated < perfect && short_cosine_range.is_none_or(|[low, high]| low < high);
         if !is_whole || !is_finite || !rises {
             let (questions, passages) = (question.len(), passage.len());
             let value = format_args!(
                 "{questions} and {passages} means, the first of {length} numbers; {unrelated} to \
-                 {perfect}"
+                 {perfect}, of sentences {short_cosine_range:?}"
             );
             let allowed = "means of questions and of passages, all of one length and with finite \
-                           numbers, and a cosine range that rises";
+                           numbers, and cosine ranges that rise";
             return Err(Error::invalid_config("token-space", value, allowed));
         }
         Ok(Self(constants))
@@ -252,7 +297,7 @@ mod tests {
     }
 
     fn space(question: Vec<f32>, passage: Vec<f32>, range: [f32; 2]) -> Result<TokenSpace> {
-        TokenSpace::new(means(question), means(passage), range)
+        TokenSpace::new(means(question), means(passage), range, None)
     }
 
     /// A space without anything in common.
@@ -280,7 +325,12 @@ mod tests {
             let error = space(question, passage, range).unwrap_err();
             assert!(matches!(error, Error::InvalidConfig { field: "token-space", .. }));
         }
-        assert!(TokenSpace::new(TokenMeans::new(), means(vec![1.0]), [0.0, 1.0]).is_err());
+        assert!(TokenSpace::new(TokenMeans::new(), means(vec![1.0]), [0.0, 1.0], None).is_err());
+        for short in [[0.5, 0.5], [0.0, f32::NAN]] {
+            let one = || means(vec![1.0]);
+            let error = TokenSpace::new(one(), one(), [0.0, 1.0], Some(short)).unwrap_err();
+            assert!(error.to_string().contains("of sentences"), "{error}");
+        }
     }
 
     #[test]
@@ -293,24 +343,36 @@ mod tests {
         assert_eq!(serde_json::from_str::<TokenSpace>(&text).unwrap(), space);
         assert!((space.relevance(0.3).get() - 0.25).abs() < 1e-5);
         assert_eq!([0.1, 0.7].map(|x| space.relevance(x).get()), [0.0, 1.0]);
-        assert!((space.score(0.2 + 0.4 * 7.0 / 12.0).get() - 0.5).abs() < 1e-4);
-        assert!(space.score(0.2).get() < 1e-10 && space.score(0.6) == Score::ONE);
+        assert!((space.score(0.2 + 0.4 * 0.65).get() - 0.5).abs() < 1e-4);
+        assert!(space.score(0.2).get() < 1e-10 && space.score(0.6).get() > 0.999_99);
+        assert!(space.log_odds(0.1) < space.log_odds(0.2), "beyond the range too");
+        assert!(space.log_odds(0.7) > space.log_odds(0.6), "beyond the range too");
+        assert_eq!(space.short_relevance(0.3), space.relevance(0.3));
+        let means = || means(vec![1.0]);
+        let space = TokenSpace::new(means(), means(), [0.2, 0.6], Some([0.1, 0.5])).unwrap();
+        assert!((space.short_relevance(0.3).get() - 0.5).abs() < 1e-5);
+        let text = serde_json::to_string(&space).unwrap();
+        assert!(text.contains(r#""short-cosine-range":[0.1,0.5]"#), "{text}");
+        assert_eq!(serde_json::from_str::<TokenSpace>(&text).unwrap(), space);
     }
 
     #[test]
-    fn what_is_kept_depends_on_the_means_of_passages_alone() {
+    fn what_is_kept_depends_on_the_means_of_passages_and_what_makes_it() {
         let of = |question, passage, range| {
             space(vec![question], vec![passage], range).unwrap().fingerprint()
         };
         assert_eq!(of(0.5, 0.25, [0.0, 1.0]), of(0.6, 0.25, [0.1, 0.9]));
         assert_ne!(of(0.5, 0.25, [0.0, 1.0]), of(0.5, 0.5, [0.0, 1.0]));
+        let made = |what: &str| plain(2).made_by(what).fingerprint();
+        assert_eq!(made(""), plain(2).fingerprint());
+        assert_ne!(made("one output"), made("another"));
     }
 
     #[test]
     fn each_language_and_side_has_its_mean() {
         let (en, ja) = (vec![0.5, 0.0], vec![0.0, 0.5]);
         let passage = TokenMeans::from([(Language::En, en), (Language::Ja, ja)]);
-        let space = TokenSpace::new(means(vec![0.0, 0.0]), passage, [0.0, 1.0]).unwrap();
+        let space = TokenSpace::new(means(vec![0.0, 0.0]), passage, [0.0, 1.0], None).unwrap();
         let vectors = array![[0.5, 0.5]];
         let centred = |side, language| space.centred(side, language, &vectors.view());
         assert_eq!(centred(Role::Passage, Language::En), array![[0.0, 1.0]]);
@@ -321,25 +383,33 @@ mod tests {
     }
 
     #[test]
-    fn the_tokens_that_are_matched_worst_count_with_their_nearest() {
+    fn each_token_of_a_question_counts_with_its_nearest() {
         let text = TokenCodes::of(&array![[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]].view());
         assert_eq!(text.bytes().len(), 4);
         let question = array![[0.0, 1.0, 0.0], [0.0, 0.6, 0.8], [0.8, 0.0, 0.6]];
         let similarity = |question: &Array2<f32>, text: &TokenCodes| {
             plain(3).similarity_of_codes(&QuestionCodes::of(&question.view()), text)
         };
-        assert!((similarity(&question, &text) - 0.7).abs() < 1e-3);
+        assert!((similarity(&question, &text) - 2.4 / 3.0).abs() < 1e-3);
+        // Of a sentence, the half that is matched worst.
+        let asked = QuestionCodes::of(&question.view());
+        let short =
+            |space: &TokenSpace, text: &TokenCodes| space.short_similarity_of_codes(&asked, text);
+        assert!((short(&plain(3), &text) - 0.7).abs() < 1e-3);
+        assert_eq!(short(&plain(3), &TokenCodes::default()), 0.0);
+        let trained = TokenSpace::of_late_interaction("colbert", 3, [0.0, 1.0], None).unwrap();
+        assert!((short(&trained, &text) - 2.4 / 3.0).abs() < 1e-3);
         assert_eq!(similarity(&question, &TokenCodes::default()), 0.0);
         assert_eq!(similarity(&Array2::zeros((0, 3)), &text), 0.0);
         // A vector that is the mean is near nothing.
         let nothing = TokenCodes::of(&Array2::zeros((1, 3)).view());
         assert_eq!(similarity(&question, &nothing), 0.0);
-        // Where a model was trained for it, every token counts.
+    }
+
+    #[test]
+    fn vectors_of_late_interaction_are_taken_as_they_are() {
         let trained =
             TokenSpace::of_late_interaction("colbert 1", 3, [0.0, 1.0], Some([0.2, 0.4])).unwrap();
-        let asked = QuestionCodes::of(&question.view());
-        let found = trained.similarity_of_codes(&asked, &text);
-        assert!((found - 2.4 / 3.0).abs() < 1e-3, "{found}");
         assert!(trained.is_late_interaction() && !plain(3).is_late_interaction());
         assert_eq!(trained.fingerprint(), "int4:colbert 1");
         assert!((trained.score(0.5).get() - 0.5).abs() < 1e-6);
