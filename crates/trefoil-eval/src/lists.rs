@@ -142,7 +142,8 @@ impl RetrieverLists {
 
 /// The head of a fused list as the engine orders it with the cross-encoder's scores, as many
 /// rows as it had read, whether or not their scores tell which is better (`Reranker::orders`), and
-/// without what token vectors say. A row that it has not read, because these are other settings, counts like the worst that it has.
+/// without what token vectors say. A row that it has not read, because these are other settings,
+/// counts like the worst that it has.
 pub(crate) fn in_reranked_order(
     fused: Vec<Fused>,
     reranked: &BTreeMap<u64, Score>,

@@ -50,7 +50,7 @@ struct Constants {
     /// Which model of late interaction they are of, if they are of one.
     #[serde(skip)]
     late_interaction: Option<String>,
-    /// What makes them, where the space of the embedder does not tell.
+    /// What makes the vectors, where the name of the embedder's space does not cover it.
     #[serde(skip)]
     made_by: String,
 }
@@ -107,8 +107,9 @@ impl TokenSpace {
         .try_into()
     }
 
-    /// The same space of vectors that something else makes than the embedder's own space tells,
-    /// such as another output of its model: they are kept under another fingerprint.
+    /// The same for vectors that the name of the embedder's space does not cover, such as those of
+    /// another output of its model: `what` makes them, and its change is one of the
+    /// [fingerprint](Self::fingerprint).
     #[must_use]
     pub fn made_by(self, what: impl Into<String>) -> Self {
         Self(Constants { made_by: what.into(), ..self.0 })
